@@ -129,7 +129,6 @@ public static class AccessBlobName
 {
     private const string HourFormat = "yyyyMMddHH";
 
-    /// <summary>Of a blob.</summary>
     /// <param name="hour">In which it was begun, UTC.</param>
     /// <param name="instance">The process that writes it.</param>
     /// <param name="number">Its number there, from 1.</param>

@@ -37,9 +37,7 @@ public static class AccessFrame
 
     /// <summary>Writes the head before a content that is in place already.</summary>
     /// <param name="frame">The whole frame.</param>
-    /// <param name="kind">What it holds.</param>
     /// <param name="counter">Number of its first record; of the next where it holds none.</param>
-    /// <param name="instance">The process.</param>
     internal static void WriteHeader(Span<byte> frame, AccessFrameKind kind, ulong counter, Guid instance)
     {
         BinaryPrimitives.WriteUInt32LittleEndian(frame, Magic);
@@ -78,7 +76,6 @@ public static class AccessFrame
         return frame;
     }
 
-    /// <summary>Writes a record.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static void Write(Span<byte> to, in AccessRecord record, byte flags)
     {
@@ -94,7 +91,6 @@ public static class AccessFrame
         to[30] = to[31] = 0;
     }
 
-    /// <summary>Reads one.</summary>
     internal static AccessRecord Read(ReadOnlySpan<byte> from) => new(
         BinaryPrimitives.ReadInt64LittleEndian(from), BinaryPrimitives.ReadUInt32LittleEndian(from[8..]),
         BinaryPrimitives.ReadUInt32LittleEndian(from[BytesOffset..]), BinaryPrimitives.ReadUInt64LittleEndian(from[16..]),
@@ -134,5 +130,4 @@ internal enum AccessFrameKind : uint
     End = 3,
 }
 
-/// <summary>A frame's head.</summary>
 internal readonly record struct AccessFrameHeader(AccessFrameKind Kind, int Bytes, ulong Counter, Guid Instance);

@@ -51,6 +51,5 @@ internal sealed class AccessGroup
         _ = ended.Task.Exception; // seen, whoever waits
     }
 
-    /// <summary>Ready for others.</summary>
     public void Clear() => Count = 0;
 }

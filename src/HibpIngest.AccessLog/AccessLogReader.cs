@@ -107,6 +107,4 @@ public static class AccessLogReader
 /// <summary>Is given one record.</summary>
 /// <param name="instance">The process that wrote it.</param>
 /// <param name="number">Its number there: with the process, it is known by that.</param>
-/// <param name="route">Template of its route.</param>
-/// <param name="record">The record.</param>
 public delegate void AccessVisitor(Guid instance, ulong number, string route, in AccessRecord record);

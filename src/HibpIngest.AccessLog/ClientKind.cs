@@ -3,16 +3,12 @@ namespace HibpIngest.AccessLog;
 /// <summary>What a request was made with, by the family of its user-agent. The numbers are stored: a contract.</summary>
 public enum ClientKind : byte
 {
-    /// <summary>It said nothing.</summary>
     None = 0,
 
-    /// <summary>Something else.</summary>
     Other = 1,
 
-    /// <summary>A browser.</summary>
     Browser = 2,
 
-    /// <summary>A password manager.</summary>
     PasswordManager = 3,
 
     /// <summary>A search engine's robot, or a monitor.</summary>
@@ -21,7 +17,6 @@ public enum ClientKind : byte
     /// <summary>curl, wget and the like.</summary>
     CommandLine = 5,
 
-    /// <summary>.NET and PowerShell.</summary>
     DotNet = 6,
 
     Python = 7,
@@ -41,7 +36,6 @@ public enum ClientKind : byte
     Rust = 13,
 }
 
-/// <summary>Tells it.</summary>
 public static class ClientKinds
 {
     // The first that is found counts: what names a product before what names the library that it was made with. Most browsers say

@@ -44,10 +44,8 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private string? _down;
     private bool _ending;
 
-    /// <param name="blobs">Where they are written.</param>
     /// <param name="routes">Templates of routes; records name them by their place.</param>
     /// <param name="mostWaiting">Most records that wait, up to <see cref="MostWaiting"/>.</param>
-    /// <param name="time">The clock.</param>
     /// <param name="log">Counts only.</param>
     public GroupCommitLog(IAccessBlobs blobs, IReadOnlyList<string> routes, int mostWaiting, TimeProvider time, ILogger<GroupCommitLog> log)
     {
@@ -70,7 +68,6 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         }
     }
 
-    /// <inheritdoc/>
     public ValueTask AppendAsync(in AccessRecord record)
     {
         lock (_gate)
@@ -83,7 +80,6 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         return new ValueTask(WaitForRoomAsync(record));
     }
 
-    /// <inheritdoc/>
     public void Add(in AccessRecord record)
     {
         lock (_gate)

@@ -41,7 +41,6 @@ public sealed class BreachArchive : BreachFile
     /// </summary>
     public int Entries => _directory.Entries;
 
-    /// <inheritdoc/>
     public override ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
 
     /// <summary>

@@ -25,7 +25,6 @@ public abstract class BreachFile : IDisposable
 
     /// <summary>Begins with a file.</summary>
     /// <param name="file">Seekable; read synchronously, best on a thread of its own; stays open.</param>
-    /// <param name="name">Of its blob.</param>
     /// <param name="password">For encrypted entries of a zip; null or empty: there is none.</param>
     /// <param name="limits">What the file may ask of us.</param>
     /// <param name="opensTars">Whether tars within are opened; else they are text as they lie.</param>
@@ -50,7 +49,6 @@ public abstract class BreachFile : IDisposable
 
     /// <summary>Refuses a file that begins otherwise than its name says, before any of it is sent anywhere.</summary>
     /// <param name="head">Its first <see cref="HeadBytes"/>, or all of it.</param>
-    /// <param name="name">Its name.</param>
     /// <exception cref="BadInputException">It is of another format, or its name is of none.</exception>
     public static void CheckHead(ReadOnlySpan<byte> head, string name) => CheckHead(head, EntryName.File(name), FormatOf(name));
 
@@ -61,7 +59,6 @@ public abstract class BreachFile : IDisposable
     /// </summary>
     public abstract IEnumerable<ArchiveText> ReadFrom(ArchivePosition start);
 
-    /// <inheritdoc/>
     public virtual void Dispose() => GC.SuppressFinalize(this);
 
     private static BreachFormat FormatOf(string name) => BreachFiles.FormatOf(name)

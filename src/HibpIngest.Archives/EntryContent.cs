@@ -7,8 +7,6 @@ namespace HibpIngest.Archives;
 /// decoder's complaint turned into a <see cref="BadArchiveException"/> that names it. Exceptions of the
 /// archive's own stream pass through as they are.
 /// </summary>
-/// <param name="entry">Named in messages.</param>
-/// <param name="decoder">Disposed with this.</param>
 /// <param name="meter">Counts; null where what it lies in is counted already, byte for byte.</param>
 /// <param name="gauge">Told what comes out of the decoder; null for stored data, which can't but come out.</param>
 /// <param name="longest">More bytes than these are a lie of the header; null where it says nothing.</param>
@@ -19,7 +17,6 @@ internal sealed class EntryContent(
     EntryName entry, Stream decoder, InflationMeter? meter, IdleGauge? gauge, long? longest, Action<uint, long> atEnd, bool maybePassword)
     : DecoderStream
 {
-    /// <summary>Longest magic number.</summary>
     private const int MagicBytes = 4;
 
     private readonly Crc32 _crc = new();

@@ -1,8 +1,6 @@
 namespace HibpIngest.Archives;
 
 /// <summary>Hands compressed bytes to a decoder, and counts them when it asks for more: by then it is done with them.</summary>
-/// <param name="source">Disposed with this.</param>
-/// <param name="gauge">Counts.</param>
 internal sealed class GaugedStream(Stream source, IdleGauge gauge) : DecoderStream
 {
     private int _given;

@@ -11,7 +11,6 @@ public static class GzipFile
     /// <summary>What it inflates to, forward only and read synchronously.</summary>
     /// <param name="source">Stays open.</param>
     /// <param name="bytes">Of the file, for the limit of the ratio; <see cref="long.MaxValue"/> where that isn't known.</param>
-    /// <param name="name">For messages.</param>
     /// <param name="limits">What the file may ask of us.</param>
     /// <returns>Throws <see cref="BadArchiveException"/> where the file is damaged, cut off or past a limit, and whatever
     /// <paramref name="source"/> throws.</returns>

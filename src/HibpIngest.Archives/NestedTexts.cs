@@ -4,7 +4,6 @@ namespace HibpIngest.Archives;
 
 /// <summary>The texts of an entry: itself, or, where it is an archive by its magic number, those within, opened in the stream.</summary>
 /// <param name="password">For encrypted entries; null or empty: there is none.</param>
-/// <param name="meter">Counts, all levels together.</param>
 /// <param name="opensTars">Whether tars are opened; else they are text as they lie.</param>
 internal sealed class NestedTexts(string? password, InflationMeter meter, bool opensTars)
 {
@@ -14,7 +13,6 @@ internal sealed class NestedTexts(string? password, InflationMeter meter, bool o
 
     /// <summary>In order; what is left of the content is read when the enumeration moves on.</summary>
     /// <param name="topLevel">The top-level entry that it lies in.</param>
-    /// <param name="content">Of the entry.</param>
     /// <param name="depth">Archives that it lies in, the outer one not counted.</param>
     public IEnumerable<ArchiveText> Open(ArchivePosition topLevel, EntryContent content, int depth)
     {

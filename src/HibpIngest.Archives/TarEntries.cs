@@ -13,7 +13,6 @@ namespace HibpIngest.Archives;
 /// (2 GB by 512 bytes of a stranger's file), and takes a tar that was cut off between two members for one that ended.
 /// </remarks>
 /// <param name="source">Stays open.</param>
-/// <param name="archive">Named in messages.</param>
 internal sealed class TarEntries(Stream source, EntryName archive)
 {
     /// <summary>Longest extended header that is read: attributes of a file, and names of up to some thousand bytes.</summary>
@@ -62,7 +61,6 @@ internal sealed class TarEntries(Stream source, EntryName archive)
     }
 
     /// <summary>What the member holds, to be read to its end before the next call.</summary>
-    /// <param name="entry">Named in messages.</param>
     /// <param name="meter">See <see cref="EntryContent"/>.</param>
     public EntryContent Open(EntryName entry, InflationMeter? meter)
     {

@@ -9,8 +9,6 @@ namespace HibpIngest.Archives;
 /// parts of a text in UTF-16 are given its byte order mark.
 /// </summary>
 /// <param name="file">Seekable; stays open.</param>
-/// <param name="name">For messages.</param>
-/// <param name="meter">Counts.</param>
 /// <param name="partBytes">Even, so that UTF-16 stays aligned.</param>
 internal sealed class TextBreach(Stream file, EntryName name, InflationMeter meter, int partBytes = TextBreach.PartBytes) : BreachFile
 {

@@ -14,7 +14,6 @@ internal sealed class ReadToken(TokenCredential credential, TimeProvider clock)
 
     private volatile Kept? _kept;
 
-    /// <summary>The Authorization header.</summary>
     public async ValueTask<string> GetAsync(CancellationToken cancellationToken)
     {
         var kept = _kept;

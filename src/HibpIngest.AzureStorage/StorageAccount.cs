@@ -182,8 +182,6 @@ public sealed class StorageAccount : IDisposable
     /// <c>UseDevelopmentStorage=true</c>, or by the account's blob endpoint or name; the last two with a token
     /// of Azure.Identity's default chain.
     /// </summary>
-    /// <param name="connection">Which account.</param>
-    /// <param name="loggers">Where it logs.</param>
     /// <param name="options">Names, and how patiently it is asked; null: the defaults.</param>
     /// <param name="further">
     /// The store's storage accounts behind this one, in their order: tables may lie in them, and nothing else.
@@ -193,11 +191,7 @@ public sealed class StorageAccount : IDisposable
         string connection, ILoggerFactory loggers, StorageOptions? options = null, IReadOnlyList<string>? further = null) =>
         Open(connection, loggers, options, network: null, further);
 
-    /// <param name="connection">As above.</param>
-    /// <param name="loggers">As above.</param>
-    /// <param name="options">As above.</param>
     /// <param name="network">In place of the network; the account disposes it. For tests.</param>
-    /// <param name="further">As above.</param>
     internal static StorageAccount Open(
         string connection, ILoggerFactory loggers, StorageOptions? options, HttpMessageHandler? network,
         IReadOnlyList<string>? further = null)
@@ -211,7 +205,6 @@ public sealed class StorageAccount : IDisposable
             [.. parsed.Skip(1).Select(one => new StorageAccount(one, loggers, options, CreateHandler(one), []))]);
     }
 
-    /// <summary>Closes its connections.</summary>
     public void Dispose()
     {
         foreach (var account in _further)

@@ -13,7 +13,6 @@ public static class StorageServices
     /// Adds the storage account and what lies in it, opened when it is first asked for. Opening it calls nothing.
     /// </summary>
     /// <param name="services">A host's; it brings the logs.</param>
-    /// <param name="connection">Connection string.</param>
     /// <param name="further">Those of the store's accounts behind the first, in their order.</param>
     /// <param name="log">That of the account log, where it is another one; null: it is the same.</param>
     /// <param name="options">How patiently it is asked; null: as the pipeline does.</param>

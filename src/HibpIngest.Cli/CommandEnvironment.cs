@@ -49,10 +49,7 @@ internal sealed class CommandEnvironment : InvocationConfiguration
     };
 
     /// <summary>Returns an environment without a terminal.</summary>
-    /// <param name="variables">All environment variables.</param>
-    /// <param name="input">Standard input.</param>
     /// <param name="output">Standard output; text is written to it in UTF-8.</param>
-    /// <param name="error">Standard error.</param>
     public static CommandEnvironment Redirected(IDictionary variables, Stream input, Stream output, TextWriter error) =>
         new(() => new StreamReader(input))
         {

@@ -23,7 +23,6 @@ internal sealed class CommandSession : IDisposable
     private TelemetryExport? _telemetry;
     private PipelineSettings? _settings;
 
-    /// <param name="parsed">Its command line.</param>
     /// <param name="screen">Where it shows what it does.</param>
     /// <param name="exportsTelemetry">Whether it works as the pipeline, and is watched where the environment asks for it.</param>
     /// <exception cref="BadInputException">What the environment asks for is wrong.</exception>
@@ -101,7 +100,6 @@ internal sealed class CommandSession : IDisposable
         OpenAsync(services => services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken), cancellationToken);
 
     /// <summary>Opens the storage account alone, for what needs no database.</summary>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="options">How patiently it is asked; null: as the pipeline does.</param>
     public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken, StorageOptions? options = null)
     {
@@ -110,7 +108,6 @@ internal sealed class CommandSession : IDisposable
     }
 
     /// <summary>Opens Pwned Passwords, which need no database.</summary>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: the pipeline's.</param>
     public async Task<ServiceProvider> OpenPasswordsAsync(CancellationToken cancellationToken, StorageOptions? replicas = null)
     {

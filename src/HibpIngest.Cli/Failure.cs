@@ -10,7 +10,6 @@ internal static class Failure
 
     public static int ExitCode(Exception e) => e is WrongUsageException ? WrongUsage : Failed;
 
-    /// <summary>One line.</summary>
     public static string Message(Exception e) => (e switch
     {
         HibpException or IOException or UnauthorizedAccessException => e.Message,

@@ -16,7 +16,6 @@ public static class DiskFolder
     /// where it is not to overwrite is to look, and then to rename.
     /// </summary>
     /// <param name="file">The file; on Unix it keeps its other name, too.</param>
-    /// <param name="path">The name.</param>
     /// <exception cref="IOException">It can't be given.</exception>
     public static bool TryName(string file, string path)
     {

@@ -5,6 +5,5 @@ namespace HibpIngest;
 /// <param name="Suppression">Hashes the addresses that get no mail; null: there is none.</param>
 public sealed record InstallationKeys(SecretKeys? Secret, SuppressionKey? Suppression) : IDisposable
 {
-    /// <inheritdoc/>
     public void Dispose() => Secret?.Dispose();
 }

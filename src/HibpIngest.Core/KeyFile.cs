@@ -8,15 +8,12 @@ namespace HibpIngest;
 /// A key of this machine's installation, in a file that only its owner can read: 32 random bytes in base64. Created when it is first
 /// needed, exclusively, and never overwritten. Thread-safe, also between processes.
 /// </summary>
-/// <param name="path">The file.</param>
 public sealed class KeyFile(string path)
 {
     private const int KeyBytes = 32;
 
-    /// <summary>The file.</summary>
     public string FilePath => path;
 
-    /// <summary>Reads the key.</summary>
     /// <returns>Its text; null: it was not created yet.</returns>
     /// <exception cref="StoreRefusedException">The file can't be read.</exception>
     public string? Read()

@@ -27,6 +27,5 @@ public sealed class RunOnce(Func<CancellationToken, Task> setUp) : IDisposable
         }
     }
 
-    /// <inheritdoc/>
     public void Dispose() => _one.Dispose();
 }

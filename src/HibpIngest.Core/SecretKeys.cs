@@ -46,8 +46,6 @@ public sealed class SecretKeys : IDisposable
         return [.. keys];
     }
 
-    /// <summary>Seals a text.</summary>
-    /// <param name="text">What is secret.</param>
     /// <param name="context">What it belongs to: it opens with the same only.</param>
     public byte[] Seal(ReadOnlySpan<byte> text, ReadOnlySpan<byte> context)
     {
@@ -86,7 +84,6 @@ public sealed class SecretKeys : IDisposable
         return null;
     }
 
-    /// <summary>Forgets the keys.</summary>
     public void Dispose()
     {
         foreach (var key in _keys)

@@ -7,8 +7,6 @@ public static class Spelling
     /// The candidate that differs from a word in the fewest letters (put in, left out, changed, or swapped with their neighbour), whatever
     /// their case; null: none is near.
     /// </summary>
-    /// <param name="word">As it was written.</param>
-    /// <param name="candidates">What there is.</param>
     public static string? Nearest(string word, IEnumerable<string> candidates)
     {
         // Of a word of three letters one may be wrong, of one of twelve four: what differs in more looks like another word.

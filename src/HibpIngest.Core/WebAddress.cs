@@ -18,7 +18,6 @@ public static class WebAddress
 
     /// <summary>The address of the web, that every link is made from, without a slash at its end.</summary>
     /// <param name="setting">The setting's name, for the message.</param>
-    /// <param name="text">The setting's value.</param>
     /// <exception cref="BadInputException">It is no http or https address, or has a query or a fragment.</exception>
     public static string ParseBase(string setting, string text) =>
         TryParseLink(text) is { Query.Length: 0, Fragment.Length: 0 } address

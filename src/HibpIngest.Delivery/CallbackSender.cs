@@ -64,7 +64,6 @@ public sealed class CallbackSender : ICallbackSender
     /// <summary>How connections are made.</summary>
     internal SocketsHttpHandler Handler { get; }
 
-    /// <inheritdoc/>
     public async Task<CallAnswer> CallAsync(
         CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken)
     {

@@ -14,7 +14,6 @@ public static class NotificationSenders
     /// implicit on port 465, none on port 25, else starttls. Without port: 465 for implicit, 25 for none, 587
     /// for starttls. A login goes out unencrypted only where tls=none says so.
     /// </summary>
-    /// <param name="setting">Value of HIBP_MAIL.</param>
     /// <param name="time">For timeouts; null: the system's.</param>
     /// <exception cref="BadInputException">It is something else; the message holds nothing of it that could be
     /// secret.</exception>

@@ -33,7 +33,6 @@ public sealed class PickupSender : INotificationSender
         _create = create;
     }
 
-    /// <inheritdoc/>
     public string DisplayName => $"pickup folder {_folder}";
 
     /// <summary>
@@ -54,7 +53,6 @@ public sealed class PickupSender : INotificationSender
         WriteAsync(
             _folder, $".{mail.NotificationId}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.NotificationId}.eml", cancellationToken);
 
-    /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
     private async Task WriteAsync(

@@ -3,7 +3,6 @@ using HibpIngest.Errors;
 namespace HibpIngest.Delivery;
 
 /// <summary>A reply that is not the positive one.</summary>
-/// <param name="Step">What it answered.</param>
 /// <param name="Code">200 to 599.</param>
 /// <param name="Codes">"550 5.1.1": the code, and the enhanced status code (RFC 3463) if there is one.</param>
 internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)

@@ -17,7 +17,6 @@ public sealed class SmtpSender : INotificationSender
     private readonly SemaphoreSlim _turns;
     private readonly ConcurrentStack<SmtpSession> _idle = new();
 
-    /// <param name="server">Where to.</param>
     /// <param name="time">For timeouts and idle connections.</param>
     public SmtpSender(SmtpServer server, TimeProvider time)
     {
@@ -26,7 +25,6 @@ public sealed class SmtpSender : INotificationSender
         _turns = new SemaphoreSlim(server.MaxConnections);
     }
 
-    /// <inheritdoc/>
     public string DisplayName
     {
         get
@@ -36,7 +34,6 @@ public sealed class SmtpSender : INotificationSender
         }
     }
 
-    /// <inheritdoc/>
     public async Task CheckAsync(string from, CancellationToken cancellationToken)
     {
         await _turns.WaitAsync(cancellationToken);
@@ -52,7 +49,6 @@ public sealed class SmtpSender : INotificationSender
         }
     }
 
-    /// <inheritdoc/>
     public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
     {
         if (!MailSyntax.IsAddress(mail.To))

@@ -5,7 +5,6 @@ namespace HibpIngest.Delivery;
 /// <summary>A mail server and how to speak to it. Not a record: its text would hold the password.</summary>
 public sealed class SmtpServer
 {
-    /// <summary>Name or address.</summary>
     public required string Host { get; init; }
 
     public required int Port { get; init; }

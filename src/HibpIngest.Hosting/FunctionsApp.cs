@@ -59,9 +59,7 @@ public sealed partial class FunctionsApp : IDisposable
     }
 
     /// <summary>Reads and checks the settings, and adds what both apps have, and what the app adds where its settings are right.</summary>
-    /// <param name="builder">The app's.</param>
     /// <param name="read">Reads the app's settings from its environment.</param>
-    /// <param name="add">Adds the app's services.</param>
     /// <param name="open">Opens the stores that the settings name, without calling them, and logs which those are.</param>
     public static FunctionsApp Configure(
         IHostApplicationBuilder builder, Func<IDictionary, PipelineSettings> read, Action<IServiceCollection, PipelineSettings> add,

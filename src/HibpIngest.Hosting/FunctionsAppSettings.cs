@@ -21,7 +21,6 @@ public static class FunctionsAppSettings
     private static readonly TimeSpan LimitBeyondBudget = TimeSpan.FromSeconds(90);
 
     /// <summary>Reads those of the app that is the API: it needs a storage account, and nothing of the pipeline.</summary>
-    /// <param name="environment">The app settings.</param>
     /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
     public static PipelineSettings ReadApi(IDictionary environment)
     {
@@ -31,7 +30,6 @@ public static class FunctionsAppSettings
     }
 
     /// <summary>Reads those of the pipeline's app.</summary>
-    /// <param name="environment">The app settings.</param>
     /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
     public static PipelineSettings ReadPipeline(IDictionary environment)
     {

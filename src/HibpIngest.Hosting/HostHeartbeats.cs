@@ -16,14 +16,12 @@ public sealed class HostHeartbeats : IHostedService, IAsyncDisposable
         _signs = new HostSigns(signs, HostSign.Everything, troubles, time);
     }
 
-    /// <inheritdoc/>
     public Task StartAsync(CancellationToken cancellationToken)
     {
         _signs.Start();
         return Task.CompletedTask;
     }
 
-    /// <inheritdoc/>
     public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
     /// <summary>Sends the last one.</summary>

@@ -10,7 +10,6 @@ namespace HibpIngest.Hosting;
 /// </summary>
 /// <param name="signs">Where they are kept, over a connection that what the process does can't keep busy.</param>
 /// <param name="roles">What it does, with ", " between.</param>
-/// <param name="troubles">What it waits for.</param>
 /// <param name="time">The clock of what is recorded.</param>
 /// <param name="onBeat">Told of each: null, or why it failed.</param>
 public sealed class HostSigns(

@@ -17,7 +17,6 @@ public static class PasswordServices
     /// Adds imports, appends, releases and replicas. The caller adds the storage account, the clock and the logs. Replicas are opened
     /// when they are first needed; opening them calls nothing.
     /// </summary>
-    /// <param name="services">The host's.</param>
     /// <param name="options">Names the replicas and the caches to purge.</param>
     /// <param name="site">Address of the API for its users (HIBP_WEB_URL).</param>
     /// <param name="replicaStorage">Retries and timeouts of the replicas' accounts; null: the pipeline's.</param>

@@ -99,7 +99,6 @@ public sealed record PipelineSettings
         HibpIngest.SuppressionKey.Parse(SuppressionKey)
         ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
 
-    /// <summary>Where mails go.</summary>
     public required string Mail { get; init; }
 
     /// <summary>Whose the mails are.</summary>

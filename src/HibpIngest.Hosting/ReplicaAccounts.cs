@@ -22,9 +22,6 @@ public sealed class ReplicaAccounts : IDisposable
 
     /// <summary>Opens them; calls nothing.</summary>
     /// <param name="primary">The installation's own account, which can't be a replica.</param>
-    /// <param name="options">Names them.</param>
-    /// <param name="time">The clock.</param>
-    /// <param name="logs">Where everything is logged.</param>
     /// <param name="storage">Their retries and timeouts; null: the pipeline's.</param>
     /// <exception cref="BadInputException">One of them is no connection, or one account is named twice.</exception>
     public static ReplicaAccounts Open(
@@ -55,7 +52,6 @@ public sealed class ReplicaAccounts : IDisposable
         return opened;
     }
 
-    /// <inheritdoc/>
     public void Dispose()
     {
         foreach (var account in _accounts)

@@ -23,7 +23,6 @@ public sealed class ServingStores(
             await queues.Get(queue).CreateAsync(cancellationToken);
     });
 
-    /// <summary>Runs work.</summary>
     /// <exception cref="NotPossibleException">The work found a damaged blob. It fails the work, where a
     /// <see cref="StoreMismatchException"/> would end the host, which has other work.</exception>
     public async Task RunAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
@@ -39,6 +38,5 @@ public sealed class ServingStores(
         }
     }
 
-    /// <inheritdoc/>
     public void Dispose() => _setUp.Dispose();
 }

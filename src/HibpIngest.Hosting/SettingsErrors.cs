@@ -13,7 +13,6 @@ public sealed class SettingsErrors
     /// <summary>The same lines for callers who need no key: without the values that were found, which may be secrets.</summary>
     public IReadOnlyList<string> Public => [.. _messages.Select(message => message.Split(", found ")[0])];
 
-    /// <summary>Adds a line.</summary>
     public void Add(string message) => _messages.Add(message);
 
     /// <summary>Runs what reads or opens settings, and adds the lines of what it throws.</summary>

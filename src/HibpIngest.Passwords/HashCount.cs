@@ -52,7 +52,6 @@ public readonly struct HashCount
     /// <summary>With the count of another, of the same hash; a sum beyond the largest number is that number.</summary>
     public HashCount Plus(in HashCount other) => new(this, AddSaturating(Count, other.Count));
 
-    /// <summary>Writes the hash.</summary>
     /// <param name="hash">20 bytes or 16.</param>
     public void WriteHash(Span<byte> hash)
     {

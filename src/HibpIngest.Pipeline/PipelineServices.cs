@@ -12,7 +12,6 @@ public static class PipelineServices
     /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options,
     /// the clock and the logs. Stages are singletons, since what they limit or cache counts for the process; the rest keeps no state.
     /// </summary>
-    /// <param name="services">A host's.</param>
     /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't do so before it
     /// listens.</param>
     public static IServiceCollection AddHibpPipeline(this IServiceCollection services, bool setsUpStores = false)

@@ -41,7 +41,6 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
     /// <summary>A time that was recorded, in whole milliseconds.</summary>
     public static Parameter At(string name, DateTimeOffset? value) => new(name, SqlDbType.DateTime2, 0, value);
 
-    /// <summary>nvarchar.</summary>
     public static Parameter Text(string name, string? value, int length) =>
         new(name, SqlDbType.NVarChar, Fit(name, value, length), value);
 

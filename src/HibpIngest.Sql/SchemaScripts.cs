@@ -31,7 +31,6 @@ internal static class SchemaScripts
     /// the other.
     /// </summary>
     /// <param name="session">A connection to it, under a lock against other upgrades.</param>
-    /// <param name="scripts">All there are.</param>
     /// <param name="found">The version it has; 0: it is empty.</param>
     /// <param name="database">How the operator knows it.</param>
     /// <param name="other">What to use where it is newer than this program, beside a newer program.</param>

@@ -17,14 +17,12 @@ public abstract partial class SqlBreachDatabase
         LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
         """;
 
-    /// <inheritdoc/>
     public Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken) =>
         ReadAsync(
             async session => (await ReadBreachesAsync(
                 session, $"{BreachColumns} WHERE b.folded_name = @folded ORDER BY l.mark", Folded(name))).FirstOrDefault(),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Breach>>(
             async session => await ReadBreachesAsync(session, $"{BreachColumns} ORDER BY b.folded_name, l.mark"), cancellationToken);
@@ -62,7 +60,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> MergeBreachesAsync(
         long version, IReadOnlyList<BreachMerge> breaches, long atLeast, CancellationToken cancellationToken) =>
         WriteAsync(
@@ -94,11 +91,9 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task MergeMetadataAsync(string name, ReadOnlyMemory<byte> document, bool byOperator, CancellationToken cancellationToken) =>
         WriteAsync(session => MergeMetadataAsync(session, name, document, byOperator), cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

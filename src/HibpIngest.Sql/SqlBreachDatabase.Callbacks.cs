@@ -45,7 +45,6 @@ public abstract partial class SqlBreachDatabase
     // What a message takes that nothing has delayed, and more.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
-    /// <inheritdoc/>
     public Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken) =>
         ReadAsync(
             async session =>
@@ -76,20 +75,17 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Slice>>(
             async session => await session.ListAsync(
                 $"SELECT {SliceColumns} {FromCalledSlices} AND s.looked_through = 0 ORDER BY s.number", RowReaders.Slice, OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync("UPDATE dbo.loads SET call_messages_at = @now WHERE id = @load", OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
@@ -100,14 +96,12 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), Line("@error", error), Bit("@failed", failed)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
                 "UPDATE dbo.loads SET call_error = NULL, calls = 'due' WHERE id = @load AND calls = 'failed'", OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<int>?> RecordCallSliceAsync(
         long load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>?>(
@@ -159,7 +153,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<CallbackTurn?> TryBeginTurnAsync(int client, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -181,7 +174,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<CallbackDelivery>>(
             async session => await session.ListAsync(
@@ -204,7 +196,6 @@ public abstract partial class SqlBreachDatabase
                 Int("@client", client), BigInt("@most", most)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
         int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,
         TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
@@ -232,7 +223,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken) =>
         WriteAsync<TimeSpan?>(
@@ -269,7 +259,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<CallbackHealth>>(
             async session => await session.ListAsync(
@@ -288,7 +277,6 @@ public abstract partial class SqlBreachDatabase
                 FromNow("@lost", -lostAfter)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<(long, int, long)>>(
             async session => await session.ListAsync(
@@ -299,14 +287,12 @@ public abstract partial class SqlBreachDatabase
                 row => (row.Int64(0), row.Int32(1), row.Int64(2))),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
                 "UPDATE dbo.call_clients SET message_at = @now WHERE client = @client", Int("@client", client)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<CallbackSummary>>(
             async session => await session.ListAsync(
@@ -326,7 +312,6 @@ public abstract partial class SqlBreachDatabase
                     row.TextOrNull(7))),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -352,7 +337,6 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             isLong: true);
 
-    /// <inheritdoc/>
     public Task<(IReadOnlyList<CallbackKey> Deliveries, long Calls)> DropDeliveriesAsync(
         int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken) =>
         WriteAsync(

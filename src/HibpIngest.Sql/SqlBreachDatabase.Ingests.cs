@@ -9,7 +9,6 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <inheritdoc/>
     public Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
@@ -21,7 +20,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), State(state), Owner(owner), FromNow("@until", lease)) == 1,
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         RenewAsync(
             async session => await session.ExecuteAsync(
@@ -29,7 +27,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), Owner(owner), FromNow("@until", lease)) == 1,
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
@@ -40,7 +37,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), Owner(owner)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(order.SliceRows, 1);
@@ -48,7 +44,6 @@ public abstract partial class SqlBreachDatabase
         return Task.FromResult(Copy(order));
     }
 
-    /// <inheritdoc/>
     public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -65,10 +60,8 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public abstract Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
 
-    /// <inheritdoc/>
     public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireLogged = false)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(chunkRows, 1);
@@ -95,10 +88,8 @@ public abstract partial class SqlBreachDatabase
             isLong: true);
     }
 
-    /// <inheritdoc/>
     public abstract Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken);
 
-    /// <inheritdoc/>
     public Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -116,13 +107,11 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         ReadAsync(
             session => session.FirstAsync($"SELECT sealed FROM dbo.passwords WHERE {OfVersion}", row => row.Bytes(0), Key(blob)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         WriteAsync(session => session.ExecuteAsync($"DELETE FROM dbo.passwords WHERE {OfVersion}", Key(blob)), cancellationToken);
 

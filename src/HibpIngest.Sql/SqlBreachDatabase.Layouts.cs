@@ -6,10 +6,8 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <inheritdoc/>
     public Task<LayoutSet> GetLayoutsAsync(CancellationToken cancellationToken) => ReadAsync(ReadLayoutsAsync, cancellationToken);
 
-    /// <inheritdoc/>
     public Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -28,7 +26,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<LayoutSet> AddLayoutAsync(StoreLayout layout, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -55,7 +52,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<LayoutSet> DropLayoutAsync(int layout, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -73,15 +69,12 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<StoreLayout>> ListLayoutsAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<StoreLayout>>(async session => await ReadAllLayoutsAsync(session), cancellationToken);
 
-    /// <inheritdoc/>
     public async Task<long> CountMissingAsync(int layout, CancellationToken cancellationToken) =>
         (await ListMissingAsync(layout, cancellationToken)).Sum(load => load.Rows);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<MissingRows>> ListMissingAsync(int layout, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<MissingRows>>(
             async session =>
@@ -112,7 +105,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(
         int layout, long load, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<(long, long)>>(
@@ -125,10 +117,8 @@ public abstract partial class SqlBreachDatabase
                 row => (row.Int64(0), row.Int64(1)), Layout(layout), OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<string?> GetRebuildAsync(int layout, CancellationToken cancellationToken) => GetAsync("rebuild", layout, cancellationToken);
 
-    /// <inheritdoc/>
     public Task SetRebuildAsync(int layout, string? rebuild, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
@@ -136,7 +126,6 @@ public abstract partial class SqlBreachDatabase
                 LongText("@rebuild", rebuild)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> SetReplayedAsync(int layout, long load, long rows, bool withRanges, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -150,7 +139,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<LayoutSet> RaiseRangesAsync(int layout, RangesState state, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -164,10 +152,8 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<string?> GetFillAsync(int layout, CancellationToken cancellationToken) => GetAsync("fill", layout, cancellationToken);
 
-    /// <inheritdoc/>
     public Task SetFillAsync(int layout, string fill, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(

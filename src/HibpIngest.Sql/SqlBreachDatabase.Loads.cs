@@ -69,20 +69,17 @@ public abstract partial class SqlBreachDatabase
             failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
         """;
 
-    /// <inheritdoc/>
     public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         ReadAsync(
             session => session.FirstAsync(
                 Most($"{LoadHeadColumns} WHERE {OfVersion} ORDER BY l.generation DESC", "1"), RowReaders.LoadHead, Key(blob)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken) =>
         ReadAsync(
             session => session.FirstAsync($"SELECT {LoadHeadColumns} WHERE l.id = @load", RowReaders.LoadHead, OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -103,7 +100,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -129,11 +125,9 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken) =>
         ReadAsync(session => ReadLoadAsync(session, load), cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Load>>(
             async session => breach is null
@@ -141,11 +135,9 @@ public abstract partial class SqlBreachDatabase
                 : await session.ListAsync(LoadsOfBreach, RowReaders.Load, Folded(breach)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
         WriteAsync(async session => await FailAsync(session, load, error, owner: owner, superseded: superseded) == 1, cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<HeldWork>>(
             async session => await session.ListAsync(
@@ -161,7 +153,6 @@ public abstract partial class SqlBreachDatabase
                 row => new HeldWork(row.Int64(0), row.Text(1), row.IsNull(2) ? null : row.Int32(2), row.Text(3), row.Time(4))),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<LoadWork>>(
             async session =>
@@ -192,13 +183,11 @@ public abstract partial class SqlBreachDatabase
     private static double PartOf(byte[] done) =>
         done.Length == 0 ? 0 : done.Sum(bits => (double)BitOperations.PopCount(bits)) / (8.0 * done.Length);
 
-    /// <inheritdoc/>
     public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync("UPDATE dbo.loads SET message_sent_at = @now WHERE id = @load", OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -227,7 +216,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

@@ -64,7 +64,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<LogSegment>> PlanSegmentsAsync(long load, long segmentRows, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(segmentRows, 1);
@@ -97,7 +96,6 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
     }
 
-    /// <inheritdoc/>
     public Task MarkSegmentWrittenAsync(long load, int segment, long bytes, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
@@ -105,7 +103,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), Int("@segment", segment), BigInt("@bytes", bytes)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
@@ -117,7 +114,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), BigInt("@version", version)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task ForgetLogAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -128,13 +124,11 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync("UPDATE dbo.loads SET log_message_at = @now WHERE id = @load", OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(

@@ -9,7 +9,6 @@ public abstract partial class SqlBreachDatabase
 {
     private protected const string IsMatched = "id = @load AND state = 'matching' AND matched_position = last_position";
 
-    /// <inheritdoc/>
     public Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -54,7 +53,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
@@ -65,10 +63,8 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load)) == 1,
             cancellationToken);
 
-    /// <inheritdoc/>
     public abstract Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
-    /// <inheritdoc/>
     public async Task<LoadState?> FinishMatchingAsync(long load, MatchEnd end, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(end.StepRows, 1);

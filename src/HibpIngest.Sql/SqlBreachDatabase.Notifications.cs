@@ -31,7 +31,6 @@ public abstract partial class SqlBreachDatabase
 
     private const string Unclaimed = "(claim_owner IS NULL OR claim_owner = @owner OR claim_expires_at <= @now)";
 
-    /// <inheritdoc/>
     public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
@@ -42,7 +41,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load)) == 1,
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string because, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<long>>(
             async session =>
@@ -66,14 +64,12 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Notification>>(
             async session => await session.ListAsync(
                 $"{NotificationColumns} ORDER BY n.number", RowReaders.Notification, Range(load, first, last)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<MailProgress?> GetMailProgressAsync(long load, CancellationToken cancellationToken) =>
         ReadAsync(
             session => session.FirstAsync(
@@ -82,7 +78,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
@@ -93,7 +88,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), Int("@from", from), Int("@to", to)) == 1,
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
@@ -105,7 +99,6 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), FromNow("@since", -age)) == 1,
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<int>> TakeDueNotificationsAsync(long load, int most, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>>(
             async session =>
@@ -124,7 +117,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<NotificationClaims> ClaimNotificationsAsync(
         long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken) =>
         WriteAsync(
@@ -162,7 +154,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<NotificationEnd> CompleteNotificationAsync(
         long notification, string owner, string? error, CancellationToken cancellationToken) =>
         // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and
@@ -173,7 +164,6 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength), Line("@error", error));
 
-    /// <inheritdoc/>
     public Task<NotificationEnd> DeferNotificationAsync(
         long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
         EndAsync(
@@ -187,7 +177,6 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             Owner(owner), Line("@error", error), FromNow("@until", delay), FromNow("@givenUp", -giveUpAfter));
 
-    /// <inheritdoc/>
     public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
@@ -198,7 +187,6 @@ public abstract partial class SqlBreachDatabase
                 [.. Range(load, first, last), Owner(owner)]),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

@@ -22,7 +22,6 @@ public abstract partial class SqlBreachDatabase
     /// </summary>
     private protected abstract string WithoutRows { get; }
 
-    /// <inheritdoc/>
     public Task<RecoveryStep> RecoverLoadAsync(LoadRecovery load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -62,7 +61,6 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             isLong: true);
 
-    /// <inheritdoc/>
     public Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

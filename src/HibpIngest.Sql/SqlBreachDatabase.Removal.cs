@@ -11,7 +11,6 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Of a row: it is the load's.</summary>
     private protected abstract string RowsOfLoad { get; }
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<LoadRemoval>> BeginRemovalAsync(string breach, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<LoadRemoval>>(
             async session =>
@@ -37,7 +36,6 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             isLong: true);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<(string Breach, LoadRemoval Load)>> ListRemovalsAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<(string Breach, LoadRemoval Load)>>(
             async session => await session.ListAsync(
@@ -48,7 +46,6 @@ public abstract partial class SqlBreachDatabase
                 row => (row.Text(7), ReadRemoval(row))),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
         ReadAsync(
             async session =>
@@ -62,14 +59,12 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task SetRemovalTokenAsync(long load, string token, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
                 "UPDATE dbo.loads SET removal_token = @token WHERE id = @load AND removing = 1", OfLoad(load), LongText("@token", token)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task FinishRemovalAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

@@ -27,7 +27,6 @@ public abstract partial class SqlBreachDatabase
             layout_version = COALESCE(@layouts, layout_version)
         """;
 
-    /// <inheritdoc/>
     public Task<SliceWork?> BeginSliceAsync(
         long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
         WriteAsync(
@@ -73,7 +72,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> RenewSliceAsync(
         long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) =>
         RenewAsync(
@@ -82,7 +80,6 @@ public abstract partial class SqlBreachDatabase
                 [.. OfSlice(load, slice, owner), FromNow("@until", lease), .. Progress(progress)]) == 1,
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<SliceCompletion> CompleteSliceAsync(
         long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken) =>
         WriteAsync(
@@ -119,7 +116,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<HeldSlice>>(
             async session => await session.ListAsync(
@@ -130,7 +126,6 @@ public abstract partial class SqlBreachDatabase
                 row => new HeldSlice(row.Int64(0), row.Int32(1), row.Text(2))),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task ReturnSliceTryAsync(
         long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken) =>
         WriteAsync(
@@ -143,7 +138,6 @@ public abstract partial class SqlBreachDatabase
                 [.. OfSlice(load, slice, owner), Line("@error", error), .. Progress(progress)]),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -161,7 +155,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
@@ -172,7 +165,6 @@ public abstract partial class SqlBreachDatabase
                 Range(load, firstSlice, lastSlice)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<Slice>>(
             async session =>
@@ -213,7 +205,6 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Slice>>(
             async session => await session.ListAsync(
@@ -224,12 +215,10 @@ public abstract partial class SqlBreachDatabase
                 RowReaders.Slice, OfLoad(load)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
         ListOldSlicesAsync(
             $"l.state <> 'done' AND {MayBeWritten} AND s.state = 'pending' AND s.pending_since <= @since", age, most, cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
         ListOldSlicesAsync(
             $"""

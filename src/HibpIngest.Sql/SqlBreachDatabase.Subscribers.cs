@@ -13,14 +13,11 @@ public abstract partial class SqlBreachDatabase
 
     private const int ReasonLength = 20;
 
-    /// <inheritdoc/>
     public abstract Task<SubscribersImported> ImportSubscribersAsync(
         IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken);
 
-    /// <inheritdoc/>
     public Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken) => ReadAsync(ReadCheckAsync, cancellationToken);
 
-    /// <inheritdoc/>
     public Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Suppression>>(
             async session => await session.ListAsync(
@@ -28,12 +25,10 @@ public abstract partial class SqlBreachDatabase
                 row => new Suppression(row.Text(0), ToReason(row.Text(1)), row.Time(2))),
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken) =>
         RemoveAsync(session => RemoveAsync(session, removals, check, cancellationToken), erase, cancellationToken);
 
-    /// <inheritdoc/>
     public Task<SubscribersRemoved> ApplySuppressionsAsync(
         IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
         RemoveAsync(session => ApplyAsync(session, those, key, cancellationToken), erase, cancellationToken);
@@ -92,7 +87,6 @@ public abstract partial class SqlBreachDatabase
         return new SubscribersRemoved(subscriptions, notifications);
     }
 
-    /// <inheritdoc/>
     public Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

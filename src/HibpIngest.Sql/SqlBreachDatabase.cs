@@ -27,7 +27,6 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         Overtaken = $"SELECT r.id {OfSameBlob} WHERE r.id < l.id AND r.state IN ('ingesting', 'upserting', 'matching')";
     }
 
-    /// <inheritdoc/>
     public abstract string DisplayName { get; }
 
     /// <summary>
@@ -41,19 +40,14 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
 
     private string OfVersion { get; }
 
-    /// <inheritdoc/>
     public abstract Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken);
 
-    /// <inheritdoc/>
     public abstract Task UpgradeAsync(CancellationToken cancellationToken);
 
-    /// <inheritdoc/>
     public abstract Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken);
 
-    /// <inheritdoc/>
     public Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken) => ReadAsync(ReadIdentityAsync, cancellationToken);
 
-    /// <inheritdoc/>
     public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -68,18 +62,15 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
         ReadAsync(async session => await session.NumberAsync("SELECT highest_load FROM dbo.store_counters") > 0, cancellationToken);
 
-    /// <inheritdoc/>
     public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
         ReadAsync(
             async session => (await session.FirstAsync(
                 "SELECT highest_load, highest_mark FROM dbo.store_counters", row => new StoreIds(row.Int64(0), row.Int32(1))))!,
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -96,7 +87,6 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
@@ -118,14 +108,12 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
                 "DELETE FROM dbo.locks WHERE name = @name AND owner = @owner", VarChar("@name", name, 100), Owner(owner)),
             cancellationToken);
 
-    /// <inheritdoc/>
     public abstract ValueTask DisposeAsync();
 
     /// <summary>Runs work that changes nothing: each of its statements sees one state.</summary>

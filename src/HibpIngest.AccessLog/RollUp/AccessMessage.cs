@@ -7,6 +7,5 @@ namespace HibpIngest.AccessLog;
 [Queue(QueueNames.AccessRollUp)]
 public sealed record AccessMessage(string Blob) : WorkMessage
 {
-    /// <inheritdoc/>
     protected override bool IsComplete() => Blob is { Length: > 0 };
 }

@@ -12,8 +12,6 @@ namespace HibpIngest.AccessLog;
 /// rows are the blob's own and computed from it alone, so that a second delivery writes the same again, or finds the blob counted
 /// and does nothing; what is lost on the way <see cref="SweepAccess"/> sends again.
 /// </summary>
-/// <param name="blobs">The access log.</param>
-/// <param name="usage">The counts.</param>
 /// <param name="log">Names of blobs and counts only.</param>
 public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, ILogger<RollUpAccess> log)
     : IMessageStage<AccessMessage>

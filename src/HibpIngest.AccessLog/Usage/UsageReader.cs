@@ -4,15 +4,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccessLog;
 
 /// <summary>Sums the counts of requests up.</summary>
-/// <param name="usage">The counts.</param>
-/// <param name="keys">Name the keys.</param>
 public sealed class UsageReader(IUsageTable usage, IApiKeys keys)
 {
     /// <summary>Of so many hours, the present one as the last.</summary>
-    /// <param name="hours">How many.</param>
-    /// <param name="by">What to count by.</param>
-    /// <param name="now">The time.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public Task<UsageReport> ReadLastAsync(int hours, UsageBy by, DateTimeOffset now, CancellationToken cancellationToken)
     {
         var to = HourOf(now).AddHours(1);

@@ -4,11 +4,8 @@ using System.Text.Json.Serialization;
 namespace HibpIngest.AccessLog;
 
 /// <summary>How often what was asked. As JSON its shape is a contract: properties are added, never renamed.</summary>
-/// <param name="From">First hour.</param>
-/// <param name="To">Hour behind the last.</param>
 /// <param name="By">What it is counted by: route, key, hour or status.</param>
 /// <param name="Lines">By hour or status in their order, else what was asked most first.</param>
-/// <param name="Total">All of them.</param>
 public sealed record UsageReport(
     DateTimeOffset From, DateTimeOffset To, string By, IReadOnlyList<UsageLine> Lines, UsageLine Total)
 {
@@ -42,7 +39,6 @@ public sealed record UsageLine
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public int? Status { get; init; }
 
-    /// <summary>How many.</summary>
     public long Requests { get; init; }
 
     /// <summary>Those of them that were answered 5xx.</summary>

@@ -12,7 +12,6 @@ internal static class PayloadCodec
     /// <summary>256 KiB: what a block of a usual slice has.</summary>
     private const int BrotliWindow = 18;
 
-    /// <summary>Compresses.</summary>
     /// <returns>Bytes written; 0: they would not be fewer than before.</returns>
     public static int Compress(BlockCodec codec, ReadOnlySpan<byte> raw, Span<byte> destination)
     {

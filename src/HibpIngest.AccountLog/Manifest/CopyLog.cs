@@ -98,8 +98,5 @@ public sealed class CopyLog(IAccountLogBlobs from, IAccountLogBlobs to)
 }
 
 /// <summary>What lies where a log was copied to.</summary>
-/// <param name="Loads">Loads that count.</param>
-/// <param name="Segments">Their segments.</param>
-/// <param name="Rows">Rows of these.</param>
 /// <param name="Bytes">And bytes.</param>
 public sealed record LogCopied(int Loads, int Segments, long Rows, long Bytes);

@@ -11,7 +11,6 @@ public sealed record LoadDocument
     /// <summary>The format that this program writes and reads.</summary>
     public const int CurrentFormat = 1;
 
-    /// <summary>Of the document.</summary>
     public int Format { get; init; } = CurrentFormat;
 
     /// <summary>Identity of the store that it is of.</summary>
@@ -20,7 +19,6 @@ public sealed record LoadDocument
     /// <summary>Id of the load.</summary>
     public required long Load { get; init; }
 
-    /// <summary>Its mark.</summary>
     public required int Mark { get; init; }
 
     /// <summary>Name of the breach.</summary>
@@ -154,14 +152,11 @@ public sealed record LoadDocument
 
 /// <summary>A segment, as a load's document tells of it.</summary>
 /// <param name="First">Its first position, by which its blob is named.</param>
-/// <param name="Last">Its last.</param>
-/// <param name="Bytes">Of the blob.</param>
 public sealed record DocumentSegment(long First, long Last, long Bytes);
 
 /// <summary>Wins over everything else in its folder: the load was removed. Its JSON is a contract.</summary>
 public sealed record RemovedDocument
 {
-    /// <summary>Of the document.</summary>
     public int Format { get; init; } = LoadDocument.CurrentFormat;
 
     /// <summary>Identity of the store that it is of.</summary>
@@ -200,9 +195,7 @@ public sealed record RemovedDocument
 }
 
 /// <summary>A load that a removal takes.</summary>
-/// <param name="Load">Its number.</param>
 /// <param name="Blob">Name of the archive that it has read.</param>
-/// <param name="ETag">Of the archive's version.</param>
 public sealed record RemovedLoad(long Load, string Blob, [property: JsonPropertyName("etag")] string ETag);
 
 /// <summary>The JSON of the log's documents.</summary>

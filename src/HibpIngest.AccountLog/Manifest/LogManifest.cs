@@ -13,12 +13,8 @@ public sealed class LogManifest
     /// <summary>Every load of which there is anything, by the name of its folder, which begins with its number.</summary>
     public IReadOnlyList<LoggedLoad> Loads { get; }
 
-    /// <summary>Those that count.</summary>
     public IEnumerable<LoggedLoad> Counting => Loads.Where(load => load.State == LoggedState.Counts);
 
-    /// <summary>Reads it.</summary>
-    /// <param name="blobs">The log.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
     /// <param name="tolerant">What can't be read is <see cref="LoggedLoad.Fault"/>, and an older document of the load tells.</param>
     /// <exception cref="BadInputException">A document can't be read, or was written by a newer program.</exception>
     public static async Task<LogManifest> ReadAsync(
@@ -53,9 +49,6 @@ public sealed class LogManifest
     }
 
     /// <summary>The newest document of a load; null: there is none.</summary>
-    /// <param name="blobs">The log.</param>
-    /// <param name="folder">The load's.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
     /// <exception cref="BadInputException">It can't be read.</exception>
     public static async Task<LoggedLoad?> FindAsync(IAccountLogBlobs blobs, string folder, CancellationToken cancellationToken)
     {
@@ -159,7 +152,6 @@ public sealed record LoggedLoad
     /// <summary>Of its blobs, with the slash at its end.</summary>
     public required string Folder { get; init; }
 
-    /// <summary>Everything in it.</summary>
     public required IReadOnlyList<LogBlob> Blobs { get; init; }
 
     /// <summary>Its newest document; null: none was written, or not yet.</summary>
@@ -196,6 +188,5 @@ public enum LoggedState
     /// <summary>Another load was published in its place.</summary>
     Replaced,
 
-    /// <summary>It was removed.</summary>
     Removed,
 }

@@ -10,10 +10,6 @@ public static class SegmentUpload
     private const int BytesAhead = 4 << 20;
 
     /// <summary>Returns once the segment is there, whole, or another blob of its name was found to be.</summary>
-    /// <param name="blobs">Where it goes.</param>
-    /// <param name="name">Of its blob.</param>
-    /// <param name="write">Writes and seals it.</param>
-    /// <param name="cancellationToken">Nothing is there then.</param>
     public static async Task<(SegmentSeal Seal, bool Created)> RunAsync(
         IAccountLogBlobs blobs, string name, Func<Stream, CancellationToken, Task<SegmentSeal>> write, CancellationToken cancellationToken)
     {

@@ -3,16 +3,13 @@ using HibpIngest.Accounts;
 namespace HibpIngest.AccountLog;
 
 /// <summary>The rows of a load as batches that somebody else reads, twice: once for the domains, which nothing else tells.</summary>
-/// <param name="rows">All of them.</param>
 /// <param name="batches">How many batches they make.</param>
 /// <param name="batchRows">Most rows of a batch.</param>
 /// <param name="read">Fills a batch with the rows of that number, from 0.</param>
 public sealed class BatchSource(long rows, int batches, int batchRows, Func<int, AccountBatch, CancellationToken, Task> read) : IMergeSource
 {
-    /// <inheritdoc/>
     public long Rows => rows;
 
-    /// <inheritdoc/>
     public async Task<IReadOnlyList<LargeDomain>> FindLargeDomainsAsync(CancellationToken cancellationToken)
     {
         var domains = new DomainCounts();
@@ -20,7 +17,6 @@ public sealed class BatchSource(long rows, int batches, int batchRows, Func<int,
         return domains.List();
     }
 
-    /// <inheritdoc/>
     public async Task ReadAsync<T>(T visitor, Action<long> shown, CancellationToken cancellationToken)
         where T : struct, IAccountVisitor
     {

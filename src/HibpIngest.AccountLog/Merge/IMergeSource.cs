@@ -10,9 +10,7 @@ public interface IMergeSource
     Task<IReadOnlyList<LargeDomain>> FindLargeDomainsAsync(CancellationToken cancellationToken);
 
     /// <summary>Shows every row, in groups of one domain.</summary>
-    /// <param name="visitor">A struct.</param>
     /// <param name="shown">Told of rows that were shown.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
     Task ReadAsync<T>(T visitor, Action<long> shown, CancellationToken cancellationToken)
         where T : struct, IAccountVisitor;

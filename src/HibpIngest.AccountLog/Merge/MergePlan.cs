@@ -24,7 +24,6 @@ internal sealed class MergePlan
 
     private readonly HashSet<ulong> _large = [];
 
-    /// <param name="rows">Of all loads together.</param>
     /// <param name="memoryBytes">That a partition may take, with what is made of it.</param>
     /// <param name="domains">The large domains of each segment, as its footer has them.</param>
     public MergePlan(long rows, long memoryBytes, IEnumerable<LargeDomain> domains)

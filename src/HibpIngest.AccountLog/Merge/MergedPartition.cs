@@ -35,7 +35,6 @@ public sealed class MergedPartition
     /// <summary>Which of the merge's partitions it is, from 0.</summary>
     public int Number { get; private set; }
 
-    /// <summary>Accounts.</summary>
     public int Count { get; private set; }
 
     /// <summary>Whether a domain's accounts are in several partitions, as there are so many.</summary>
@@ -174,7 +173,6 @@ public sealed class MergedPartition
         /// <summary>The number of one in the merge, from 0.</summary>
         public int Current { get; private set; }
 
-        /// <summary>For foreach.</summary>
         public readonly LoadNumbers GetEnumerator() => this;
 
         /// <summary>On to the next one.</summary>

@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccountLog;
 
 /// <summary>The rows of a load in the account log.</summary>
-/// <param name="blobs">The log.</param>
 /// <param name="load">The load's number, which its segments name.</param>
 /// <param name="mark">Its mark, which they name too.</param>
 /// <param name="segments">Names of its segments, in order.</param>
@@ -14,10 +13,8 @@ public sealed class SegmentSource(IAccountLogBlobs blobs, long load, int mark, I
         blobs, load.Document!.Load, load.Document.Mark,
         [.. load.Document.Segments.Select(segment => LogNames.Segment(load.Folder, segment.First))]);
 
-    /// <inheritdoc/>
     public long Rows { get; private set; }
 
-    /// <inheritdoc/>
     public async Task<IReadOnlyList<LargeDomain>> FindLargeDomainsAsync(CancellationToken cancellationToken)
     {
         var large = new List<LargeDomain>();
@@ -31,7 +28,6 @@ public sealed class SegmentSource(IAccountLogBlobs blobs, long load, int mark, I
         return large;
     }
 
-    /// <inheritdoc/>
     public async Task ReadAsync<T>(T visitor, Action<long> shown, CancellationToken cancellationToken)
         where T : struct, IAccountVisitor
     {

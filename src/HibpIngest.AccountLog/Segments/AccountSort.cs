@@ -107,7 +107,6 @@ internal sealed class AccountSort : IDisposable
         }
     }
 
-    /// <summary>A counting sort.</summary>
     private void GroupAccounts()
     {
         var (count, ranked, counts) = (_batch.Count, _rankedPool.Get(_batch.Count), _countsPool.Get(_batch.Count));

@@ -19,10 +19,8 @@ internal static class BlockDecoder
     /// <summary>A token, and a byte more for either length.</summary>
     private const int MostLengthBytes = 3;
 
-    /// <summary>Decodes a block.</summary>
     /// <param name="segment">Name of the blob, for messages.</param>
     /// <param name="block">As the index has it.</param>
-    /// <param name="bytes">Frame and payload.</param>
     /// <param name="rawBuffer">Room for at least the block's <see cref="SegmentBlock.RawBytes"/>.</param>
     /// <param name="visitor">Takes what is in it.</param>
     /// <exception cref="DamagedSegmentException">

@@ -22,9 +22,6 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
 
     /// <summary>Makes the block of a batch's rows.</summary>
     /// <param name="place">What is known of it before: number, slice and offset.</param>
-    /// <param name="rows">Not changed.</param>
-    /// <param name="domains">Told of its domains.</param>
-    /// <param name="block">What it became.</param>
     /// <returns>Frame and payload, until the next one.</returns>
     public ReadOnlyMemory<byte> Encode(SegmentBlock place, AccountBatch rows, DomainCounts domains, out SegmentBlock block)
     {

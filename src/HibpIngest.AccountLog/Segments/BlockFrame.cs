@@ -34,7 +34,6 @@ internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, Bloc
     /// <summary>Reads the frame of a block, and holds all of the block against its checksum and what the index has of it.</summary>
     /// <param name="segment">Name of the blob, for messages.</param>
     /// <param name="block">As the index has it.</param>
-    /// <param name="bytes">Frame and payload.</param>
     /// <exception cref="DamagedSegmentException">It is another one, or torn.</exception>
     public static BlockFrame Read(string segment, in SegmentBlock block, ReadOnlySpan<byte> bytes)
     {

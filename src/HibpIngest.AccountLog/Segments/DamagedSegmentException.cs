@@ -8,7 +8,6 @@ namespace HibpIngest.AccountLog;
 /// </summary>
 public sealed class DamagedSegmentException : HibpException
 {
-    /// <param name="segment">Name of its blob.</param>
     /// <param name="block">Number of the block within the segment, 0-based; null: header or footer.</param>
     /// <param name="offset">Of the first byte of what is damaged.</param>
     /// <param name="problem">What was expected, and what was found.</param>

@@ -4,5 +4,4 @@ namespace HibpIngest.AccountLog;
 /// A domain with at least <see cref="SegmentLimits.LargeDomainRows"/> rows in a segment: one that a rebuild may have to split.
 /// </summary>
 /// <param name="Domain">Lower-case ASCII.</param>
-/// <param name="Rows">How many.</param>
 public sealed record LargeDomain(string Domain, int Rows);

@@ -5,9 +5,7 @@ namespace HibpIngest.AccountLog;
 /// <param name="Slice">Number of the slice within the load, 1-based.</param>
 /// <param name="Offset">Of its frame within the segment.</param>
 /// <param name="First">Position of its first row within the load.</param>
-/// <param name="Rows">How many it holds.</param>
 /// <param name="StoredBytes">Of its payload as stored; the frame of 40 bytes comes before it.</param>
-/// <param name="RawBytes">Of its payload, decompressed.</param>
 /// <param name="Crc">CRC32C of frame and payload.</param>
 public readonly record struct SegmentBlock(
     int Number, int Slice, long Offset, long First, int Rows, int StoredBytes, int RawBytes, uint Crc)

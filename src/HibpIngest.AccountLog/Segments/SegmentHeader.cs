@@ -11,7 +11,6 @@ internal static class SegmentHeader
 {
     public const ushort Version = 1;
 
-    /// <summary>Before the names.</summary>
     public const int FixedBytes = 86;
 
     /// <summary>Bytes of the shortest: without names, with its checksum.</summary>
@@ -68,10 +67,7 @@ internal static class SegmentHeader
         return header;
     }
 
-    /// <summary>Reads a header.</summary>
-    /// <param name="segment">Name of the blob.</param>
     /// <param name="start">The segment's first bytes: all of it, or at least as many as a header may have.</param>
-    /// <param name="bytes">Those of the header.</param>
     /// <exception cref="DamagedSegmentException">It is none.</exception>
     public static SegmentFacts Read(string segment, ReadOnlyMemory<byte> start, out ReadOnlyMemory<byte> bytes)
     {

@@ -87,7 +87,6 @@ internal sealed class SegmentIndex
     }
 
     /// <summary>Where the footer begins.</summary>
-    /// <param name="segment">Name of the blob.</param>
     /// <param name="length">Bytes of the segment.</param>
     /// <param name="end">Its last bytes: at least as many as the fixed tail has, if there are so many.</param>
     /// <exception cref="DamagedSegmentException">No segment ends here.</exception>
@@ -105,10 +104,8 @@ internal sealed class SegmentIndex
     }
 
     /// <summary>Reads header and footer.</summary>
-    /// <param name="segment">Name of the blob.</param>
     /// <param name="length">Bytes of the segment.</param>
     /// <param name="start">Its first bytes: all of it, or at least as many as a header may have.</param>
-    /// <param name="footer">All of the footer.</param>
     /// <exception cref="DamagedSegmentException">They are not what a writer has sealed.</exception>
     public static SegmentIndex Read(string segment, long length, ReadOnlyMemory<byte> start, ReadOnlyMemory<byte> footer)
     {

@@ -66,7 +66,6 @@ public sealed class SegmentReader : IAsyncDisposable
     /// Reads all of it as one stream; while a part is decoded, the next is on its way.
     /// </summary>
     /// <param name="visitor">Takes the accounts, block by block.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>The visitor as it has become.</returns>
     /// <exception cref="DamagedSegmentException">
     /// A block is not what was sealed. The visitor has had the blocks before it, and of one whose checksum is right a part of it.
@@ -105,9 +104,7 @@ public sealed class SegmentReader : IAsyncDisposable
     }
 
     /// <summary>Reads the one block that holds a position: one request for its part of the blob.</summary>
-    /// <param name="position">Of the load.</param>
     /// <param name="into">Cleared first; receives all rows of the block, by domain and alias instead of by position.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="DamagedSegmentException">The block is not what was sealed. The batch is of no use then.</exception>
     /// <exception cref="ArgumentOutOfRangeException">The segment doesn't hold that position.</exception>
     public async Task ReadBlockAsync(long position, AccountBatch into, CancellationToken cancellationToken)

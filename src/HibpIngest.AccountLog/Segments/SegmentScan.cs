@@ -25,13 +25,9 @@ internal static class SegmentScan
         return end;
     }
 
-    /// <summary>Decodes a group.</summary>
-    /// <param name="index">The segment's.</param>
-    /// <param name="first">The first block.</param>
     /// <param name="end">The first that isn't of the group.</param>
     /// <param name="group">Its bytes.</param>
     /// <param name="raw">Room for any block's payload.</param>
-    /// <param name="visitor">Takes the accounts.</param>
     public static void Decode<TVisitor>(
         SegmentIndex index, int first, int end, ReadOnlySpan<byte> group, Span<byte> raw, ref TVisitor visitor)
         where TVisitor : struct, IAccountVisitor

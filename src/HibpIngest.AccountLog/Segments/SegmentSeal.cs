@@ -6,6 +6,4 @@ namespace HibpIngest.AccountLog;
 /// <param name="Header">Its first bytes.</param>
 /// <param name="Footer">Its last bytes.</param>
 /// <param name="Length">Bytes of all of it.</param>
-/// <param name="Rows">How many it holds.</param>
-/// <param name="Blocks">In how many blocks.</param>
 public sealed record SegmentSeal(ReadOnlyMemory<byte> Header, ReadOnlyMemory<byte> Footer, long Length, long Rows, int Blocks);

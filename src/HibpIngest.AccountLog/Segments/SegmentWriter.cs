@@ -20,7 +20,6 @@ public sealed class SegmentWriter : IDisposable
 
     /// <param name="output">Written forward from where it is; the caller's to close.</param>
     /// <param name="facts">Whose rows come, and which.</param>
-    /// <param name="codec">How blocks are compressed.</param>
     /// <exception cref="BadInputException">The facts are of no segment.</exception>
     public SegmentWriter(Stream output, SegmentFacts facts, BlockCodec codec = BlockCodec.Lz4)
     {

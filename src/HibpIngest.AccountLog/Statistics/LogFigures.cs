@@ -6,13 +6,11 @@ public sealed record LogFigures
     /// <summary>Rows of all loads; an account of several loads is in as many.</summary>
     public required long Rows { get; init; }
 
-    /// <summary>Distinct accounts.</summary>
     public required long Accounts { get; init; }
 
     /// <summary>Of these, those that are in more breaches than one.</summary>
     public required long AccountsInSeveral { get; init; }
 
-    /// <summary>Distinct domains.</summary>
     public required long Domains { get; init; }
 
     /// <summary>The most accounts first.</summary>
@@ -25,19 +23,11 @@ public sealed record LogFigures
     public required IReadOnlyList<OverlapFigures> Overlaps { get; init; }
 }
 
-/// <summary>A breach.</summary>
-/// <param name="Name">Its name.</param>
-/// <param name="Rows">Of its loads together.</param>
 /// <param name="Accounts">Distinct accounts: the number that may be told of it.</param>
 public sealed record BreachFigures(string Name, long Rows, long Accounts);
 
-/// <summary>A domain.</summary>
 /// <param name="Name">Lower-case.</param>
-/// <param name="Accounts">Distinct accounts.</param>
 public sealed record DomainFigures(string Name, long Accounts);
 
-/// <summary>Two breaches.</summary>
-/// <param name="One">The name of one.</param>
-/// <param name="Other">And of the other.</param>
 /// <param name="Accounts">Distinct accounts that are in both.</param>
 public sealed record OverlapFigures(string One, string Other, long Accounts);

@@ -36,12 +36,7 @@ public sealed class LogStatistics
     }
 
     /// <summary>Reads everything that counts, once.</summary>
-    /// <param name="blobs">The log.</param>
-    /// <param name="merge">Brings its accounts together.</param>
-    /// <param name="loads">Those that count.</param>
     /// <param name="domains">How many of the largest domains are told.</param>
-    /// <param name="progress">Told of rows.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
     public static async Task<LogFigures> CountAsync(
         IAccountLogBlobs blobs, MergeAccounts merge, IReadOnlyList<LoggedLoad> loads, int domains, IProgress<long>? progress,

@@ -10,7 +10,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <param name="container">The container.</param>
 /// <param name="once">The same, by a client that tries nothing twice.</param>
 internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerClient once) : IAccessBlobs
 {

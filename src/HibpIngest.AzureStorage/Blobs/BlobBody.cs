@@ -1,8 +1,6 @@
 namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>A blob's bytes as they come, read forward; what goes wrong on the way is one of the pipeline's errors.</summary>
-/// <param name="content">The client library's stream.</param>
-/// <param name="operation">For messages.</param>
 internal sealed class BlobBody(Stream content, string operation) : Stream
 {
     public override bool CanRead => true;

@@ -10,10 +10,7 @@ namespace HibpIngest.AzureStorage.Blobs;
 internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content)
 {
     /// <summary>Reads a blob whole; null where there is none.</summary>
-    /// <param name="blob">The blob.</param>
-    /// <param name="operation">For messages.</param>
     /// <param name="knownETag">Where the blob still is this one, nothing is read.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public static Task<BlobDownload?> RunAsync(
         BlobClient blob, string operation, string? knownETag, CancellationToken cancellationToken) => RunAsync(
             blob, operation,

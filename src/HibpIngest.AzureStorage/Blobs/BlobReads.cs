@@ -12,8 +12,6 @@ namespace HibpIngest.AzureStorage.Blobs;
 /// Whatever is not simply an answer is left to it, with its tries and errors.
 /// </summary>
 /// <param name="http">The connections are the library's.</param>
-/// <param name="container">Address of the container.</param>
-/// <param name="connection">The account.</param>
 /// <param name="credential">Where it is named without a key.</param>
 /// <param name="options">How patiently it is asked.</param>
 internal sealed class BlobReads(
@@ -31,10 +29,8 @@ internal sealed class BlobReads(
     private readonly string _query = connection.Sas is null ? "" : $"?{connection.Sas}";
     private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
 
-    /// <summary>Reads it.</summary>
     /// <param name="name">The blob's: nothing in it needs to be encoded.</param>
     /// <param name="part">The version that is meant, the first byte and how many; null: all of it, whatever it is.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>Null: it is not known why there is no answer.</returns>
     public async Task<PasswordBlob?> TryReadAsync(
         string name, (string ETag, long Offset, int Length)? part, CancellationToken cancellationToken)

@@ -40,11 +40,9 @@ internal static class BlockUpload
         return (await TryRunAsync(blob, content, null, progress, cancellationToken, sha256))!.Value;
     }
 
-    /// <param name="blob">Where to.</param>
     /// <param name="content">What it is to hold.</param>
     /// <param name="conditions">What has to hold when it is committed; null: nothing has.</param>
     /// <param name="progress">Told of bytes that are there.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="sha256">Given all of it, and put into the blob's metadata; null: no metadata.</param>
     /// <returns>Null where they don't hold, and nothing was committed.</returns>
     public static async Task<ETag?> TryRunAsync(

@@ -13,7 +13,6 @@ namespace HibpIngest.AzureStorage.Tables;
 /// flight on: what is more only waits there, so that the limits can be wide. Latency that doesn't depend on the number in flight,
 /// as that of a region far away, is its own floor and cuts nothing.
 /// </remarks>
-/// <param name="time">The clock.</param>
 /// <param name="unchanging">The limit, whatever happens: what benchmarks compare with. Null: it follows the latency.</param>
 internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
 {
@@ -76,7 +75,6 @@ internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
         _peak = Math.Max(_peak, inFlight);
     }
 
-    /// <summary>One was answered.</summary>
     /// <param name="sentAt">Timestamp. What was sent before the last change of the limit says nothing of it.</param>
     public void Answered(long sentAt)
     {

@@ -12,7 +12,6 @@ namespace HibpIngest.AzureStorage.Tables;
 /// A table whose rows gather marks: accounts, or their hashes. Its writes go the <see cref="WriteThrottle"/>'s
 /// way, by partition.
 /// </summary>
-/// <param name="table">The table.</param>
 /// <param name="throttle">That of the storage account: what it takes, all its tables share.</param>
 /// <param name="partStarts">
 /// The first characters of partition keys, which divide the table into parts. What lies between two of them

@@ -12,9 +12,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// Tries once, and leaves anything but a plain answer to the library, with its retries and errors.
 /// </summary>
 /// <param name="http">Shares the connections of the library.</param>
-/// <param name="connection">The account.</param>
 /// <param name="credential">Used if the connection has neither a key nor a signature.</param>
-/// <param name="options">The timeout.</param>
 internal sealed class PointReads(
     HttpMessageInvoker http, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {

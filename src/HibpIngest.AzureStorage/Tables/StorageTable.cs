@@ -95,7 +95,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
     /// <summary>Returns the entities that match a filter, in key order.</summary>
     /// <param name="filter">In OData.</param>
     /// <param name="select">The properties; null: all.</param>
-    /// <param name="operation">For messages.</param>
     /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
     /// <param name="cancellationToken">Cancels the query.</param>
     public async IAsyncEnumerable<TableEntity> QueryAsync(
@@ -123,7 +122,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
     /// <summary>Returns one page of the entities that match a filter, which may be empty and not the last.</summary>
     /// <param name="filter">In OData.</param>
     /// <param name="token">Where the page begins; null: at the start.</param>
-    /// <param name="operation">For messages.</param>
     /// <param name="cancellationToken">Cancels the query.</param>
     /// <returns>The entities, and where the next page begins; null: there is none.</returns>
     public Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(

@@ -82,7 +82,6 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             + "by something else");
     }
 
-    /// <summary>Records that.</summary>
     public Task PutAccountAsync(AccountIdentity identity, CancellationToken cancellationToken)
     {
         var entity = new TableEntity(StorePartition, AccountRow)

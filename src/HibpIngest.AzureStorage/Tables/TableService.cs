@@ -24,10 +24,7 @@ internal sealed class TableService
     private readonly string _endpoint;
     private readonly Uri _batch;
 
-    /// <param name="connection">The account.</param>
     /// <param name="credential">Used if the connection has neither a key nor a signature.</param>
-    /// <param name="options">Retries and timeouts.</param>
-    /// <param name="transport">The connections.</param>
     /// <param name="lost">See <see cref="TableRetries"/>.</param>
     public TableService(
         StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpPipelineTransport transport,

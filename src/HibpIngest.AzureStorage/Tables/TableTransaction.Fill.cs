@@ -6,8 +6,6 @@ namespace HibpIngest.AzureStorage.Tables;
 internal sealed partial class TableTransaction
 {
     /// <summary>Writes the transaction that gives rows of one partition all their marks.</summary>
-    /// <param name="tableAddress">The table's address.</param>
-    /// <param name="partition">The partition's key.</param>
     /// <param name="rows">At most 100, each row once.</param>
     public static TableTransaction Merge(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, MarkedRows rows)
     {

@@ -6,8 +6,6 @@ namespace HibpIngest.AzureStorage.Tables;
 internal sealed partial class TableTransaction
 {
     /// <summary>Writes the transaction that sets the counts of hashes of one prefix.</summary>
-    /// <param name="tableAddress">The table's address.</param>
-    /// <param name="partition">The prefix.</param>
     /// <param name="rows">At most 100, each suffix once.</param>
     public static TableTransaction Passwords(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, IReadOnlyList<PasswordRow> rows)
     {

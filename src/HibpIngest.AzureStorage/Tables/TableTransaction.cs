@@ -45,11 +45,9 @@ internal sealed partial class TableTransaction : IDisposable
 
     public ReadOnlyMemory<byte> Body => _bytes.Written;
 
-    /// <summary>For messages.</summary>
     public string Operation => Describe(null);
 
     /// <summary>Writes the transaction that marks accounts of a domain.</summary>
-    /// <param name="tableAddress">The table's address.</param>
     public static TableTransaction Upsert(
         ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> domain, ReadOnlySpan<Range> aliases, ReadOnlySpan<byte> bytes, int mark)
     {

@@ -6,7 +6,6 @@ namespace HibpIngest.AzureStorage.Tables;
 /// </summary>
 /// <param name="Succeeded">Parts answered 2xx.</param>
 /// <param name="FailedStatus">Status of the first part that failed; 0: none.</param>
-/// <param name="Code">Its code.</param>
 /// <param name="FailedIndex">Which operation (0-based) it is of, where the service says so.</param>
 internal readonly record struct TransactionAnswer(int Succeeded, int FailedStatus, string Code, int? FailedIndex)
 {

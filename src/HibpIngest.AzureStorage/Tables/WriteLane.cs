@@ -37,16 +37,13 @@ internal sealed class WriteLane : IDisposable
     private long _limitedSince;
     private long _cutAt;
 
-    /// <summary>A partition's.</summary>
     /// <param name="mostInFlight">At first; one more for each that is done.</param>
-    /// <param name="time">The clock.</param>
     public WriteLane(int mostInFlight, TimeProvider time)
     {
         (_mostInFlight, _time) = (mostInFlight, time);
         (_sent, _done) = (new RecentRate(time), new RecentRate(time));
     }
 
-    /// <summary>The account's.</summary>
     public WriteLane(InFlightLimit limit, TimeProvider time)
         : this(0, time) => _limit = limit;
 
@@ -90,8 +87,6 @@ internal sealed class WriteLane : IDisposable
         return waiter.Task.IsCompleted ? waiter.Task : waiter.WaitAsync(stopWaiting);
     }
 
-    /// <param name="entities">That were written.</param>
-    /// <param name="sentAt">Timestamp.</param>
     public void Done(int entities, long sentAt)
     {
         lock (_lock)

@@ -9,7 +9,6 @@ namespace HibpIngest.AzureStorage.Tables;
 /// reads go through as well. A partition that is busy keeps no other waiting. It holds no key: partitions are told apart by a hash, and two
 /// of the same one share their lane.
 /// </summary>
-/// <param name="time">The clock.</param>
 /// <param name="mostInFlight">Transactions in flight of all partitions together, whatever happens; null: as many as answers allow.</param>
 internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null) : IDisposable
 {
@@ -47,8 +46,6 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
 
     /// <summary>Sends until it is done: again, in its turn, whenever it was refused.</summary>
     /// <param name="table">Whose partition it is: no table waits for another one's.</param>
-    /// <param name="partitionKey">The partition.</param>
-    /// <param name="entities">How many are sent.</param>
     /// <param name="inFlight">Where the caller has entered.</param>
     /// <param name="send">Null: done.</param>
     /// <exception cref="StoreThrottledException">The wait was ended first.</exception>
@@ -122,7 +119,6 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     }
 
     /// <summary>A request to the account had no answer: its connection was refused, timed out or broke.</summary>
-    /// <param name="sentAt">Timestamp.</param>
     public void Lost(long sentAt) => _all.Lost(sentAt);
 
     public void Dispose()

@@ -18,7 +18,6 @@ internal sealed class CompressedFile : Stream
     private long _read;
     private bool _ended;
 
-    /// <param name="file">Disposed with this.</param>
     /// <param name="progress">Told of the file's bytes, not of what they are compressed to.</param>
     public CompressedFile(Stream file, IProgress<long>? progress)
     {

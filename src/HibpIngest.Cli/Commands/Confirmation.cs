@@ -17,7 +17,6 @@ internal sealed class Confirmation
     };
 
     /// <summary>To be called before anything else is done.</summary>
-    /// <param name="parsed">The command line.</param>
     /// <param name="command">How the message calls it: "breach remove".</param>
     /// <exception cref="WrongUsageException">Nobody can be asked.</exception>
     public void RequireAnswerable(ParseResult parsed, string command)
@@ -27,7 +26,6 @@ internal sealed class Confirmation
     }
 
     /// <summary>Asks, unless <c>--yes</c> is given.</summary>
-    /// <param name="session">The command's run.</param>
     /// <param name="consequence">A sentence of what will happen.</param>
     /// <param name="name">What has to be typed, to the letter.</param>
     /// <param name="cancellationToken">Ends the wait for an answer.</param>

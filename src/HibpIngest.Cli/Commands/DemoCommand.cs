@@ -262,7 +262,6 @@ internal sealed class DemoCommand : HibpCommand
         return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
     }
 
-    /// <param name="load">It is done.</param>
     /// <param name="total">How long all of it took.</param>
     /// <param name="showsRules">A line for each rule that candidates were rejected by, instead of their number.</param>
     internal static FittingTable Summary(Load load, TimeSpan total, bool showsRules)

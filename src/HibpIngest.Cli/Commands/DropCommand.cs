@@ -18,7 +18,6 @@ internal sealed class DropCommand : HibpCommand
     /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a store that was throttling.</summary>
     private static readonly TimeSpan StallTimeout = TimeSpan.FromMinutes(1);
 
-    /// <summary>Ten blob scans.</summary>
     private static readonly TimeSpan NotTakenTimeout = TimeSpan.FromSeconds(20);
 
     private readonly Argument<FileInfo> _file = new("FILE")
@@ -140,15 +139,12 @@ internal sealed class DropCommand : HibpCommand
     }
 
     /// <summary>Where a file goes, and what is known of its breach.</summary>
-    /// <param name="Blob">Name of the blob.</param>
-    /// <param name="Breach">Name of the breach.</param>
     /// <param name="Metadata">The metadata blob to write with it; null: none.</param>
     public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata)
     {
         /// <summary>It is JSON, which would be metadata by its name, and is data: it is compressed on its way.</summary>
         public required bool Compresses { get; init; }
 
-        /// <summary>What is uploaded.</summary>
         public Stream Open(FileInfo file, IProgress<long>? progress)
         {
             var content = new FileStream(
@@ -226,11 +222,8 @@ internal sealed class DropCommand : HibpCommand
     }
 
     /// <summary>Refuses what lies in the container already, whatever it is called there.</summary>
-    /// <param name="blobs">The container.</param>
     /// <param name="database">Knows which load it is; null: none is named.</param>
     /// <param name="file">What is to be dropped.</param>
-    /// <param name="drop">Where to.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     private static async Task RefuseSameAsync(
         IBreachBlobs blobs, IBreachDatabase? database, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {

@@ -10,7 +10,6 @@ internal sealed class RangesCommands() : CommandGroup(
     "ranges", "Fill the table that is asked for accounts by the beginning of their hash.", new RangesFillCommand(),
     new RangesStatusCommand())
 {
-    /// <summary>"off", "filling", "on".</summary>
     public static string Show(RangesState state) => state.ToString().ToLowerInvariant();
 }
 

@@ -5,10 +5,8 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Shows how far a fill is.</summary>
 internal static class FillView
 {
-    /// <param name="screen">Where it is shown.</param>
     /// <param name="time">The clock of the rate.</param>
     /// <param name="work">Reports to what it is given.</param>
-    /// <param name="begun">Told with each report.</param>
     public static Task<long> ShowAsync(
         Screen screen, TimeProvider time, Func<IProgress<FillProgress>, Task<long>> work, Action begun)
     {

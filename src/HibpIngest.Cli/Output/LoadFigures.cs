@@ -37,9 +37,7 @@ internal sealed record LoadFigures
     /// <summary>At the rate of the last slices; null where nothing can be said, as where nobody works on it.</summary>
     public TimeSpan? Left { get; private init; }
 
-    /// <param name="load">The load.</param>
     /// <param name="work">When it was worked on; null: not known.</param>
-    /// <param name="now">The moment.</param>
     /// <param name="mailsPerSecond">What mails are sent at.</param>
     /// <param name="inHand">Whether somebody works on it; null: as its leases tell.</param>
     public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inHand = null)

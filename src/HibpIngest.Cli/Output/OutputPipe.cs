@@ -29,7 +29,6 @@ internal static class OutputPipe
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static extern int Poll(ref PollDescriptor descriptors, nuint count, int timeoutMilliseconds);
 
-    /// <summary>struct pollfd</summary>
     [StructLayout(LayoutKind.Sequential)]
     private struct PollDescriptor
     {

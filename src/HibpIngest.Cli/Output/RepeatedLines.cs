@@ -6,8 +6,6 @@ namespace HibpIngest.Cli.Output;
 /// Keeps lines from being said again and again: the first of those that mean the same is, and after a while how many there were.
 /// Safe for use by many at once.
 /// </summary>
-/// <param name="say">Says a line.</param>
-/// <param name="time">The clock.</param>
 internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDisposable
 {
     /// <summary>So long lines are counted rather than said.</summary>

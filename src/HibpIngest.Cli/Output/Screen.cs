@@ -34,13 +34,10 @@ internal sealed class Screen
     /// <summary>The result is to be one JSON document.</summary>
     public bool Json { get; }
 
-    /// <summary>It was written.</summary>
     public bool HasDocument { get; private set; }
 
-    /// <summary>Standard output.</summary>
     public IAnsiConsole Results { get; }
 
-    /// <summary>Standard error.</summary>
     public IAnsiConsole Messages { get; }
 
     /// <summary>Writes what is said as JSON; null: it is said as it is.</summary>

@@ -64,10 +64,7 @@ internal static class Spinner
         private long _reportedAt;
         private long _shownAt;
 
-        /// <param name="what">What is done.</param>
-        /// <param name="time">The clock.</param>
         /// <param name="every">A line is shown that often at most.</param>
-        /// <param name="show">Shows a line.</param>
         public Removal(string what, TimeProvider time, TimeSpan every, Action<string, RemovalProgress> show)
         {
             (_what, _time, _every, _show) = (what, time, every, show);

@@ -15,7 +15,6 @@ internal static class StatsDrawing
     private const int Line = 24;
     private const int Margin = 24;
 
-    /// <summary>One SVG document.</summary>
     public static string Draw(LogFigures figures)
     {
         var body = new StringBuilder();

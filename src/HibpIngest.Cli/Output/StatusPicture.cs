@@ -63,7 +63,6 @@ internal sealed record StatusPicture(
     }
 
     /// <summary>How far a load of it is.</summary>
-    /// <param name="load">The load.</param>
     /// <param name="now">When the picture was taken.</param>
     /// <param name="mailsPerSecond">What mails are sent at.</param>
     /// <param name="moves">Whether the load gets on, as far as is known.</param>
@@ -79,7 +78,6 @@ internal sealed record StatusPicture(
     }
 
     /// <summary>Without the loads that ended a while ago, but for the newest.</summary>
-    /// <param name="now">When it was taken.</param>
     /// <param name="newest">How many of them stay.</param>
     public StatusPicture Recent(DateTimeOffset now, int newest) => this with
     {

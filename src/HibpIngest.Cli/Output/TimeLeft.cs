@@ -38,7 +38,6 @@ internal sealed class TimeLeft
     /// <summary>Records how far a run is, and returns the time left.</summary>
     /// <param name="at">Working time of the run so far.</param>
     /// <param name="done">Parts that it has done.</param>
-    /// <param name="rest">Parts that are left.</param>
     /// <returns>null: not known yet.</returns>
     public TimeSpan? Next(TimeSpan at, double done, double rest)
     {

@@ -17,7 +17,6 @@ internal sealed class WorkingTime
         }
     }
 
-    /// <summary>All of it.</summary>
     public TimeSpan Total => Since(DateTimeOffset.MinValue);
 
     /// <summary>Returns what lies after a moment.</summary>

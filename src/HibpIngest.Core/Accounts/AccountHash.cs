@@ -6,7 +6,6 @@ namespace HibpIngest.Accounts;
 /// <summary>The SHA-1 of an account's address, as ranges have it: 40 upper-case hex digits.</summary>
 public static class AccountHash
 {
-    /// <summary>All of it.</summary>
     public const int Digits = 40;
 
     /// <summary>The first of them are the partition's key,</summary>

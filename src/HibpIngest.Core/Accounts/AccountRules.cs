@@ -36,7 +36,6 @@ public static class AccountRules
     /// <summary>
     /// Reads a single address: trimmed, lower-cased, it must be exactly one account.
     /// </summary>
-    /// <param name="email">Any text.</param>
     /// <param name="alias">Part before the @, lower-case; empty when false.</param>
     /// <param name="domain">Part after the @, lower-case; empty when false.</param>
     /// <param name="broken">The first rule broken; null when true, and where the text doesn't have the form

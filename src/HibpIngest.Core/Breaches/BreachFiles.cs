@@ -25,7 +25,6 @@ public static class BreachFiles
         (".csv", BreachFormat.Text), (".txt", BreachFormat.Text), (".sql", BreachFormat.Text),
     ];
 
-    /// <summary>All of them.</summary>
     public static IReadOnlyList<string> Extensions { get; } = [.. Known.Select(known => known.Extension)];
 
     /// <summary>The fewest endings that they are all found by: what an event filter needs.</summary>

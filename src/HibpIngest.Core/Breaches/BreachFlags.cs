@@ -7,7 +7,6 @@ namespace HibpIngest.Breaches;
 [Flags]
 public enum BreachFlags
 {
-    /// <summary>None of them.</summary>
     None = 0,
 
     /// <summary>The breach was confirmed. Without it the mail and the lookup say "unverified".</summary>

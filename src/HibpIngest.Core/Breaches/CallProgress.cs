@@ -3,7 +3,6 @@ namespace HibpIngest.Breaches;
 /// <summary>How far the calls of a load to clients are.</summary>
 /// <param name="IsLookedThrough">All its slices were looked through: which calls there are to make is known.</param>
 /// <param name="Calls">All that are known by now, of every state.</param>
-/// <param name="Answered">Those that were accepted.</param>
 /// <param name="Open">Those that are to be made yet.</param>
 /// <param name="Dead">Those that were given up, for an operator.</param>
 /// <param name="Error">One line: why its slices could not be looked through; null: they could, or are being.</param>

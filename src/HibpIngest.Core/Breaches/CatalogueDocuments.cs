@@ -30,21 +30,16 @@ public static class CatalogueDocuments
     /// <summary>A breach alone is <c>breach/{Name}.json</c>.</summary>
     public const string BreachFolder = "breach/";
 
-    /// <summary>A breach alone.</summary>
     public static string Breach(string name) => $"{BreachFolder}{name}.json";
 
-    /// <summary>A breach's logo.</summary>
     public static string Logo(string name) => $"{Logos}{name}.png";
 }
 
-/// <summary>Which marks count.</summary>
 /// <param name="Version">The catalogue's: raised by each change in SQL.</param>
 /// <param name="Breaches">By name; each with a mark at least.</param>
 public sealed record CatalogueIds(long Version, IReadOnlyList<CatalogueMarks> Breaches);
 
 /// <summary>The marks of a breach that count.</summary>
-/// <param name="Name">The breach's.</param>
-/// <param name="Flags">Stored as their number.</param>
 /// <param name="Marks">Ascending.</param>
 public sealed record CatalogueMarks(string Name, BreachFlags Flags, IReadOnlyList<int> Marks);
 

@@ -9,11 +9,9 @@ public sealed class WholeSecondsConverter : JsonConverter<DateTimeOffset>
 {
     private const string Format = "yyyy-MM-dd'T'HH:mm:ss'Z'";
 
-    /// <inheritdoc/>
     public override DateTimeOffset Read(ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
         reader.GetDateTimeOffset();
 
-    /// <inheritdoc/>
     public override void Write(Utf8JsonWriter writer, DateTimeOffset value, JsonSerializerOptions options) =>
         writer.WriteStringValue(value.UtcDateTime.ToString(Format, CultureInfo.InvariantCulture));
 }

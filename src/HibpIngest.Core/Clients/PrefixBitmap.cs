@@ -20,7 +20,6 @@ public sealed class PrefixBitmap
 
     private readonly byte[] _bits;
 
-    /// <summary>With no prefix.</summary>
     public PrefixBitmap() => _bits = new byte[Length];
 
     /// <param name="bits">Its bytes, which it takes over.</param>

@@ -6,10 +6,8 @@ public static class QueueNames
     /// <summary>Blob versions to ingest, and loads to resume.</summary>
     public const string Ingest = "breach-ingest";
 
-    /// <summary>Slices to upsert.</summary>
     public const string Slices = "breach-slices";
 
-    /// <summary>Loads to match.</summary>
     public const string Match = "breach-match";
 
     /// <summary>Ranges of notifications to send.</summary>
@@ -21,7 +19,6 @@ public static class QueueNames
     /// <summary>Slices to search for the prefixes that clients watch.</summary>
     public const string Calls = "breach-calls";
 
-    /// <summary>Clients to call.</summary>
     public const string Callbacks = "breach-callbacks";
 
     /// <summary>Parts of dropped files of Pwned Passwords to import.</summary>

@@ -46,7 +46,6 @@ public abstract record WorkMessage
     public string ToJson() =>
         JsonSerializer.Serialize(this with { Traceparent = HibpTelemetry.Span?.Id ?? Traceparent }, GetType(), Json);
 
-    /// <summary>Reads a message.</summary>
     /// <exception cref="UnreadableMessageException">The body is no such message, or of another version. The body is not repeated:
     /// what somebody put into a queue by hand could hold anything.</exception>
     public static T Parse<T>(string body)
@@ -89,10 +88,7 @@ public sealed class UnreadableMessageException(string message) : HibpException(m
 public static class MessageSending
 {
     /// <summary>Sends a message to the queue of its type.</summary>
-    /// <param name="queues">The storage account's queues.</param>
-    /// <param name="message">What is sent.</param>
     /// <param name="delay">How long it stays invisible, at most 7 days less a margin.</param>
-    /// <param name="cancellationToken">Stops the call.</param>
     public static Task SendAsync(
         this IMessageQueues queues, WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         queues.Get(message.GetQueue()).SendAsync(message.ToJson(), delay, cancellationToken);

@@ -23,7 +23,6 @@ public static class HashModes
     /// <summary>Ranges of a mode: every number of five hex digits.</summary>
     public const int Ranges = 1 << (4 * PrefixDigits);
 
-    /// <summary>All of them.</summary>
     public static readonly IReadOnlyList<HashMode> All = [HashMode.Sha1, HashMode.Ntlm];
 
     /// <summary>Bytes of a hash.</summary>

@@ -18,7 +18,6 @@ public sealed record ApiKey
     /// <summary>A server may know one for so long after it was taken away.</summary>
     public static readonly TimeSpan KnownFor = TimeSpan.FromSeconds(10);
 
-    /// <summary>Longest name.</summary>
     public const int MostNameLength = 100;
 
     /// <summary>SHA-256 of the key's 32 lower-case hex digits as ASCII, in lower-case hex.</summary>
@@ -27,7 +26,6 @@ public sealed record ApiKey
     /// <summary>Whose it is; unique.</summary>
     public required string Name { get; init; }
 
-    /// <summary>Requests a minute.</summary>
     public int Rpm { get; init; } = DefaultRpm;
 
     /// <summary>What it may ask.</summary>
@@ -78,15 +76,12 @@ public enum KeyScopes
     /// <summary>Nothing but its own status.</summary>
     None = 0,
 
-    /// <summary>Single accounts.</summary>
     Search = 1,
 
-    /// <summary>Hashes by range.</summary>
     Range = 2,
 
     /// <summary>The accounts of the key's domains.</summary>
     Domains = 4,
 
-    /// <summary>Handing passwords in.</summary>
     Append = 8,
 }

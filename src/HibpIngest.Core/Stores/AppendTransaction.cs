@@ -6,7 +6,6 @@ public sealed record AppendTransaction
     /// <summary>Who sent it: its API key's hash.</summary>
     public required string Subscription { get; init; }
 
-    /// <summary>Its own.</summary>
     public required Guid Id { get; init; }
 
     /// <summary>How far it is.</summary>
@@ -18,7 +17,6 @@ public sealed record AppendTransaction
     /// <summary>Hashes of SHA-1.</summary>
     public required int Sha1Rows { get; init; }
 
-    /// <summary>Hashes of NTLM.</summary>
     public required int NtlmRows { get; init; }
 
     /// <summary>When a message for it was last sent; null: none was yet.</summary>

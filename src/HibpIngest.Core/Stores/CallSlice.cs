@@ -3,9 +3,6 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>A slice of a published load that is to be looked through for what clients watch.</summary>
-/// <param name="Slice">Its range.</param>
-/// <param name="Mark">The load's.</param>
-/// <param name="Breach">The breach.</param>
 /// <param name="Purged">Its load's rows are purged, or some of them: they are to be read from the account log.</param>
 /// <param name="IsLookedThrough">It has been, and what was found is recorded.</param>
 /// <param name="Told">

@@ -5,7 +5,6 @@ namespace HibpIngest.Stores;
 /// <summary>The calls of one client because of one slice: one for each prefix.</summary>
 public sealed record CallbackDelivery
 {
-    /// <summary>Whose.</summary>
     public required CallbackKey Key { get; init; }
 
     /// <summary>The load's breach, as it is called now.</summary>
@@ -27,17 +26,12 @@ public sealed record CallbackDelivery
     public int Deferrals { get; init; }
 }
 
-/// <summary>Names a delivery.</summary>
-/// <param name="Client">Number of the client.</param>
-/// <param name="Load">Id of the load.</param>
 /// <param name="Slice">Number of the slice within it.</param>
 public readonly record struct CallbackKey(int Client, long Load, int Slice);
 
 /// <summary>How far a delivery is.</summary>
-/// <param name="Key">Which.</param>
 /// <param name="Done">As <see cref="CallbackDelivery.Done"/>.</param>
 /// <param name="Answered">As many bits are set in it.</param>
-/// <param name="State">What becomes of it.</param>
 /// <param name="Error">One line: why calls of it failed; null: none has.</param>
 /// <param name="Pause">Where all that are left failed: how long it is left alone.</param>
 public sealed record CallbackResult(
@@ -53,7 +47,6 @@ public enum CallbackState
     /// <summary>There are calls of it to be made.</summary>
     Open,
 
-    /// <summary>All were accepted.</summary>
     Done,
 
     /// <summary>The rest was given up, for an operator.</summary>
@@ -71,18 +64,13 @@ public sealed record CallbackTurn(int Failures, DateTimeOffset? FailingSince, Ti
 
 /// <summary>How a turn has ended.</summary>
 /// <param name="Failures">As of <see cref="CallbackTurn"/>.</param>
-/// <param name="HasAnswered">A call was accepted.</param>
-/// <param name="HasFailed">A call was not.</param>
 /// <param name="Pause">How long the client is left alone; null: not at all.</param>
 /// <param name="CallTime">How long a call took, about; null: none was made.</param>
 public sealed record CallbackTurnEnd(int Failures, bool HasAnswered, bool HasFailed, TimeSpan? Pause, TimeSpan? CallTime);
 
 /// <summary>What there is of the calls to one client because of one breach.</summary>
-/// <param name="Client">Its number.</param>
-/// <param name="Breach">Name of the breach.</param>
 /// <param name="Open">Calls to be made yet.</param>
 /// <param name="Dead">Calls that were given up.</param>
-/// <param name="Answered">Calls that were accepted.</param>
 /// <param name="Dropped">Calls that will not be made.</param>
 /// <param name="OldestOpen">When the oldest delivery that is open was recorded; null: none is.</param>
 /// <param name="Error">One line: why calls failed; null: none has.</param>
@@ -90,7 +78,6 @@ public sealed record CallbackSummary(
     int Client, string Breach, long Open, long Dead, long Answered, long Dropped, DateTimeOffset? OldestOpen, string? Error);
 
 /// <summary>What is known of a client from calling it.</summary>
-/// <param name="Client">Its number.</param>
 /// <param name="OldestFor">How long ago the oldest delivery that may be made now was recorded; null: there is none.</param>
 /// <param name="CallTime">How long a call took lately, about; null: none was made yet.</param>
 /// <param name="IsDue">A delivery of it is due, nobody makes it, and no message for it can be on its way any more.</param>

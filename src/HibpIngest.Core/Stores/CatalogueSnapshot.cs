@@ -9,7 +9,6 @@ public sealed record CatalogueSnapshot(long Version, IReadOnlyList<CatalogueBrea
 
 /// <summary>A breach with what the catalogue says of it beside its metadata.</summary>
 /// <param name="Breach">The breach, with the marks that count.</param>
-/// <param name="Accounts">Of its published loads.</param>
 /// <param name="ModifiedAt">When what is told of it last changed; null where it was never published, nor described anew.</param>
 /// <param name="Zips">Names of the blobs of its published loads, the newest load's first.</param>
 public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffset? ModifiedAt, IReadOnlyList<string> Zips)
@@ -22,8 +21,6 @@ public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffse
 }
 
 /// <summary>What is taken over for a breach from a catalogue that is newer than the database.</summary>
-/// <param name="Name">The breach's name.</param>
-/// <param name="Metadata">All of its metadata.</param>
 /// <param name="Hidden">Whether it is hidden.</param>
 /// <param name="ModifiedAt">When its metadata last changed.</param>
 public sealed record BreachMerge(string Name, BreachMetadata Metadata, bool Hidden, DateTimeOffset? ModifiedAt);

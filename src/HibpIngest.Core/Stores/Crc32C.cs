@@ -9,7 +9,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public static class Crc32C
 {
-    /// <summary>Of one piece.</summary>
     public static uint Compute(ReadOnlySpan<byte> bytes) => ~Add(uint.MaxValue, bytes);
 
     /// <summary>Of two pieces as if the second came right behind the first.</summary>

@@ -1,8 +1,6 @@
 namespace HibpIngest.Stores;
 
 /// <summary>Work that somebody has taken on, and that nobody else takes until then.</summary>
-/// <param name="Load">The load.</param>
-/// <param name="Breach">Name of its breach.</param>
 /// <param name="Slice">Number of the slice; null: the load as a whole, its ingest or its matching.</param>
 /// <param name="Owner">Who holds it: begins with <see cref="HostSign.Host"/>.</param>
 /// <param name="Until">When it is free, should no sign of life come.</param>

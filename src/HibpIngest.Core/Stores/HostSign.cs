@@ -2,10 +2,7 @@ namespace HibpIngest.Stores;
 
 /// <summary>A heartbeat of a process that works on a store.</summary>
 /// <param name="Host">Drawn by each process; what it holds is held under names that begin with it.</param>
-/// <param name="Machine">Name of its machine.</param>
-/// <param name="ProcessId">Its id there.</param>
 /// <param name="Roles">What it does, with commas between.</param>
-/// <param name="Version">Of the program.</param>
 /// <param name="StartedAt">When it began, by its clock.</param>
 /// <param name="SeenAt">When it gave the sign, by its clock.</param>
 /// <param name="Troubles">What waits for something that is down, as far as this process knows.</param>
@@ -47,6 +44,5 @@ public sealed record HostSign(
 /// <summary>What a host was kept from doing.</summary>
 /// <param name="Load">The load that waits; 0: none that is known.</param>
 /// <param name="What">What it is: a queue, or work that a host does by itself.</param>
-/// <param name="Reason">One line.</param>
 /// <param name="NextTry">When it is tried again.</param>
 public sealed record HostTrouble(long Load, string What, string Reason, DateTimeOffset NextTry);

@@ -12,12 +12,10 @@ public interface IAccessBlobs
     /// <summary>Creates the container where it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Begins a blob.</summary>
     /// <returns>False where one of that name is there already.</returns>
     Task<bool> BeginAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Appends a block at a position and nowhere else (If-Append-Position-Equal).</summary>
-    /// <param name="name">The blob's.</param>
     /// <param name="position">Bytes that the blob has to have.</param>
     /// <param name="block">At most <see cref="MostBlockBytes"/>.</param>
     /// <param name="cancellationToken">Stops it; then it is not known whether the block was appended.</param>
@@ -33,7 +31,6 @@ public interface IAccessBlobs
     IAsyncEnumerable<AccessBlob> ListAsync(CancellationToken cancellationToken);
 
     /// <summary>Opens a blob to be read forward.</summary>
-    /// <param name="name">Its name.</param>
     /// <param name="offset">Of the first byte; the stream is empty where the blob ends there.</param>
     /// <param name="cancellationToken">Stops the opening.</param>
     /// <returns>Null where there is no such blob.</returns>
@@ -62,8 +59,6 @@ public enum BlockAppend
 }
 
 /// <summary>A blob of the access log.</summary>
-/// <param name="Name">Its name.</param>
-/// <param name="Bytes">How long it is.</param>
 /// <param name="ModifiedAt">When it was appended to, or marked, last.</param>
 /// <param name="State">What has become of it.</param>
 /// <param name="SentAt">When a message was sent for it; null: never.</param>

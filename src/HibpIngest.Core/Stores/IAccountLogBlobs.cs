@@ -22,7 +22,6 @@ public interface IAccountLogBlobs
     /// Opens a part of a blob to be read forward, as one stream: three times as fast as asking for one range after
     /// the other.
     /// </summary>
-    /// <param name="name">Its name.</param>
     /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; the stream may end sooner where the blob does.</param>
     /// <param name="cancellationToken">Stops the opening.</param>
@@ -34,7 +33,6 @@ public interface IAccountLogBlobs
     Task<bool> WriteAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken);
 
     /// <summary>Writes a large blob; it is there whole, or not at all.</summary>
-    /// <param name="name">Its name.</param>
     /// <param name="content">Read once, forward, to its end.</param>
     /// <param name="cancellationToken">Stops it; nothing is there then.</param>
     /// <returns>As <see cref="WriteAsync"/>.</returns>
@@ -45,6 +43,5 @@ public interface IAccountLogBlobs
 }
 
 /// <summary>A blob of the account log.</summary>
-/// <param name="Name">Within the container.</param>
 /// <param name="Length">Bytes.</param>
 public sealed record LogBlob(string Name, long Length);

@@ -9,7 +9,6 @@ public interface IAccountPages
     /// </summary>
     /// <param name="part">0 and up; parts may be walked at once.</param>
     /// <param name="token">From the page before; null: from the start.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken);
 }
 

@@ -11,9 +11,6 @@ public interface IAccountReads
     /// highest mark asked for, in parallel. Empty: not found.
     /// </summary>
     /// <param name="domain">Lower-case.</param>
-    /// <param name="alias">As well.</param>
-    /// <param name="highestMark">Highest mark that counts.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
 
     /// <summary>

@@ -54,7 +54,6 @@ public interface IAccountTable
     /// <param name="mark">1 and up.</param>
     /// <param name="part">0 and up; parts may be walked at once.</param>
     /// <param name="token">From the page before; null: from the start.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken);
 
     /// <summary>Parts that the table is walked in: domains by their first character.</summary>

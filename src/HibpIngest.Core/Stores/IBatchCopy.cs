@@ -23,7 +23,6 @@ public interface IBatchCopy : IAsyncDisposable
 }
 
 /// <summary>What all batches of a copy have in common.</summary>
-/// <param name="Load">Id of the load.</param>
 /// <param name="Owner">Who holds its lease.</param>
 /// <param name="Mark">The load's mark, as drawn; one that it has already stays.</param>
 /// <param name="SliceRows">Most rows of a slice.</param>

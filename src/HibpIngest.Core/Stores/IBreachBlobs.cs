@@ -5,7 +5,6 @@ namespace HibpIngest.Stores;
 /// <summary>The container that breaches are dropped into.</summary>
 public interface IBreachBlobs
 {
-    /// <summary>Its name.</summary>
     const string Container = "breach";
 
     Task CreateAsync(CancellationToken cancellationToken);
@@ -45,9 +44,7 @@ public interface IBreachBlobs
 }
 
 /// <summary>A blob in the listing.</summary>
-/// <param name="Version">Name and ETag.</param>
 /// <param name="Length">Bytes.</param>
-/// <param name="LastModified">By the service's clock.</param>
 public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified)
 {
     /// <summary>

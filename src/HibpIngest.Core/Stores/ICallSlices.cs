@@ -22,8 +22,6 @@ public interface ICallSlices
     Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>Records why a load's slices can't be looked through.</summary>
-    /// <param name="load">The load.</param>
-    /// <param name="error">One line.</param>
     /// <param name="failed">Trying again can't help: they are left until <see cref="RetryCallSlicesAsync"/>.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken);
@@ -34,8 +32,6 @@ public interface ICallSlices
     /// <summary>
     /// A slice was looked through: its deliveries are recorded, with the load's end of looking through where it was the last one.
     /// </summary>
-    /// <param name="load">Its load.</param>
-    /// <param name="slice">Its number.</param>
     /// <param name="calls">Of each client that has any, how many.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     /// <returns>The clients that a message is to be sent for; null: nothing was recorded, as it had been before, or its load is not to be

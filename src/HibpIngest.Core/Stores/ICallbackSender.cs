@@ -7,7 +7,6 @@ public interface ICallbackSender : IAsyncDisposable
     /// Makes one call, within <see cref="CallbackClient.CallTimeout"/>. What comes of it is an answer, whatever the receiver or the way to
     /// it does; nothing is thrown for that.
     /// </summary>
-    /// <param name="target">Whom.</param>
     /// <param name="body">JSON.</param>
     /// <param name="idempotencyKey">The same for every try of the call.</param>
     /// <param name="cancellationToken">Breaks it off: it is then not known whether it has arrived.</param>
@@ -18,7 +17,6 @@ public interface ICallbackSender : IAsyncDisposable
 }
 
 /// <summary>Where a client is called.</summary>
-/// <param name="Url">Its address.</param>
 /// <param name="Secret">What it is called with: <c>Authorization: Bearer</c>.</param>
 public sealed record CallTarget(Uri Url, string Secret)
 {
@@ -27,7 +25,6 @@ public sealed record CallTarget(Uri Url, string Secret)
 }
 
 /// <summary>What came of a call.</summary>
-/// <param name="Outcome">In a word.</param>
 /// <param name="Status">Of the answer; 0: there was none.</param>
 /// <param name="RetryAfter">As long the receiver asks not to be called (Retry-After of 429 and 503).</param>
 /// <param name="Error">One line that says why it is not accepted, with nothing of the address but what it resolves to,

@@ -18,10 +18,7 @@ public interface ICallbacks
     /// Records how far deliveries are, while the owner's lease on the client is alive, and prolongs that. One of which calls have failed is
     /// given up where none of it was accepted for as long as <paramref name="giveUpAfter"/>, though it was tried all that time.
     /// </summary>
-    /// <param name="client">Number of the client.</param>
-    /// <param name="owner">Whose turn it is.</param>
     /// <param name="lease">How long it is prolonged.</param>
-    /// <param name="results">How far deliveries are.</param>
     /// <param name="others">Further ones that are being made.</param>
     /// <param name="giveUpAfter">How long calls may fail.</param>
     /// <param name="cancellationToken">Rolls back.</param>
@@ -45,7 +42,6 @@ public interface ICallbacks
 
     /// <summary>Of each client that has open deliveries, how it is doing.</summary>
     /// <param name="lostAfter">A message that could be seen for so long is lost.</param>
-    /// <param name="cancellationToken">Of the call.</param>
     Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken);
 
     /// <summary>A message for the client is on its way.</summary>
@@ -64,7 +60,6 @@ public interface ICallbacks
     /// <param name="client">Of this client; null: of all.</param>
     /// <param name="breach">Because of this breach; null: of all.</param>
     /// <param name="withOpen">Open ones too.</param>
-    /// <param name="error">One line: why.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     Task<(IReadOnlyList<CallbackKey> Deliveries, long Calls)> DropDeliveriesAsync(
         int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken);

@@ -20,7 +20,6 @@ public interface ICatalogue
     /// version: what was written before the restore would otherwise stay the newer one for good.
     /// </summary>
     /// <param name="version">The catalogue's version that <paramref name="breaches"/> were derived from.</param>
-    /// <param name="breaches">Those that change.</param>
     /// <param name="atLeast">The version afterwards, at least.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     /// <returns>False, and nothing is changed: the database has another version by now.</returns>

@@ -6,16 +6,13 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface ICatalogueBlobs
 {
-    /// <summary>Its name.</summary>
     const string Container = "catalogue";
 
     /// <summary>Creates the container where it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>A blob as it is stored; null where there is none.</summary>
-    /// <param name="name">Its name.</param>
     /// <param name="knownETag">Where the blob still is this one, nothing is read: <see cref="CatalogueBlob.IsUnchanged"/>.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken);
 
     /// <summary>
@@ -34,20 +31,15 @@ public interface ICatalogueBlobs
 
 /// <summary>What a catalogue blob holds.</summary>
 /// <param name="Bytes">As stored: JSON is gzipped, a logo is not.</param>
-/// <param name="ContentType">Its media type.</param>
 /// <param name="IsGzip">It is stored with Content-Encoding gzip.</param>
 /// <param name="Tag">Says which content it is: the same for the same, ASCII; kept beside it.</param>
 public sealed record CatalogueContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip, string Tag);
 
 /// <summary>A catalogue blob in the listing.</summary>
-/// <param name="Name">Its name.</param>
 /// <param name="Version">The catalogue's, when it was written; 0 where somebody else wrote it.</param>
-/// <param name="Tag">Of its content.</param>
-/// <param name="ETag">Names what is there.</param>
 public sealed record CatalogueEntry(string Name, long Version, string Tag, string ETag);
 
 /// <summary>A catalogue blob that was read.</summary>
-/// <param name="ETag">Names what was read.</param>
 /// <param name="Version">The catalogue's, when it was written.</param>
 /// <param name="Bytes">As stored; empty where it is unchanged.</param>
 /// <param name="IsUnchanged">It still is the one that was known.</param>

@@ -15,8 +15,6 @@ public interface ILayoutRegister : IReadLayout
 
     /// <summary>Has another layout read from now on.</summary>
     /// <param name="from">The one that is read.</param>
-    /// <param name="to">The other one.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>False: somebody else was first, and neither of the two may be read.</returns>
     Task<bool> TrySwitchAsync(int from, int to, CancellationToken cancellationToken);
 }

@@ -42,9 +42,6 @@ public interface ILayouts
     /// Records that so many rows of a load have been written in a layout after its slices: all of them, or those of all slices
     /// that were done before the layout was added.
     /// </summary>
-    /// <param name="layout">The layout.</param>
-    /// <param name="load">The load.</param>
-    /// <param name="rows">How many.</param>
     /// <param name="withRanges">Their hashes were written too.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     /// <returns>False: nothing was recorded, as the layout's ranges are on or being filled and the hashes were not written.</returns>

@@ -27,9 +27,7 @@ public interface IMatching
     /// id = @load AND matched_position = @after AND state = 'matching'</c>; false and nothing done where no row
     /// changed. The load has got on (attempts 0).
     /// </summary>
-    /// <param name="load">The load.</param>
     /// <param name="after">Where the range before it ended.</param>
-    /// <param name="upTo">Its last position.</param>
     /// <param name="lease">The load's lease lasts so long from the end on, where somebody holds it: the range may
     /// have taken longer than it.</param>
     /// <param name="cancellationToken">Rolls back.</param>

@@ -41,9 +41,7 @@ public interface IMessageQueue
 }
 
 /// <summary>A message as received.</summary>
-/// <param name="Id">The queue's id.</param>
 /// <param name="Receipt">Needed to delete or extend; empty when only peeked at.</param>
-/// <param name="Body">Decoded text.</param>
 /// <param name="DequeueCount">How often it has been received, this time included.</param>
 public sealed record QueuedMessage(string Id, string Receipt, string Body, long DequeueCount);
 

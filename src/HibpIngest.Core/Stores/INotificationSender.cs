@@ -11,12 +11,10 @@ public interface INotificationSender : IAsyncDisposable
 
     /// <summary>Finds out whether mails could be sent now, without sending one.</summary>
     /// <param name="from">Envelope sender, an address: whether it is taken, too.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="Errors.StoreRefusedException">The set-up must be mended.</exception>
     /// <exception cref="Errors.StoreUnavailableException">Not now.</exception>
     Task CheckAsync(string from, CancellationToken cancellationToken);
 
-    /// <summary>Sends one mail.</summary>
     /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the
     /// message holds codes, never an address.</exception>
     /// <exception cref="Errors.StoreRefusedException">The set-up is wrong (permission, login, sender,
@@ -29,8 +27,5 @@ public interface INotificationSender : IAsyncDisposable
 }
 
 /// <summary>A mail ready to be sent.</summary>
-/// <param name="NotificationId">Names the pickup file.</param>
-/// <param name="From">Envelope sender, an address.</param>
-/// <param name="To">Envelope recipient, an address.</param>
 /// <param name="Content">The whole RFC 5322 message, CRLF line ends, 7-bit.</param>
 public sealed record OutgoingMail(long NotificationId, string From, string To, ReadOnlyMemory<byte> Content);

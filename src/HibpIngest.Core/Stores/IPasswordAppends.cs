@@ -16,13 +16,10 @@ public interface IPasswordAppends
     Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken);
 
     /// <summary>Part of a transaction's hashes; null where they are gone.</summary>
-    /// <param name="id">The transaction's.</param>
     /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; there are that many.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<ReadOnlyMemory<byte>?> ReadRowsAsync(Guid id, long offset, int length, CancellationToken cancellationToken);
 
-    /// <summary>Adds a transaction.</summary>
     Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 
     /// <summary>A subscription's transaction; null where it has none of that id.</summary>
@@ -32,7 +29,6 @@ public interface IPasswordAppends
     /// <returns>As it is now; null where somebody else has changed it since, or it is gone.</returns>
     Task<AppendTransaction?> UpdateAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 
-    /// <summary>All transactions.</summary>
     IAsyncEnumerable<AppendTransaction> ListAsync(CancellationToken cancellationToken);
 
     /// <summary>Deletes a transaction that is still this version, then its hashes; false where it has changed since, or is gone.</summary>

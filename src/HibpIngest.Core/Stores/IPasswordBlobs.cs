@@ -6,7 +6,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IPasswordBlobs : IGrowingBlobs
 {
-    /// <summary>Its name.</summary>
     const string Container = "passwords";
 
     /// <summary>In place of a version: whatever is there, or nothing.</summary>
@@ -16,37 +15,29 @@ public interface IPasswordBlobs : IGrowingBlobs
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>A blob, whole; null where there is none.</summary>
-    /// <param name="name">Its name.</param>
     /// <param name="knownETag">Where the blob still is this one, nothing is read: <see cref="PasswordBlob.IsUnchanged"/>.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken);
 
     /// <summary>Part of a blob; null where it is gone, or is no longer this version (If-Match).</summary>
-    /// <param name="name">Its name.</param>
     /// <param name="etag">The version that is meant.</param>
     /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; the blob has them all.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken);
 
     /// <summary>Which version of a blob there is; null where there is none.</summary>
     Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Writes a blob whole, with one request.</summary>
-    /// <param name="name">Its name.</param>
     /// <param name="content">What it is to hold.</param>
     /// <param name="replaces">
     /// The version that it takes the place of; null: there is none of that name; or <see cref="Anything"/>.
     /// </param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>Its version; null where another one stands there by now, and nothing was written.</returns>
     Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken);
 
     /// <summary>Writes a large blob in blocks; it is there whole, or not at all.</summary>
-    /// <param name="name">Its name.</param>
     /// <param name="content">What it is to hold.</param>
     /// <param name="replaces">As in <see cref="WriteAsync"/>.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>As there.</returns>
     Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken);
 
@@ -64,8 +55,6 @@ public interface IPasswordBlobs : IGrowingBlobs
 }
 
 /// <summary>A blob, or part of one, that was read.</summary>
-/// <param name="ETag">Names what was read.</param>
-/// <param name="LastModified">When it was written.</param>
 /// <param name="Bytes">As stored; empty where it is unchanged.</param>
 /// <param name="IsUnchanged">It still is the one that was known.</param>
 public sealed record PasswordBlob(string ETag, DateTimeOffset LastModified, ReadOnlyMemory<byte> Bytes, bool IsUnchanged)
@@ -83,8 +72,6 @@ public sealed record PasswordBlob(string ETag, DateTimeOffset LastModified, Read
 public sealed record PasswordBlobVersion(string ETag, long Length);
 
 /// <summary>What a blob is to hold.</summary>
-/// <param name="Bytes">As stored.</param>
-/// <param name="ContentType">Its media type.</param>
 /// <param name="IsGzip">It is stored with Content-Encoding gzip.</param>
 public sealed record PasswordContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip)
 {

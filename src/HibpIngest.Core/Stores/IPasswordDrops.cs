@@ -6,7 +6,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IPasswordDrops
 {
-    /// <summary>Its name.</summary>
     const string Container = "passwords-import";
 
     /// <summary>Creates the container where it is missing.</summary>
@@ -22,16 +21,13 @@ public interface IPasswordDrops
     /// <param name="file">The version that is meant.</param>
     /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; the file has them all.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<ReadOnlyMemory<byte>?> ReadAsync(DroppedPasswords file, long offset, int length, CancellationToken cancellationToken);
 
     /// <summary>Deletes a file that is still this version; nothing happens where it is another one, or gone.</summary>
     Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken);
 }
 
-/// <summary>A dropped file.</summary>
 /// <param name="Name">Within the container, folders included.</param>
 /// <param name="ETag">Names this version of it.</param>
 /// <param name="Length">Bytes.</param>
-/// <param name="LastModified">By the service's clock.</param>
 public sealed record DroppedPasswords(string Name, string ETag, long Length, DateTimeOffset LastModified);

@@ -15,14 +15,10 @@ public interface IPrefixBlobs
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>What a client watches; null where it has never watched anything.</summary>
-    /// <param name="client">Its number.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="known">Given back where it is still this.</param>
     Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null);
 
     /// <summary>Writes what a client watches, where it still is the version that was read.</summary>
-    /// <param name="client">Its number.</param>
-    /// <param name="prefixes">All of them.</param>
     /// <param name="version">What was read; null: there was none.</param>
     /// <param name="cancellationToken">Stops it; then it is not known whether it was written.</param>
     /// <returns>The version it is then; null where somebody else has written.</returns>
@@ -33,6 +29,4 @@ public interface IPrefixBlobs
 }
 
 /// <summary>What a client watches, as it was read.</summary>
-/// <param name="Version">Its ETag, in quotes.</param>
-/// <param name="Prefixes">Them.</param>
 public sealed record PrefixBlob(string Version, PrefixBitmap Prefixes);

@@ -8,7 +8,6 @@ public interface IRangeReads
     /// for each thousand rows.
     /// </summary>
     /// <param name="prefix">Six upper-case hex digits.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<IReadOnlyList<RangeEntry>> ReadRangeAsync(string prefix, CancellationToken cancellationToken);
 }
 

@@ -18,12 +18,10 @@ public interface IRangeTable : IRangeReads
     /// Sets a mark on hashes of one partition: one entity group transaction, as
     /// <see cref="IAccountTable.UpsertAsync"/> does it.
     /// </summary>
-    /// <param name="partition">The first two digits.</param>
     /// <param name="rows">The other 38, in <paramref name="bytes"/> at these ranges.</param>
     /// <param name="bytes">Holds the digits; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
     /// <param name="inFlight">Where the caller has entered.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task UpsertAsync(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> rows, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);

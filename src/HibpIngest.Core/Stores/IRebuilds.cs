@@ -16,11 +16,9 @@ public interface IRebuilds
     /// <summary>How far a replay is; null: none was begun, or it has ended.</summary>
     Task<string?> GetRebuildAsync(int layout, CancellationToken cancellationToken);
 
-    /// <summary>Records that.</summary>
     Task SetRebuildAsync(int layout, string? rebuild, CancellationToken cancellationToken);
 }
 
 /// <summary>What a layout lacks of a load.</summary>
-/// <param name="Load">Its id.</param>
 /// <param name="Rows">How many; more than none.</param>
 public readonly record struct MissingRows(long Load, long Rows);

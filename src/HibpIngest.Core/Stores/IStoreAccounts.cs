@@ -8,7 +8,6 @@ public interface IStoreAccounts
 
     /// <summary>What one of them says of itself; null: nothing yet.</summary>
     /// <param name="number">1 and up.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     Task<AccountIdentity?> FindAsync(int number, CancellationToken cancellationToken);
 
     /// <summary>Records that in it; makes the register there where it is missing.</summary>

@@ -21,5 +21,4 @@ public interface IStoreTables
 
 /// <summary>Which table of which storage account.</summary>
 /// <param name="StorageAccount">Its number among those of the store, 1 and up.</param>
-/// <param name="Table">The table's name.</param>
 public readonly record struct TablePlace(int StorageAccount, string Table);

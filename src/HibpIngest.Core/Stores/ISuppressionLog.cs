@@ -17,7 +17,6 @@ public interface ISuppressionLog
     /// <summary>Appends a suppression, or that it no longer counts; nothing where that is known.</summary>
     Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken);
 
-    /// <summary>Those that count.</summary>
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
 
     /// <summary>The hashes of those that no longer count.</summary>

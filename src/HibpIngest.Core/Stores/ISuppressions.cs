@@ -16,7 +16,6 @@ public interface ISuppressions
     /// Takes subscriptions away with their notifications, sent or not, and records their suppressions (a later one of the
     /// same hash counts).
     /// </summary>
-    /// <param name="removals">Which.</param>
     /// <param name="check">That of the key that the suppressions were made under; null: there are none.</param>
     /// <param name="erase">Leaves nothing of them in the database's file, as far as that is this program's to do.</param>
     /// <param name="cancellationToken">Rolls back.</param>

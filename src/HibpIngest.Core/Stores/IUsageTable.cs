@@ -14,26 +14,20 @@ public interface IUsageTable
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Writes the rows of one blob, in place of those that are there.</summary>
-    /// <param name="blob">Its name.</param>
     /// <param name="rows">Each hour, route, status and key once.</param>
     /// <param name="cancellationToken">Stops it between two transactions.</param>
     Task WriteAsync(string blob, IReadOnlyList<UsageRow> rows, CancellationToken cancellationToken);
 
     /// <summary>The rows of all blobs; none where there is no table yet.</summary>
-    /// <param name="from">First hour.</param>
-    /// <param name="to">Hour behind the last.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     IAsyncEnumerable<UsageRow> ReadAsync(DateTimeOffset from, DateTimeOffset to, CancellationToken cancellationToken);
 }
 
 /// <summary>Requests of one hour, route, status and key.</summary>
 /// <param name="Hour">Its beginning, UTC.</param>
-/// <param name="Route">Template of the route.</param>
 /// <param name="Status">HTTP status.</param>
 /// <param name="Key">First 16 hex digits of the key's SHA-256; empty: it came without one.</param>
 public sealed record UsageRow(DateTimeOffset Hour, string Route, int Status, string Key)
 {
-    /// <summary>How many.</summary>
     public long Requests { get; init; }
 
     /// <summary>Bytes of their bodies, as far as they are known.</summary>

@@ -18,7 +18,6 @@ public sealed class LayoutPlacement
     private readonly uint[] _hashes;
     private readonly (byte[] Domain, int Partitions)[] _spread; // in the order of their hashes
 
-    /// <param name="facts">Of the layout.</param>
     public LayoutPlacement(LayoutFacts facts)
     {
         _storageAccounts = [.. facts.StorageAccounts];
@@ -80,7 +79,6 @@ public sealed class LayoutPlacement
 
     /// <summary>Where one account is.</summary>
     /// <param name="alias">Lower-case ASCII.</param>
-    /// <param name="domain">As well.</param>
     public PartitionPlace Find(string alias, string domain)
     {
         var name = Encoding.ASCII.GetBytes(domain);
@@ -108,6 +106,5 @@ public sealed class LayoutPlacement
 }
 
 /// <summary>A partition of accounts.</summary>
-/// <param name="Partition">Its key.</param>
 /// <param name="StorageAccount">Number of the storage account, among those of the store.</param>
 public readonly record struct PartitionPlace(string Partition, int StorageAccount);

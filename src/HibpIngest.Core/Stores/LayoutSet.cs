@@ -4,7 +4,6 @@ namespace HibpIngest.Stores;
 
 /// <summary>The layouts that every slice is written in.</summary>
 /// <param name="Version">Raised by whatever changes the set; 0: nothing is in it yet.</param>
-/// <param name="Layouts">By id.</param>
 public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
 {
     /// <summary>Of a store that has none yet: accounts are written as they would be in the first.</summary>

@@ -5,7 +5,6 @@ namespace HibpIngest.Stores;
 /// <summary>What the account log is to tell of a load.</summary>
 public sealed record LoadLogEntry
 {
-    /// <summary>Its id.</summary>
     public required long Load { get; init; }
 
     /// <summary>Its mark; 0 until its first batch has committed.</summary>
@@ -68,7 +67,5 @@ public sealed record LoadLogEntry
 
 /// <summary>A part of a load that is one blob of the account log.</summary>
 /// <param name="Number">From 1.</param>
-/// <param name="First">Its first position.</param>
-/// <param name="Last">Its last.</param>
 /// <param name="Bytes">Of the blob; null until it is written.</param>
 public sealed record LogSegment(int Number, long First, long Last, long? Bytes);

@@ -5,10 +5,8 @@ namespace HibpIngest.Stores;
 /// <summary>A load as the account log tells of it.</summary>
 public sealed record LoadRecovery
 {
-    /// <summary>Its id.</summary>
     public required long Load { get; init; }
 
-    /// <summary>Its mark.</summary>
     public required int Mark { get; init; }
 
     /// <summary>What it has read.</summary>
@@ -47,17 +45,14 @@ public sealed record LoadRecovery
     /// <summary>The load that was published in its place; null: it counts.</summary>
     public required long? ReplacedBy { get; init; }
 
-    /// <summary>Its breach.</summary>
     public required BreachRecovery Breach { get; init; }
 }
 
 /// <summary>A breach as the newest document of its loads tells of it.</summary>
 public sealed record BreachRecovery
 {
-    /// <summary>Its name.</summary>
     public required string Name { get; init; }
 
-    /// <summary>Its metadata.</summary>
     public required BreachMetadata Metadata { get; init; }
 
     /// <summary>It is in no lookup.</summary>

@@ -1,7 +1,6 @@
 namespace HibpIngest.Stores;
 
 /// <summary>When a load was worked on, as far as its rows in the database tell.</summary>
-/// <param name="Load">Id of the load.</param>
 /// <param name="Slices">Its slices, in order.</param>
 /// <param name="FirstMailAt">When its first notification was sent or refused; null: none was.</param>
 /// <param name="LastMailAt">When the last one was.</param>

@@ -4,5 +4,4 @@ namespace HibpIngest.Stores;
 /// <param name="MaySend">The load is notifying, and its breach isn't hidden.</param>
 /// <param name="Queued">Notifications up to this number have a message.</param>
 /// <param name="FirstWaiting">The lowest number that is open and not deferred; null: none is.</param>
-/// <param name="Last">The highest number.</param>
 public sealed record MailProgress(bool MaySend, int Queued, int? FirstWaiting, int Last);

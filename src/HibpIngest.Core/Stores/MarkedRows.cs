@@ -24,7 +24,6 @@ public readonly record struct MarkedRows(ReadOnlyMemory<RowMarks> Rows, ReadOnly
     }
 }
 
-/// <summary>One of them.</summary>
 /// <param name="Key">Of the first of the key's rows, in the bytes.</param>
 /// <param name="Row">Which of the rows: 0, or n of <c>!n</c>.</param>
 /// <param name="Marks">Those it is to have, among the marks: at least one.</param>

@@ -9,7 +9,6 @@ public enum RecoveryStep
     /// <summary>It was published here, and what is told of it, or of its breach, was older.</summary>
     Told,
 
-    /// <summary>It was unknown.</summary>
     Added,
 
     /// <summary>It was known, and not published: rows of it may be left, which are to be purged.</summary>

@@ -6,9 +6,7 @@ namespace HibpIngest.Stores;
 /// Something of a store, held in memory: looked at every few seconds, for as long as <see cref="RunAsync"/> runs; while the store
 /// is down, what was read last counts on.
 /// </summary>
-/// <param name="every">Pause between two looks.</param>
 /// <param name="timeout">Longest look where there is something already: a store that is down may take minutes of tries to say so.</param>
-/// <param name="time">The clock.</param>
 public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvider time)
     where T : class
 {
@@ -74,15 +72,12 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
         }
     }
 
-    /// <summary>The clock.</summary>
     protected TimeProvider Time => time;
 
     /// <summary>Nobody waits for a look while what is there is no older than this.</summary>
     protected virtual TimeSpan StaleAfter => every * 2;
 
-    /// <summary>Reads it.</summary>
     /// <param name="known">What was read last; to be given back where that is what is there.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     protected abstract Task<T> ReadAsync(T? known, CancellationToken cancellationToken);
 
     /// <summary>What is thrown where nothing was read yet.</summary>

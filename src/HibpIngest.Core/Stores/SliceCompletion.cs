@@ -8,7 +8,6 @@ namespace HibpIngest.Stores;
 /// </param>
 public sealed record SliceCompletion(bool IsDone, LayoutSet? Layouts)
 {
-    /// <summary>It is done.</summary>
     public static SliceCompletion Done { get; } = new(true, null);
 
     /// <summary>Nothing was changed: it was somebody else's, or done.</summary>

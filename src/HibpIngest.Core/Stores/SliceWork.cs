@@ -5,7 +5,6 @@ namespace HibpIngest.Stores;
 /// <summary>A slice with what upserting it needs.</summary>
 /// <param name="Slice">Its range; <see cref="Slice.Attempts"/> includes the try just begun.</param>
 /// <param name="Mark">The load's; names the property to write.</param>
-/// <param name="Breach">Name of the breach.</param>
 public sealed record SliceWork(Slice Slice, int Mark, string Breach)
 {
     /// <summary>Somebody else's lease is alive, until then: no try was begun.</summary>

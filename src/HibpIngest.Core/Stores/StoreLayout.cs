@@ -108,14 +108,12 @@ public sealed record LayoutFacts
     private static bool IsTableName(string name) =>
         name.Length is >= MinTableName and <= MaxTableName && name.All(char.IsAsciiLetterOrDigit) && char.IsAsciiLetter(name[0]);
 
-    /// <inheritdoc/>
     public bool Equals(LayoutFacts? other) =>
         other is not null && AccountsTable == other.AccountsTable && RangesTable == other.RangesTable
         && StorageAccounts.SequenceEqual(other.StorageAccounts)
         && SpreadDomains.OrderBy(spread => spread.Key, StringComparer.Ordinal)
             .SequenceEqual(other.SpreadDomains.OrderBy(spread => spread.Key, StringComparer.Ordinal));
 
-    /// <inheritdoc/>
     public override int GetHashCode() => HashCode.Combine(AccountsTable, RangesTable, StorageAccounts.Count, SpreadDomains.Count);
 }
 

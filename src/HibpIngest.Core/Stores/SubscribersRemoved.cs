@@ -1,6 +1,5 @@
 namespace HibpIngest.Stores;
 
 /// <summary>What was taken away.</summary>
-/// <param name="Subscriptions">Subscriptions.</param>
 /// <param name="Notifications">Notifications of them, sent or not.</param>
 public readonly record struct SubscribersRemoved(int Subscriptions, int Notifications);

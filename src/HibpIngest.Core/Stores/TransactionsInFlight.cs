@@ -16,7 +16,6 @@ public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting
     private int _mayStepAside = most * AsideForEachPlace;
     private TaskCompletionSource? _waiting;
 
-    /// <summary>Ends every wait.</summary>
     public CancellationToken StopWaiting => stopWaiting;
 
     /// <summary>Takes a place, as soon as there is one. To be called again only when it has returned.</summary>

@@ -8,12 +8,9 @@ namespace HibpIngest.Hosting.Backups;
 /// <summary>What lies beside a backup of a database, as JSON: of what it is, and by what it is known to be whole.</summary>
 /// <param name="Format">1.</param>
 /// <param name="File">Name of the backup, in the same folder.</param>
-/// <param name="Bytes">Its length,</param>
 /// <param name="Sha256">and its checksum, in hex.</param>
 /// <param name="TakenAt">The moment that it is of.</param>
 /// <param name="Program">Version of the program that made it.</param>
-/// <param name="Store">Identity of its store.</param>
-/// <param name="Schema">Version of its schema.</param>
 /// <param name="Highest">The highest ids in it.</param>
 /// <param name="Confirmed">What the register had confirmed when it was made.</param>
 public sealed record BackupNote(

@@ -9,9 +9,6 @@ namespace HibpIngest.Hosting.Backups;
 /// Backs the SQL side up, while hosts are at work: a copy of the database as it is at one moment, looked through, and a note of what
 /// it is of. Tables are not in it: they are made again from the account log.
 /// </summary>
-/// <param name="database">What is backed up.</param>
-/// <param name="register">That of its store.</param>
-/// <param name="time">The clock.</param>
 public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister register, TimeProvider time)
 {
     /// <summary>Since this one the highest ids are in the database.</summary>
@@ -29,7 +26,6 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
     /// <summary>Makes the backup and, first, its note; what is broken off leaves neither.</summary>
     /// <param name="to">A file that isn't there, or a folder that is, which gets a file named by the time.</param>
     /// <param name="progress">Told of the bytes copied, and then read again: twice the database's in all.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is nothing to back up, or something is in the way.</exception>
     /// <exception cref="StoreMismatchException">Database and storage account don't belong together.</exception>
     /// <exception cref="StoreRefusedException">The database is damaged.</exception>

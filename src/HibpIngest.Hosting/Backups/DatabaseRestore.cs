@@ -12,9 +12,7 @@ namespace HibpIngest.Hosting.Backups;
 /// moved on: hosts refuse to start, and every mail that was not out at the backup is held, whether or not a load came since.
 /// </summary>
 /// <param name="database">Its place; not opened yet.</param>
-/// <param name="register">That of its store.</param>
 /// <param name="keys">That of suppressions is checked, where there are any.</param>
-/// <param name="time">The clock.</param>
 public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, InstallationKeys keys, TimeProvider time)
     : IDisposable
 {
@@ -29,8 +27,6 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     /// <summary>
     /// Copies the backup beside the database, looks through it, and brings it to this program's schema. The database stays as it is.
     /// </summary>
-    /// <param name="backup">The file.</param>
-    /// <param name="note">What lies beside it.</param>
     /// <param name="progress">Told of the bytes copied.</param>
     /// <param name="cancellationToken">Stops it, and leaves nothing behind.</param>
     /// <exception cref="NotPossibleException">A host is at work.</exception>

@@ -24,9 +24,7 @@ internal static class FileCopy
     /// Removes the copies of a database that killed processes have left, with what lies beside them: <c>NAME.GUID.SUFFIX</c>. One that
     /// is in use (<see cref="Hold"/>) stays.
     /// </summary>
-    /// <param name="folder">Where.</param>
     /// <param name="name">The database's file name; may hold wildcards.</param>
-    /// <param name="suffix">What it ends with.</param>
     /// <param name="note">Path of the note of a copy; null: it has none.</param>
     public static void RemoveLeft(string folder, string name, string suffix, Func<string, string>? note = null)
     {
@@ -55,10 +53,8 @@ internal static class FileCopy
     }
 
     /// <summary>The SHA-256 of a file in hex, which is copied meanwhile where that is asked for.</summary>
-    /// <param name="from">The file.</param>
     /// <param name="to">Where to; null: nowhere.</param>
     /// <param name="progress">Told of the bytes read.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public static async Task<string> HashAsync(string from, Stream? to, IProgress<long> progress, CancellationToken cancellationToken)
     {
         using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);

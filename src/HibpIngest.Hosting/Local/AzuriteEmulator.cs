@@ -50,7 +50,6 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     private string _lastError = "";
     private int _disposed;
 
-    /// <param name="process">The server.</param>
     /// <param name="folderLock">Of the folder in which it keeps its data; null: it keeps none.</param>
     private AzuriteEmulator(Process process, FileStream? folderLock) => (_process, _folderLock) = (process, folderLock);
 

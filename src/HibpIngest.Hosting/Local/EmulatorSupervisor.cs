@@ -6,7 +6,6 @@ namespace HibpIngest.Hosting.Local;
 /// The storage emulators that this process has started: one that ends is started again on its kept data, until they are disposed of.
 /// Somebody else's that answers at the same ports is left alone.
 /// </summary>
-/// <param name="emulator">Where they are.</param>
 /// <param name="progress">Told one line for each thing that happens.</param>
 /// <param name="time">The clock of its pauses.</param>
 public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string> progress, TimeProvider time) : IAsyncDisposable
@@ -31,7 +30,6 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
 
     /// <summary>Starts the first ones, where nobody has, and watches over them.</summary>
     /// <param name="count">So many; at least 1.</param>
-    /// <param name="cancellationToken">Ends the start.</param>
     /// <exception cref="NotPossibleException">One can't be started: with what to do.</exception>
     public async Task StartAsync(int count, CancellationToken cancellationToken)
     {

@@ -6,7 +6,6 @@ namespace HibpIngest.Hosting.Local;
 /// </summary>
 public static class HomeFolder
 {
-    /// <summary>Names it.</summary>
     public const string Variable = "HIBP_HOME";
 
     private const string InRepository = ".hibp";

@@ -29,7 +29,6 @@ public enum HostRoles
     /// <summary>Counts the access log.</summary>
     Access = 128,
 
-    /// <summary>Calls clients.</summary>
     Call = 256,
 
     /// <summary>The whole pipeline.</summary>

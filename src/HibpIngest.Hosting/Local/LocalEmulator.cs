@@ -52,7 +52,6 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
         $"the storage emulator runs, but has accepted no connection within {AcceptTimeout.TotalSeconds:0.#} s: it is busy or stopped";
 
     /// <summary>Whether its three services accept connections.</summary>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="number">Which emulator: 1, or one that stands for another storage account of the store.</param>
     public async Task<EmulatorState> FindStateAsync(CancellationToken cancellationToken, int number = 1)
     {
@@ -66,8 +65,6 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     /// that ends still saves: that is waited for.
     /// </summary>
     /// <param name="progress">Told when there is something to wait for.</param>
-    /// <param name="cancellationToken">Stops it.</param>
-    /// <param name="number">Which emulator.</param>
     public async Task<EmulatorState> WaitForStateAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1)
     {
         var began = Stopwatch.GetTimestamp();
@@ -86,9 +83,6 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     }
 
     /// <summary>Starts it, with its data in <see cref="DataFolderOf"/>.</summary>
-    /// <param name="progress">Told what takes long.</param>
-    /// <param name="cancellationToken">Stops it.</param>
-    /// <param name="number">Which.</param>
     public Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1) =>
         AzuriteEmulator.StartAsync(
         new AzuriteOptions
@@ -110,7 +104,6 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
         Path.Combine(home, number == 1 ? "azurite" : string.Create(CultureInfo.InvariantCulture, $"azurite-{number}"));
 
     /// <summary>Tells other processes that this one starts it again should it end, until what is returned is disposed of.</summary>
-    /// <param name="number">Which.</param>
     /// <returns>null: another process does.</returns>
     internal IDisposable? TryHold(int number)
     {
@@ -181,7 +174,6 @@ public enum EmulatorState
     /// <summary>A connection to one of its ports is refused.</summary>
     Stopped,
 
-    /// <summary>It accepts connections.</summary>
     Running,
 
     /// <summary>It runs, and accepts no connection in time.</summary>

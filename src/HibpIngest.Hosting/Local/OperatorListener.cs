@@ -32,7 +32,6 @@ public sealed class OperatorListener : IAsyncDisposable
 
     private OperatorListener(WebApplication app, MeterProvider metrics) => (_app, _metrics) = (app, metrics);
 
-    /// <summary>Where it answers.</summary>
     public string Address => _app.Urls.First();
 
     /// <summary>Starts it; it answers when this returns.</summary>
@@ -82,7 +81,6 @@ public sealed class OperatorListener : IAsyncDisposable
         }
     }
 
-    /// <summary>Stops listening.</summary>
     public async ValueTask DisposeAsync()
     {
         await _app.StopAsync();

@@ -12,9 +12,7 @@ namespace HibpIngest.Hosting.Local;
 /// to <c>{queue}-poison</c> when the tries are used up (to the poison queue first, so that nothing is lost).
 /// </summary>
 /// <param name="queues">Holds the queue and its poison queue.</param>
-/// <param name="name">Name of the queue.</param>
 /// <param name="work">Returns when the message's work is done; throws when it failed.</param>
-/// <param name="options">Its rules.</param>
 /// <param name="time">The clock of pauses and renewals.</param>
 /// <param name="log">Ids and counts only.</param>
 /// <param name="health">Told of the queue's store.</param>

@@ -8,7 +8,6 @@ namespace HibpIngest.Hosting.Local;
 /// Logs when what the loops of a host depend on goes down, each reason once, and when all of them are back: not each poll, and not each
 /// loop. Safe for use by many at once.
 /// </summary>
-/// <param name="log">Told of changes.</param>
 /// <param name="onDown">Told each time with the reason, and after how long the loop tries again.</param>
 internal sealed partial class StoreHealth(ILogger log, Action<string, string, TimeSpan>? onDown = null)
 {

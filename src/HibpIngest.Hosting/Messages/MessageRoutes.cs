@@ -8,9 +8,6 @@ using Microsoft.Extensions.DependencyInjection;
 namespace HibpIngest.Hosting;
 
 /// <summary>A type of queue messages, the stage that does their work, and the role of the hosts that take them.</summary>
-/// <param name="Message">The messages' type.</param>
-/// <param name="Stage">The stage's type.</param>
-/// <param name="Role">The role.</param>
 public sealed record MessageRoute(Type Message, Type Stage, HostRoles Role)
 {
     /// <summary>The queue that carries the messages.</summary>
@@ -69,7 +66,6 @@ public sealed class MessageDispatcher(IServiceProvider services)
     /// Returns when the message's work is durably done, or the message is deferred; only then may the message be deleted.
     /// </summary>
     /// <param name="queue">The queue that the message was received from.</param>
-    /// <param name="body">The message.</param>
     /// <param name="cancellationToken">Stops the stage at a batch boundary.</param>
     /// <exception cref="UnreadableMessageException">The body is no message of that queue.</exception>
     public Task DispatchAsync(string queue, string body, CancellationToken cancellationToken) =>

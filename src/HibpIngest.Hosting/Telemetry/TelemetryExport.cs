@@ -107,8 +107,6 @@ public sealed class TelemetryExport : IDisposable
     /// Starts what the environment asks for; null where it asks for nothing. To be disposed after whatever
     /// logs.
     /// </summary>
-    /// <param name="logging">Gets one more provider.</param>
-    /// <param name="environment">The process's environment variables.</param>
     /// <exception cref="BadInputException">A variable is not what it has to be; the message names it, and holds
     /// nothing of it.</exception>
     public static TelemetryExport? Start(ILoggingBuilder logging, IDictionary environment)

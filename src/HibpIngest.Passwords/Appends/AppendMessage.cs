@@ -6,21 +6,17 @@ namespace HibpIngest.Passwords;
 /// A transaction to spread over messages of its parts, or one of its parts to add. It holds no hash.
 /// </summary>
 /// <param name="Subscription">The subscription that sent the transaction.</param>
-/// <param name="Transaction">Its id.</param>
 /// <param name="Part">The part to add; null: the transaction is to be spread.</param>
 [Queue(QueueNames.PasswordsAppend)]
 public sealed record AppendMessage(string Subscription, Guid Transaction, AppendPart? Part = null) : WorkMessage
 {
-    /// <inheritdoc/>
     protected override bool IsComplete() =>
         Subscription is not null && Part is null or { Number: >= 0, Offset: >= 0, Rows: > 0, Release: not null };
 }
 
 /// <summary>Part of a transaction: all its hashes of some ranges, so that no range is in two parts.</summary>
 /// <param name="Number">Its own, from 0.</param>
-/// <param name="Mode">How they are hashed.</param>
 /// <param name="Offset">Of the first, in bytes of what is kept (<see cref="AppendRows"/>).</param>
-/// <param name="Rows">How many.</param>
 /// <param name="Release">The release that they are added to (<see cref="ReleaseKey"/>).</param>
 public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows, string Release)
 {
@@ -31,7 +27,6 @@ public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows,
     /// <param name="bytes">What is kept of it.</param>
     /// <param name="sha1Rows">Hashes of SHA-1 in it.</param>
     /// <param name="release">The release that it is added to.</param>
-    /// <param name="mostRows">Hashes of a part.</param>
     internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int mostRows = MostRows)
     {
         var parts = new List<AppendPart>();

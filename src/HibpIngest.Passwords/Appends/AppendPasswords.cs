@@ -13,10 +13,8 @@ namespace HibpIngest.Passwords;
 /// parts to the release that is served when it is spread. However often a message comes, and in whatever order, each hash of a
 /// transaction counts once; what is lost on the way <see cref="SweepAppends"/> sends again.
 /// </summary>
-/// <param name="stores">Where passwords are.</param>
 /// <param name="appends">What is to be added.</param>
 /// <param name="queues">Holds the queue of <see cref="AppendMessage"/>.</param>
-/// <param name="time">The clock.</param>
 /// <param name="log">Ids and counts only.</param>
 public sealed partial class AppendPasswords(
     PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)
@@ -30,7 +28,6 @@ public sealed partial class AppendPasswords(
 
     private volatile OpenRelease? _open;
 
-    /// <inheritdoc/>
     public async Task RunAsync(AppendMessage message, CancellationToken cancellationToken)
     {
         // One that is gone has come to its end long ago.

@@ -4,9 +4,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>What was added to releases, and what waits to be: for people.</summary>
-/// <param name="stores">Where passwords are.</param>
 /// <param name="appends">What is to be added.</param>
-/// <param name="time">The clock.</param>
 public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends, TimeProvider time)
 {
     /// <summary>What was added to a release.</summary>

@@ -7,7 +7,6 @@ namespace HibpIngest.Passwords;
 /// Which transactions a range holds, the oldest first: an id in base64url (22 characters) behind the other. Written with the range,
 /// in the same request, so that each counts once however often it comes.
 /// </summary>
-/// <param name="Text">The ids.</param>
 internal readonly record struct AppliedTransactions(string Text)
 {
     /// <summary>Most ids: a blob's metadata takes 8 KB, and so do the headers of many servers.</summary>

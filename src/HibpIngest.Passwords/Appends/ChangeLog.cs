@@ -11,7 +11,6 @@ namespace HibpIngest.Passwords;
 /// Which ranges of a release were added to, in the order in which that came: append blobs of 16-byte records, each written when its
 /// range was (docs/passwords.md). A record may be there twice.
 /// </summary>
-/// <param name="blobs">Where it is.</param>
 /// <param name="release">The release.</param>
 internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 {
@@ -47,9 +46,6 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
     }
 
     /// <summary>Reads what came behind a place, at most some of it.</summary>
-    /// <param name="from">The place.</param>
-    /// <param name="each">Takes a record.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="most">Records that are read at most, of each file.</param>
     /// <returns>The place behind what was read: the same where there was nothing more.</returns>
     public async Task<ChangePlace> ReadAsync(
@@ -96,8 +92,6 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 }
 
 /// <summary>A range that was added to.</summary>
-/// <param name="Mode">How it is hashed.</param>
-/// <param name="Prefix">Its prefix.</param>
 /// <param name="Time">When, in milliseconds since 1970.</param>
 [StructLayout(LayoutKind.Auto)]
 internal readonly record struct RangeChange(HashMode Mode, int Prefix, long Time);
@@ -106,7 +100,6 @@ internal readonly record struct RangeChange(HashMode Mode, int Prefix, long Time
 /// <param name="Offsets">How much of each of its files lies before it.</param>
 internal sealed record ChangePlace(IReadOnlyList<long> Offsets)
 {
-    /// <summary>Its beginning.</summary>
     public static readonly ChangePlace Start = new([]);
 
     public bool IsAt(ChangePlace other) => Offsets.SequenceEqual(other.Offsets);

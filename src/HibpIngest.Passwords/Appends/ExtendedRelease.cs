@@ -4,9 +4,7 @@ namespace HibpIngest.Passwords;
 
 /// <summary>One mode of a release with what was added to it, as it is read from end to end.</summary>
 /// <param name="source">The release without.</param>
-/// <param name="mode">Its mode.</param>
 /// <param name="changes">Which ranges were added to.</param>
-/// <param name="overlays">Those ranges.</param>
 internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, ReleaseChanges changes, RangeOverlays overlays)
 {
     // Each is a read of its own.
@@ -56,11 +54,9 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
 }
 
 /// <summary>A range of a release that may have been added to.</summary>
-/// <param name="Prefix">Its prefix.</param>
 /// <param name="Imported">As it was imported; null: it held nothing.</param>
 /// <param name="Added">As it is since something was added to it; null: nothing was.</param>
 internal sealed record ExtendedRange(int Prefix, RangeContent? Imported, RangeContent? Added)
 {
-    /// <summary>As it is.</summary>
     public RangeContent Content => Added ?? Imported!;
 }

@@ -4,8 +4,6 @@ namespace HibpIngest.Passwords;
 /// Tells caches in front of the API which ranges were added to, of the release that is served: each change once, and again where it
 /// can't be said whether they were told.
 /// </summary>
-/// <param name="stores">Where passwords are.</param>
-/// <param name="hook">Tells them.</param>
 /// <param name="site">Where people reach the API (HIBP_WEB_URL), without a slash at the end.</param>
 public sealed class PurgeChanges(PasswordStores stores, PurgeHook hook, string site)
 {

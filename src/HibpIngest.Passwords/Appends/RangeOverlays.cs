@@ -9,7 +9,6 @@ namespace HibpIngest.Passwords;
 /// the place of what the release's back ends have. These never change, so that what was verified stays so, and an addition is one
 /// write wherever the release lies.
 /// </summary>
-/// <param name="blobs">Where they are.</param>
 /// <param name="release">The release.</param>
 internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 {
@@ -24,15 +23,11 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 
     /// <summary>Adds a transaction's hashes of one range; nothing happens where they were added before.</summary>
     /// <param name="source">The release without what was added to it.</param>
-    /// <param name="mode">How they are hashed.</param>
-    /// <param name="prefix">Their range.</param>
     /// <param name="rows">Sorted, each once.</param>
-    /// <param name="transaction">Its id.</param>
     /// <param name="unsettled">
     /// Lists the transactions that may still come again, where a range holds so many that some must be forgotten. Called after the range
     /// was read: a transaction that is in the range is in a list that is made later.
     /// </param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="StoreUnavailableException">It can't be added now.</exception>
     public async Task AddAsync(
         IRangeSource source, HashMode mode, int prefix, ReadOnlyMemory<HashCount> rows, Guid transaction,

@@ -5,10 +5,8 @@ namespace HibpIngest.Passwords;
 /// <summary>
 /// Which ranges of a release were added to, and when last: as its <see cref="ChangeLog"/> has it, followed by one and read by many.
 /// </summary>
-/// <param name="blobs">Where it is.</param>
 /// <param name="release">The release.</param>
 /// <param name="isReplica">It is followed up to where of the primary's changes it goes, too.</param>
-/// <param name="time">The clock.</param>
 internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, bool isReplica, TimeProvider time)
 {
     private readonly ChangeLog _log = new(blobs, release);

@@ -9,10 +9,6 @@ namespace HibpIngest.Passwords;
 /// Makes a new release of packs of the one that is served and of what was added to it. What is added meanwhile waits, and goes to the
 /// new one: so that nothing is in neither, or counts twice.
 /// </summary>
-/// <param name="stores">Where they are.</param>
-/// <param name="releases">Which there are.</param>
-/// <param name="appends">What is being added.</param>
-/// <param name="time">The clock.</param>
 public sealed class RepackPasswords(PasswordStores stores, PasswordReleases releases, IPasswordAppends appends, TimeProvider time)
 {
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
@@ -25,7 +21,6 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     /// <param name="serve">Serves the new release; called once it is listed.</param>
     /// <param name="waiting">Told how many transactions still have to be added before it begins.</param>
     /// <param name="progress">Told how far it is.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">Nothing is served, nothing was added to it, or it is not in packs.</exception>
     public async Task<RepackedPasswords> RunAsync(
         string? name, string folder, Func<string, CancellationToken, Task> serve, IProgress<int>? waiting, IProgress<ImportStep>? progress,
@@ -210,13 +205,10 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
 
 /// <summary>What became of a repacking.</summary>
 /// <param name="From">The release that was served.</param>
-/// <param name="Release">The new one.</param>
-/// <param name="Parts">What it holds.</param>
 public sealed record RepackedPasswords(string From, string Release, IReadOnlyList<ReleasePart> Parts);
 
 /// <summary>What <see cref="PasswordNames.Hold"/> says.</summary>
 /// <param name="Release">The release that is made of it.</param>
-/// <param name="Since">When that began.</param>
 internal sealed record ReleaseHold(string Release, DateTimeOffset Since);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]

@@ -6,21 +6,17 @@ namespace HibpIngest.Passwords;
 /// </summary>
 internal interface IRangeTarget
 {
-    /// <summary>The back end.</summary>
     PasswordBackend Backend { get; }
 
     /// <summary>Before the first group.</summary>
     /// <param name="anew">Nothing of it was written before.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="Errors.NotPossibleException">There is something of it, and it would be mixed with that.</exception>
     Task BeginAsync(bool anew, CancellationToken cancellationToken);
 
-    /// <summary>Begins a group.</summary>
     IGroupTarget BeginGroup(int group);
 
     /// <summary>Writes what readers find it all by.</summary>
     /// <param name="groups">What became of each, by number.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>The version of that.</returns>
     Task<string> CompleteAsync(IReadOnlyList<GroupRecord> groups, CancellationToken cancellationToken);
 }
@@ -29,10 +25,8 @@ internal interface IRangeTarget
 internal interface IGroupTarget : IAsyncDisposable
 {
     /// <summary>Adds a range; they come in order.</summary>
-    /// <param name="prefix">Its number.</param>
     /// <param name="rows">Its hashes, at least one.</param>
     /// <param name="gzip">The same, as sent; kept by the callee.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     ValueTask AddAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken);
 
     /// <summary>Makes sure that all of it is written.</summary>
@@ -41,10 +35,8 @@ internal interface IGroupTarget : IAsyncDisposable
 }
 
 /// <summary>A group that was written, as an import that is broken off finds it again.</summary>
-/// <param name="Rows">Hashes.</param>
 /// <param name="Sum">As <see cref="RowSum"/> has it.</param>
 /// <param name="Present">A bit a range: it holds a hash.</param>
-/// <param name="Pack">Where it was packed.</param>
 internal sealed record GroupRecord(long Rows, ulong Sum, byte[] Present, PackRecord? Pack)
 {
     /// <summary>What it is compared by.</summary>

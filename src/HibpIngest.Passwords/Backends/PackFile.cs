@@ -13,9 +13,7 @@ internal sealed class PackFile : IAsyncDisposable
     private readonly byte[] _entries = new byte[PasswordNames.RangesOfGroup * EntryBytes];
     private int _next;
 
-    /// <param name="path">Nobody else's.</param>
     /// <param name="mode">How its passwords are hashed.</param>
-    /// <param name="group">The pack's number.</param>
     public PackFile(string path, HashMode mode, int group)
     {
         _file = new FileStream(

@@ -43,7 +43,6 @@ internal sealed class PackIndex
     }
 
     /// <summary>Made of what was written.</summary>
-    /// <param name="mode">How it is hashed.</param>
     /// <param name="packs">By number; all 256.</param>
     public static byte[] Make(HashMode mode, IReadOnlyList<PackRecord> packs)
     {
@@ -65,7 +64,6 @@ internal sealed class PackIndex
         return bytes;
     }
 
-    /// <summary>Reads one.</summary>
     /// <exception cref="StoreMismatchException">It is none, is damaged, or is of another mode.</exception>
     public static PackIndex Parse(HashMode mode, ReadOnlyMemory<byte> content)
     {
@@ -107,8 +105,6 @@ internal sealed class PackIndex
 
 /// <summary>What is known of a pack that was written.</summary>
 /// <param name="Length">Bytes.</param>
-/// <param name="Rows">Hashes in it.</param>
-/// <param name="ETag">Its version.</param>
 /// <param name="Entries">8 bytes a range, as the index has them: offset and CRC-32, little-endian.</param>
 internal sealed record PackRecord(long Length, long Rows, string ETag, ReadOnlyMemory<byte> Entries)
 {

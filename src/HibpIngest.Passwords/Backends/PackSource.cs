@@ -11,7 +11,6 @@ internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, Relea
     // Many members a request, little of it in memory at a time.
     private const int WindowBytes = 4 << 20;
 
-    /// <summary>Reads the index.</summary>
     /// <exception cref="StoreMismatchException">It is not the one that the release names.</exception>
     public static async Task<PackSource> OpenAsync(
         IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)

@@ -3,11 +3,8 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Writes packs.</summary>
-/// <param name="blobs">Where to.</param>
 /// <param name="release">Of which release.</param>
 /// <param name="mode">How its passwords are hashed.</param>
-/// <param name="folder">Where they are made.</param>
 /// <param name="replaces">
 /// What they take the place of, as in <see cref="IPasswordBlobs.WriteAsync"/>: whatever is there, or nothing.
 /// </param>

@@ -10,7 +10,6 @@ namespace HibpIngest.Passwords;
 /// </summary>
 internal sealed class PresentRanges
 {
-    /// <summary>Of a group.</summary>
     public const int GroupBytes = PasswordNames.RangesOfGroup / 8;
 
     private const int HeaderBytes = 16;
@@ -49,7 +48,6 @@ internal sealed class PresentRanges
         return bytes;
     }
 
-    /// <summary>Reads one.</summary>
     /// <exception cref="StoreMismatchException">It is none, is damaged, or is of another mode.</exception>
     public static PresentRanges Parse(HashMode mode, ReadOnlyMemory<byte> content)
     {

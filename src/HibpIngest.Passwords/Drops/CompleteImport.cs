@@ -11,12 +11,6 @@ namespace HibpIngest.Passwords;
 /// is written is the same each time.
 /// </summary>
 /// <param name="stores">Where the releases are.</param>
-/// <param name="releases">What is listed.</param>
-/// <param name="replicated">What is served.</param>
-/// <param name="drops">Where the file is.</param>
-/// <param name="plans">Where it is noted.</param>
-/// <param name="time">The clock.</param>
-/// <param name="log">Where it is told.</param>
 public sealed partial class CompleteImport(
     PasswordStores stores, PasswordReleases releases, ReplicatedReleases replicated, IPasswordDrops drops, ImportPlans plans,
     TimeProvider time, ILogger<CompleteImport> log)

@@ -3,8 +3,6 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>One version of a dropped file, read in ranges.</summary>
-/// <param name="drops">The container.</param>
-/// <param name="file">The version.</param>
 internal sealed class DropReader(IPasswordDrops drops, DroppedPasswords file)
 {
     /// <summary>As messages have it.</summary>

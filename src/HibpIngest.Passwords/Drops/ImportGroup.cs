@@ -10,10 +10,6 @@ namespace HibpIngest.Passwords;
 /// is about to be written is noted before, so that whoever finds it written takes it for what it is, and it is written only in
 /// place of the version that was there before (If-Match), which was looked for before the plan was.
 /// </summary>
-/// <param name="blobs">Where the packs are.</param>
-/// <param name="drops">Where the file is.</param>
-/// <param name="plans">Where it is noted.</param>
-/// <param name="complete">Completes the import.</param>
 public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, ImportPlans plans, CompleteImport complete)
     : IMessageStage<ImportMessage>, IDisposable
 {
@@ -48,7 +44,6 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         }
     }
 
-    /// <inheritdoc/>
     public void Dispose() => _groups.Dispose();
 
     private async Task ImportAsync(ImportMessage message, CancellationToken cancellationToken)

@@ -10,6 +10,5 @@ namespace HibpIngest.Passwords;
 [Queue(QueueNames.PasswordsImport)]
 public sealed record ImportMessage(string Release, HashMode Mode, string Plan, int Group) : WorkMessage
 {
-    /// <inheritdoc/>
     protected override bool IsComplete() => Release is not null && Plan is not null && Group is >= 0 and < PasswordNames.Groups;
 }

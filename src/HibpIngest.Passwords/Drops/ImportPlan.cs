@@ -32,7 +32,6 @@ public sealed record ImportPlan
     /// <summary>Name of the file.</summary>
     public required string File { get; init; }
 
-    /// <summary>Its version.</summary>
     public required string ETag { get; init; }
 
     /// <summary>How far it is.</summary>
@@ -96,7 +95,6 @@ public enum ImportState
 public sealed record RefusedFile(string File, string Reason, DateTimeOffset At);
 
 /// <summary>The import of a dropped file, as operators see it.</summary>
-/// <param name="Plan">What is done.</param>
 /// <param name="Done">How many of its groups are written and read back.</param>
 public sealed record ImportInHand(ImportPlan Plan, int Done);
 

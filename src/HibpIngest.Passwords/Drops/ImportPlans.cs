@@ -8,7 +8,6 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>What is noted of imports of dropped files: plans, what was done by each, and files that are refused.</summary>
-/// <param name="blobs">Where it is.</param>
 public sealed class ImportPlans(IPasswordBlobs blobs)
 {
     private const string RecordEnding = ".json";
@@ -69,10 +68,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         await WriteAsync(plan, null, cancellationToken);
 
     /// <summary>Moves a plan on from one of these states.</summary>
-    /// <param name="plan">As it was read.</param>
-    /// <param name="change">What it becomes.</param>
-    /// <param name="from">The states.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>As it is now, moved on by this or by somebody else; null: it is in another state, or another one's, or gone.</returns>
     internal async Task<ImportPlan?> MoveAsync(
         ImportPlan plan, Func<ImportPlan, ImportPlan> change, ImportState[] from, CancellationToken cancellationToken)

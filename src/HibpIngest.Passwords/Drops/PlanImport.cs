@@ -12,13 +12,7 @@ namespace HibpIngest.Passwords;
 /// each group. The key is the file's name with its ETag: a version that is taken on twice has one plan, and its messages may be
 /// sent twice. A file that is no sorted list is refused, with the reason, and left where it is.
 /// </summary>
-/// <param name="drops">Where the file is.</param>
-/// <param name="plans">Where it is noted.</param>
-/// <param name="releases">What there is.</param>
-/// <param name="messages">The queue.</param>
 /// <param name="complete">Ends what another version of the file had begun.</param>
-/// <param name="time">The clock.</param>
-/// <param name="log">Where it is told.</param>
 public sealed partial class PlanImport(
     IPasswordDrops drops, ImportPlans plans, PasswordReleases releases, ImportMessages messages, CompleteImport complete,
     TimeProvider time, ILogger<PlanImport> log)

@@ -97,10 +97,7 @@ internal sealed class SortedText(DropReader text)
     }
 
     /// <summary>Where lines that are not empty begin, and in which groups they are, from one place on up to another.</summary>
-    /// <param name="at">Where a line begins.</param>
-    /// <param name="stop">No further.</param>
     /// <param name="most">Bytes read at a time.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="bytes">What is known to be there.</param>
     private async IAsyncEnumerable<(long Start, int Group)> LinesAsync(
         long at, long stop, int most, [EnumeratorCancellation] CancellationToken cancellationToken, ReadOnlyMemory<byte> bytes = default)

@@ -9,13 +9,6 @@ namespace HibpIngest.Passwords;
 /// Goes on with imports of dropped files that were broken off between two steps, and takes on files that no event has announced.
 /// Everything it sends may be a second copy.
 /// </summary>
-/// <param name="drops">Where the files are.</param>
-/// <param name="plans">Where it is noted.</param>
-/// <param name="messages">The queue.</param>
-/// <param name="plan">Takes a file on.</param>
-/// <param name="complete">Ends an import.</param>
-/// <param name="time">The clock.</param>
-/// <param name="log">Where it is told.</param>
 public sealed partial class SweepImports(
     IPasswordDrops drops, ImportPlans plans, ImportMessages messages, PlanImport plan, CompleteImport complete, TimeProvider time,
     ILogger<SweepImports> log)

@@ -4,7 +4,6 @@ namespace HibpIngest.Passwords;
 
 /// <summary>A chunk of the spool.</summary>
 /// <param name="Offset">Of its link; negative where there is none.</param>
-/// <param name="Rows">Hashes behind the link.</param>
 internal readonly record struct ChunkPlace(long Offset, int Rows)
 {
     /// <summary>What a chunk begins with: offset (8 bytes) and rows (4) of the one before it, and the bucket (4).</summary>

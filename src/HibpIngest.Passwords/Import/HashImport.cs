@@ -174,7 +174,6 @@ public sealed class HashImport : IDisposable
             System.IO.Directory.Delete(_options.WorkFolder);
     }
 
-    /// <inheritdoc/>
     public void Dispose()
     {
         _file.Dispose();

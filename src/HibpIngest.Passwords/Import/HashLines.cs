@@ -9,7 +9,6 @@ namespace HibpIngest.Passwords;
 /// LF, CRLF or CR; empty lines, blanks behind a line and a byte order mark before any line are passed over.
 /// </summary>
 /// <param name="mode">Tells how many digits are expected.</param>
-/// <param name="name">The text's, for messages.</param>
 /// <param name="lines">Lines of the text that were read before.</param>
 internal sealed class HashLines(HashMode mode, string name, long lines) : ILineReader
 {

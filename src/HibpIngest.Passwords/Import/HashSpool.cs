@@ -13,7 +13,6 @@ namespace HibpIngest.Passwords;
 /// </summary>
 internal sealed class HashSpool
 {
-    /// <summary>Of a mode.</summary>
     public const int Buckets = 1 << 12;
 
     /// <summary>Digits of a prefix behind those that tell the bucket.</summary>
@@ -36,7 +35,6 @@ internal sealed class HashSpool
     /// <param name="file">Written from <paramref name="length"/> on.</param>
     /// <param name="directory">Of what is before that.</param>
     /// <param name="modes">Rows come in groups of so many, one of each mode.</param>
-    /// <param name="bufferBytes">For all buckets together.</param>
     public HashSpool(SafeFileHandle file, long length, SpoolDirectory directory, int modes, long bufferBytes)
     {
         _file = file;

@@ -8,7 +8,6 @@ namespace HibpIngest.Passwords;
 /// <param name="Text">Ordinal of the text in the entry, or in an input that is no zip.</param>
 /// <param name="Offset">Bytes of the text that are done with, inflated.</param>
 /// <param name="TextLines">Lines of the text that are done with.</param>
-/// <param name="Lines">Lines in all.</param>
 /// <param name="ZeroRows">Rows left out in all.</param>
 internal sealed record ImportPosition(
     int Input, ArchivePosition Entry, int Text, long Offset, long TextLines, long Lines, long ZeroRows)

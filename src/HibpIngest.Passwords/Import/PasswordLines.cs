@@ -6,7 +6,6 @@ namespace HibpIngest.Passwords;
 /// Lines of one password each, in UTF-8, hashed for both modes with a count of 1. They end by LF or CRLF; empty ones
 /// and the byte order mark that the text may begin with are passed over.
 /// </summary>
-/// <param name="name">The text's, for messages.</param>
 /// <param name="lines">Lines of the text that were read before.</param>
 internal sealed class PasswordLines(string name, long lines) : ILineReader
 {

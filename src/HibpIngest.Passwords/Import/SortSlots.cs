@@ -21,7 +21,6 @@ internal sealed class SortSlots : IDisposable
         _available = new SemaphoreSlim(slots);
     }
 
-    /// <summary>Of a slot.</summary>
     public int Rows { get; }
 
     public int Slots { get; }

@@ -27,7 +27,6 @@ internal sealed class SpoolDirectory
 
     public long MostRowsOfBucket => _entries.Max(entry => entry.Rows);
 
-    /// <param name="buckets">Expected.</param>
     /// <returns>Null where that isn't what the bytes are.</returns>
     public static SpoolDirectory? Read(ReadOnlySpan<byte> bytes, int buckets, long spoolLength)
     {
@@ -59,6 +58,5 @@ internal sealed class SpoolDirectory
         return bytes;
     }
 
-    /// <summary>Of one bucket.</summary>
     internal record struct Entry(ChunkPlace Last, long Rows);
 }

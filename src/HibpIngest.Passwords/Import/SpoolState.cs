@@ -9,11 +9,7 @@ namespace HibpIngest.Passwords;
 /// safe.
 /// </summary>
 /// <param name="Format">Of this and of the spool.</param>
-/// <param name="Plain">The lines are passwords.</param>
 /// <param name="Modes">Names of the modes, in the order in which their buckets lie in the directory.</param>
-/// <param name="Inputs">What was read.</param>
-/// <param name="Position">How far.</param>
-/// <param name="IsComplete">To the end.</param>
 /// <param name="SpoolLength">What comes behind it was written after the checkpoint.</param>
 /// <param name="Directory">A <see cref="SpoolDirectory"/>.</param>
 internal sealed record SpoolState(

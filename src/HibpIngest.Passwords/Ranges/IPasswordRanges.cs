@@ -21,7 +21,6 @@ public interface IPasswordRanges : IDisposable
 }
 
 /// <summary>What has changed, for who has copies of ranges.</summary>
-/// <param name="Release">What is served.</param>
 /// <param name="Next">To be asked from, next time: what changes from now on is among it, and some of what is here may be again.</param>
 /// <param name="Prefixes">Of the ranges, in order; null: any may have, as another release is served since, or very many have.</param>
 public sealed record ChangedRanges(string Release, DateTimeOffset Next, IReadOnlyList<int>? Prefixes)

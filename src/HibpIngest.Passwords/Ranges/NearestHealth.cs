@@ -43,7 +43,6 @@ internal sealed class NearestHealth(TimeProvider time)
 /// <summary>Whether a request asks the nearest account.</summary>
 internal enum NearestTrial
 {
-    /// <summary>It does not.</summary>
     None = 0,
 
     /// <summary>At the same time as the primary.</summary>

@@ -19,11 +19,7 @@ public sealed partial class NearestRanges : IPasswordRanges
     private readonly TimeProvider _time;
     private readonly ILogger _log;
 
-    /// <param name="nearest">What is read first.</param>
-    /// <param name="primary">What is read instead.</param>
     /// <param name="options">What is served, how long the nearest is waited for, and how much memory is for both.</param>
-    /// <param name="time">The clock.</param>
-    /// <param name="logs">Where everything is logged.</param>
     public NearestRanges(
         PasswordStores nearest, PasswordStores primary, PasswordOptions options, TimeProvider time, ILoggerFactory logs)
     {
@@ -34,11 +30,9 @@ public sealed partial class NearestRanges : IPasswordRanges
         _health = new NearestHealth(time);
     }
 
-    /// <inheritdoc/>
     public Task RunAsync(CancellationToken cancellationToken) =>
         Task.WhenAll(_nearest.RunAsync(cancellationToken), _primary.RunAsync(cancellationToken));
 
-    /// <inheritdoc/>
     public async Task RefreshAsync(CancellationToken cancellationToken)
     {
         var nearest = _nearest.RefreshAsync(cancellationToken);
@@ -53,7 +47,6 @@ public sealed partial class NearestRanges : IPasswordRanges
         }
     }
 
-    /// <inheritdoc/>
     public ValueTask<RangeContent?> FindAsync(HashMode mode, int prefix, CancellationToken cancellationToken)
     {
         // Until it is known what the nearest serves, the primary counts.
@@ -75,7 +68,6 @@ public sealed partial class NearestRanges : IPasswordRanges
         (_nearest.IsRead ? await _nearest.FindChangesAsync(mode, since, _primary, cancellationToken) : null)
         ?? await _primary.FindChangesAsync(mode, since, cancellationToken);
 
-    /// <inheritdoc/>
     public void Dispose()
     {
         _nearest.Dispose();

@@ -20,10 +20,7 @@ public sealed class PasswordRanges : IPasswordRanges
     private readonly ConcurrentDictionary<object, Lazy<Task<RangeContent>>> _reading = new();
     private readonly CancellationTokenSource _stop = new();
 
-    /// <param name="stores">Where they are.</param>
     /// <param name="options">What is served, and how much memory is for it.</param>
-    /// <param name="time">The clock.</param>
-    /// <param name="logs">Where everything is logged.</param>
     public PasswordRanges(PasswordStores stores, PasswordOptions options, TimeProvider time, ILoggerFactory logs)
         : this(stores, options, NewCache(options), isReplica: false, time, logs.CreateLogger<PasswordRanges>()) => _ownsCache = true;
 
@@ -39,13 +36,10 @@ public sealed class PasswordRanges : IPasswordRanges
     /// <summary>It is known what is served: nobody waits for a first look.</summary>
     internal bool IsRead => _served is { HasValue: true };
 
-    /// <inheritdoc/>
     public Task RunAsync(CancellationToken cancellationToken) => _served?.RunAsync(cancellationToken) ?? Task.CompletedTask;
 
-    /// <inheritdoc/>
     public Task RefreshAsync(CancellationToken cancellationToken) => _served?.RefreshAsync(cancellationToken) ?? Task.CompletedTask;
 
-    /// <inheritdoc/>
     public async ValueTask<RangeContent?> FindAsync(HashMode mode, int prefix, CancellationToken cancellationToken)
     {
         if (_served is null)
@@ -66,14 +60,10 @@ public sealed class PasswordRanges : IPasswordRanges
         }
     }
 
-    /// <inheritdoc/>
     public ValueTask<ChangedRanges?> FindChangesAsync(HashMode mode, DateTimeOffset since, CancellationToken cancellationToken) =>
         FindChangesAsync(mode, since, null, cancellationToken);
 
-    /// <param name="mode">As there.</param>
-    /// <param name="since">As there.</param>
     /// <param name="primary">Whose copies these are; null: they are none.</param>
-    /// <param name="cancellationToken">As there.</param>
     /// <inheritdoc cref="FindChangesAsync(HashMode, DateTimeOffset, CancellationToken)"/>
     internal async ValueTask<ChangedRanges?> FindChangesAsync(
         HashMode mode, DateTimeOffset since, PasswordRanges? primary, CancellationToken cancellationToken)
@@ -95,7 +85,6 @@ public sealed class PasswordRanges : IPasswordRanges
     /// <summary>Returns the time until which a replica has everything that has changed here.</summary>
     /// <param name="copy">The release that the replica serves.</param>
     /// <param name="copied">Up to where its changes go in the list of this one.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     private async Task<DateTimeOffset> FindUncopiedAsync(PasswordRelease copy, ChangePlace copied, CancellationToken cancellationToken)
     {
         // Not known: what is asked for now is asked for again.
@@ -116,7 +105,6 @@ public sealed class PasswordRanges : IPasswordRanges
         }
     }
 
-    /// <inheritdoc/>
     public void Dispose()
     {
         _stop.Cancel();

@@ -4,15 +4,11 @@ using System.Security.Cryptography;
 namespace HibpIngest.Passwords;
 
 /// <summary>Bytes that a range is answered with, and the digests that name them.</summary>
-/// <param name="Bytes">As sent.</param>
-/// <param name="IsGzip">They are gzip.</param>
 /// <param name="Md5">Content-MD5 (RFC 1864): base64.</param>
 /// <param name="ETag">Strong: made of the same digest, so that it stays while the bytes do, in any release and on any server.</param>
 public sealed record RangeBody(ReadOnlyMemory<byte> Bytes, bool IsGzip, string Md5, string ETag)
 {
     /// <summary>Of these bytes.</summary>
-    /// <param name="bytes">As sent.</param>
-    /// <param name="isGzip">They are gzip.</param>
     /// <param name="md5">Their digest, where somebody has made it already; null: it is made here.</param>
     [SuppressMessage(
         "Security", "CA5351:Do Not Use Broken Cryptographic Algorithms", Justification = "a digest against damage, which protects nothing")]

@@ -1,21 +1,14 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>A range of one release, in the form in which its back end keeps it.</summary>
-/// <param name="Mode">How it is hashed.</param>
-/// <param name="Stored">In that form.</param>
-/// <param name="LastModified">When that was written.</param>
 public sealed record RangeContent(HashMode Mode, RangeBody Stored, DateTimeOffset LastModified)
 {
     /// <summary>Of a gzip member.</summary>
-    /// <param name="mode">How it is hashed.</param>
-    /// <param name="gzip">As stored.</param>
-    /// <param name="lastModified">When it was written.</param>
     /// <param name="md5">Its digest, where the store has said it.</param>
     public static RangeContent OfGzip(
         HashMode mode, ReadOnlyMemory<byte> gzip, DateTimeOffset lastModified, byte[]? md5 = null) =>
         new(mode, RangeBody.Of(gzip, isGzip: true, md5), lastModified);
 
-    /// <summary>Of text.</summary>
     public static RangeContent OfText(HashMode mode, ReadOnlyMemory<byte> text, DateTimeOffset lastModified) =>
         new(mode, RangeBody.Of(text, isGzip: false), lastModified);
 

@@ -26,7 +26,6 @@ public static class RangeGzip
     /// <summary>An empty stored block, with which a flush comes to a byte boundary.</summary>
     private static ReadOnlySpan<byte> Flushed => [0x00, 0x00, 0xFF, 0xFF];
 
-    /// <summary>Compresses a range.</summary>
     public static byte[] Compress(ReadOnlySpan<byte> text)
     {
         using var memory = new MemoryStream((text.Length / 2) + 1_024);
@@ -48,7 +47,6 @@ public static class RangeGzip
         return (int)length;
     }
 
-    /// <summary>Decompresses a range.</summary>
     /// <exception cref="StoreMismatchException">It is none, or damaged.</exception>
     public static byte[] Decompress(ReadOnlyMemory<byte> gzip)
     {

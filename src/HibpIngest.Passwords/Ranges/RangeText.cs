@@ -21,7 +21,6 @@ public static class RangeText
     public static ReadOnlyMemory<byte> OfNothing(HashMode mode) => Empty[(int)mode];
 
     /// <summary>Writes rows of one prefix.</summary>
-    /// <param name="mode">How they are hashed.</param>
     /// <param name="rows">In order.</param>
     /// <param name="text">Has room for <see cref="MaxBytes"/>.</param>
     /// <returns>How many bytes were written.</returns>
@@ -44,10 +43,7 @@ public static class RangeText
     }
 
     /// <summary>Reads rows of one prefix.</summary>
-    /// <param name="mode">How they are hashed.</param>
-    /// <param name="prefix">Theirs.</param>
     /// <param name="text">As <see cref="Write"/> writes them.</param>
-    /// <param name="rows">Receives them.</param>
     /// <exception cref="StoreMismatchException">It is something else.</exception>
     public static void Read(HashMode mode, int prefix, ReadOnlySpan<byte> text, List<HashCount> rows)
     {

@@ -10,10 +10,7 @@ internal sealed class ServedRanges
     /// <param name="etag">Of the document that says so; null: there is none.</param>
     /// <param name="release">The release; null: nothing is served.</param>
     /// <param name="document">What the release holds; null: nothing is served.</param>
-    /// <param name="since">When that was decided.</param>
-    /// <param name="sources">Its modes.</param>
     /// <param name="changes">What was added to it.</param>
-    /// <param name="overlays">Where that is.</param>
     public ServedRanges(
         string? etag, ServedRelease? release, PasswordRelease? document, DateTimeOffset since,
         IReadOnlyDictionary<HashMode, IRangeSource> sources, ReleaseChanges? changes, RangeOverlays? overlays)
@@ -23,7 +20,6 @@ internal sealed class ServedRanges
             _sources[(int)mode] = source;
     }
 
-    /// <summary>The document's version.</summary>
     public string? ETag { get; }
 
     public ServedRelease? Release { get; }
@@ -37,7 +33,6 @@ internal sealed class ServedRanges
     /// <summary>Which ranges were added to since; null where nothing is served.</summary>
     public ReleaseChanges? Changes { get; }
 
-    /// <summary>Those ranges.</summary>
     public RangeOverlays? Overlays { get; }
 
     /// <summary>Another for each that is opened in this process: what is known of one is not known of the next.</summary>

@@ -7,17 +7,10 @@ namespace HibpIngest.Passwords;
 /// Writes a release, with what was added to it, as one text: <c>HASH:COUNT</c>, in order, without a byte order mark, a newline behind
 /// each line (one reader refuses a mark, and a last line without its end).
 /// </summary>
-/// <param name="stores">Where it is.</param>
-/// <param name="releases">Which there are.</param>
-/// <param name="time">The clock.</param>
 public sealed class ExportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
 {
-    /// <summary>Writes it.</summary>
     /// <param name="release">Its name; null: the one that is served.</param>
-    /// <param name="mode">Which of its modes.</param>
-    /// <param name="output">Receives the text.</param>
     /// <param name="progress">Told the hashes written so far, of all.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>Hashes.</returns>
     /// <exception cref="NotPossibleException">There is no such release, or it is without that mode.</exception>
     /// <exception cref="StoreMismatchException">What is there is not what was imported.</exception>

@@ -9,15 +9,10 @@ namespace HibpIngest.Passwords;
 /// reads it all back, and only then lists it in the release. Broken off anywhere and run again with the same request, it goes
 /// on: a group that was written is noted in the work folder.
 /// </summary>
-/// <param name="stores">Where it writes.</param>
-/// <param name="releases">Where it is listed.</param>
-/// <param name="time">The clock.</param>
 public sealed class ImportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
 {
     private const string TargetFile = "target.json";
 
-    /// <summary>Runs it.</summary>
-    /// <param name="request">What, and where to.</param>
     /// <param name="reading">Told how far reading is.</param>
     /// <param name="writing">Told how far it is from then on.</param>
     /// <param name="cancellationToken">Stops it; what was done is kept.</param>

@@ -25,11 +25,9 @@ public sealed record ImportRequest
 /// <summary>What became of an import.</summary>
 /// <param name="Release">The release that it went into.</param>
 /// <param name="Parts">What was added to it.</param>
-/// <param name="Read">What was read.</param>
 public sealed record ImportedPasswords(string Release, IReadOnlyList<ReleasePart> Parts, ImportSummary Read);
 
 /// <summary>How far an import is, once everything is read.</summary>
-/// <param name="Step">What is being done.</param>
 /// <param name="Rows">Hashes done in this step.</param>
 /// <param name="RowsInAll">Hashes that it has to do, or, before they are summed, at most.</param>
 public readonly record struct ImportStep(ImportStepKind Step, long Rows, long RowsInAll);
@@ -37,7 +35,6 @@ public readonly record struct ImportStep(ImportStepKind Step, long Rows, long Ro
 /// <summary>What an import does once everything is read.</summary>
 public enum ImportStepKind
 {
-    /// <summary>Sorts, and writes.</summary>
     Write = 0,
 
     /// <summary>Reads back what was written.</summary>

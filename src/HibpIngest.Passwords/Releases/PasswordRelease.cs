@@ -54,9 +54,7 @@ public sealed record PasswordRelease
 }
 
 /// <summary>One mode of a release, in one back end.</summary>
-/// <param name="Backend">The back end.</param>
 /// <param name="Mode">How its passwords are hashed.</param>
-/// <param name="Rows">Hashes.</param>
 /// <param name="Sum">Of all rows (<see cref="RowSum"/>), in 16 hex digits.</param>
 /// <param name="ETag">Of the part's index (pack) or list of ranges (blob, table): the version that counts.</param>
 /// <param name="CompletedAt">When it was whole.</param>
@@ -73,7 +71,6 @@ public sealed record CurrentRelease
     /// <summary>Which form this document has.</summary>
     public int Version { get; init; } = PasswordRelease.DocumentVersion;
 
-    /// <summary>What is served.</summary>
     public required ServedRelease Served { get; init; }
 
     /// <summary>What was served before; null: nothing.</summary>
@@ -89,7 +86,6 @@ public sealed record CurrentRelease
     public ServedRelease? Of(PasswordBackend? backend) =>
         backend is null ? Served : ByBackend.FirstOrDefault(one => one.Backend == backend);
 
-    /// <summary>After a switch.</summary>
     internal static CurrentRelease After(CurrentRelease? before, ServedRelease served, DateTimeOffset now) => new()
     {
         Served = served,

@@ -5,9 +5,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>The releases of a store: which there are, and which is served.</summary>
-/// <param name="stores">Where they are.</param>
 /// <param name="purge">Tells caches of a change.</param>
-/// <param name="time">The clock.</param>
 public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, TimeProvider time)
 {
     /// <summary>What is served; null: nothing was switched to yet.</summary>
@@ -53,9 +51,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     /// Serves a release from a back end, at once where nobody keeps answers, and sees to it that nobody does; every server follows
     /// within seconds.
     /// </summary>
-    /// <param name="backend">The back end.</param>
     /// <param name="release">The release; null: the one that is served.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end.</exception>
     public async Task<ServedRelease> SwitchAsync(PasswordBackend backend, string? release, CancellationToken cancellationToken)
     {
@@ -118,8 +114,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     /// Returns the release of a name, to write parts into: the one that is there, or a new one, which holds nothing yet. What an earlier
     /// release of that name has left is deleted before.
     /// </summary>
-    /// <param name="name">The name.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="copyOf">As in <see cref="PasswordRelease.CopyOf"/>.</param>
     internal async Task<ReleaseKey> BeginAsync(string name, CancellationToken cancellationToken, string? copyOf = null)
     {
@@ -199,8 +193,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     /// notes there that it is one before it leaves anything out (<see cref="AppendPasswords"/>).
     /// </summary>
     /// <param name="release">The release.</param>
-    /// <param name="part">The part.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <param name="isCopy">What was appended is copied with it.</param>
     /// <returns>False: the release was deleted, and nothing is listed.</returns>
     /// <exception cref="NotPossibleException">Its mode would lack what was appended before.</exception>
@@ -224,9 +216,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     }
 
     /// <summary>Deletes what releases of that name have left, but for one that is there.</summary>
-    /// <param name="name">The name.</param>
     /// <param name="deleted">The release whose tables go too; null: none is known.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     private async Task SweepAsync(string name, ReleaseKey? deleted, CancellationToken cancellationToken)
     {
         // Tables of releases without an id are not listed anywhere.

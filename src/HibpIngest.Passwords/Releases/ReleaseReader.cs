@@ -34,10 +34,8 @@ internal static class ReleaseReader
         (await ReadAsync(blobs, name, cancellationToken)).Release is { Parts.Count: > 0 } release ? release : null;
 
     /// <summary>Writes the document of a release.</summary>
-    /// <param name="blobs">Where to.</param>
     /// <param name="release">The release.</param>
     /// <param name="replaces">The version that it replaces; null: there is none.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>The document's version; null where another one is there by now, and nothing was written.</returns>
     public static Task<string?> WriteAsync(
         IPasswordBlobs blobs, PasswordRelease release, string? replaces, CancellationToken cancellationToken) => blobs.WriteAsync(

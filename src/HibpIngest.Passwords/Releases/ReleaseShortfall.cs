@@ -3,17 +3,13 @@ using System.Globalization;
 namespace HibpIngest.Passwords;
 
 /// <summary>A mode of which a release has fewer rows than are served: it is served only if somebody switches to it.</summary>
-/// <param name="Mode">The mode.</param>
 /// <param name="Rows">Rows of the release; 0: it is without that mode.</param>
-/// <param name="ServedRows">Rows that are served.</param>
 public sealed record ReleaseShortfall(HashMode Mode, long Rows, long ServedRows)
 {
     /// <summary>Least percentage of the served rows of a mode with which a release is served without being asked for.</summary>
     public const int LeastPercent = 95;
 
     /// <summary>Lists the modes of which under <see cref="LeastPercent"/> percent of the served rows would be served.</summary>
-    /// <param name="served">What is served.</param>
-    /// <param name="next">What would be.</param>
     public static IReadOnlyList<ReleaseShortfall> List(IEnumerable<ReleasePart> served, IEnumerable<ReleasePart> next) =>
         [.. from now in served
             let rows = next.FirstOrDefault(part => part.Mode == now.Mode)?.Rows ?? 0

@@ -15,7 +15,6 @@ public record struct RowSum(long Rows, ulong Sum)
     /// <summary>The sum as documents have it: 16 hex digits.</summary>
     public readonly string Text => Sum.ToString("x16", CultureInfo.InvariantCulture);
 
-    /// <summary>Adds rows.</summary>
     public void Add(HashMode mode, ReadOnlySpan<HashCount> rows)
     {
         Span<byte> row = stackalloc byte[mode.Bytes() + sizeof(long)];
@@ -28,10 +27,6 @@ public record struct RowSum(long Rows, ulong Sum)
         Rows += rows.Length;
     }
 
-    /// <summary>Adds a range.</summary>
-    /// <param name="mode">How it is hashed.</param>
-    /// <param name="prefix">Its prefix.</param>
-    /// <param name="content">What it holds.</param>
     /// <param name="rows">Receives its rows, in place of what is in it.</param>
     /// <exception cref="StoreMismatchException">It is none.</exception>
     internal void Add(HashMode mode, int prefix, RangeContent content, List<HashCount> rows)
@@ -41,6 +36,5 @@ public record struct RowSum(long Rows, ulong Sum)
         Add(mode, CollectionsMarshal.AsSpan(rows));
     }
 
-    /// <summary>Both together.</summary>
     public static RowSum operator +(RowSum one, RowSum other) => new(one.Rows + other.Rows, one.Sum + other.Sum);
 }

@@ -1,8 +1,6 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>What became of a replica.</summary>
-/// <param name="Replica">Its name.</param>
-/// <param name="Result">How it ended.</param>
 /// <param name="Reason">Why it failed; null: it did not.</param>
 public sealed record ReplicaOutcome(string Replica, ReplicaResult Result, string? Reason = null);
 

@@ -1,7 +1,6 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>What a replica has.</summary>
-/// <param name="Replica">Its name.</param>
 /// <param name="Current">What it serves; null: nothing, or it can't be read.</param>
 /// <param name="Releases">What it holds whole.</param>
 /// <param name="Reason">Why it can't be read; null: it can.</param>

@@ -8,8 +8,6 @@ namespace HibpIngest.Passwords;
 /// there, and only then lists it. Broken off anywhere and run again, it goes on. It switches nothing.
 /// </summary>
 /// <param name="primary">Where the release is.</param>
-/// <param name="releases">Which there are.</param>
-/// <param name="time">The clock.</param>
 public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases releases, TimeProvider time)
 {
     // Of which each has four blocks on their way.
@@ -28,9 +26,6 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             ?? throw new NotPossibleException("there are no passwords to be copied: 'hibp passwords import FILE' brings them");
     }
 
-    /// <summary>Copies it.</summary>
-    /// <param name="replica">Where to.</param>
-    /// <param name="release">Its name.</param>
     /// <param name="progress">Told how far it is.</param>
     /// <param name="cancellationToken">Stops it; what was copied is kept.</param>
     /// <returns>Hashes of the parts that were copied now; 0: all of it was there.</returns>

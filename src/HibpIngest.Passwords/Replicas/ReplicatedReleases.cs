@@ -8,13 +8,10 @@ namespace HibpIngest.Passwords;
 /// again finishes.
 /// </summary>
 /// <param name="primary">Of the installation's own account: it decides what there is.</param>
-/// <param name="replicas">The others.</param>
 public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<PasswordReplica> replicas)
 {
     /// <summary>Serves a release from a back end wherever all of it is (<see cref="PasswordReleases.SwitchAsync"/>).</summary>
-    /// <param name="backend">The back end.</param>
     /// <param name="release">The release; null: the one that the primary serves.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end; nothing is switched.</exception>
     public async Task<(ServedRelease Served, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchAsync(
         PasswordBackend backend, string? release, CancellationToken cancellationToken)

@@ -15,7 +15,6 @@ public sealed partial class CallClients(
     InstallationKeys keys, IReadLayout layout, ITableReads tables, CallSchedule schedule, ILogger<CallClients> log)
     : IStage<CallMessage, CallRun>
 {
-    /// <inheritdoc/>
     public async Task<CallRun?> TakeAsync(CallMessage message, CancellationToken cancellationToken) =>
         await slices.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsLookedThrough: false } slice
             ? new CallRun(slice) : null;
@@ -44,7 +43,6 @@ public sealed partial class CallClients(
             await schedule.CallAsync(client, TimeSpan.Zero, cancellationToken);
     }
 
-    /// <inheritdoc/>
     public Task ReleaseAsync(CallRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
@@ -64,7 +62,6 @@ public sealed partial class CallClients(
         return false;
     }
 
-    /// <inheritdoc/>
     public string UsedUp(CallRun work) => throw new NotSupportedException("its tries don't count");
 
     private async Task<Dictionary<int, int>> FindAsync(

@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>What calling a client of a breach would be.</summary>
-/// <param name="Client">Who.</param>
 /// <param name="Calls">How many calls, as many as <paramref name="IsExact"/> says or about so many.</param>
 /// <param name="IsExact">Every slice was looked through; false: some were, and the others are taken to be like them.</param>
 /// <param name="CallTime">How long a call takes, about.</param>

@@ -73,8 +73,6 @@ internal sealed class CallList
 
     /// <summary>What one call says, and its key.</summary>
     /// <param name="call">Its number, from 0.</param>
-    /// <param name="client">Who is called.</param>
-    /// <param name="breach">Name of the breach.</param>
     public (byte[] Body, string IdempotencyKey) Make(int call, int client, string breach)
     {
         var end = call + 1 < _starts.Count ? _starts[call + 1] : _hashes.Length;

@@ -6,10 +6,7 @@ namespace HibpIngest.Pipeline;
 /// How fast a client is called in one turn: pauses where it asks for one, and ends the turn where nothing is accepted, or its time is up.
 /// Safe for use by many at once.
 /// </summary>
-/// <param name="turn">As it began.</param>
-/// <param name="cap">Calls in flight.</param>
 /// <param name="pauseOf">The pause after so many before it.</param>
-/// <param name="time">The clock.</param>
 internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> pauseOf, TimeProvider time)
 {
     /// <summary>Then the next client has its turn.</summary>
@@ -56,7 +53,6 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
             return Rest();
     }
 
-    /// <summary>Ends the turn.</summary>
     public void Stop()
     {
         lock (_lock)
@@ -75,7 +71,6 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     }
 
     /// <summary>A call has ended.</summary>
-    /// <param name="answer">With this.</param>
     /// <param name="began">When it was begun (a timestamp).</param>
     public void After(CallAnswer answer, long began)
     {

@@ -17,7 +17,6 @@ internal sealed class CallPool(
     private int _delivery;
     private int _call;
 
-    /// <summary>Names them.</summary>
     public IReadOnlyList<CallbackKey> Keys { get; } = [.. deliveries.Select(one => one.Delivery.Key)];
 
     /// <summary>Takes the next call; false: there is none now. Those that are to be made again come behind the others.</summary>

@@ -13,19 +13,15 @@ public sealed class CallRun(CallSlice slice) : IStageWork
     /// <summary>Its rows are being read: what fails now is their fault.</summary>
     internal bool IsReading { get; set; }
 
-    /// <inheritdoc/>
     public long LoadId => Slice.Slice.Load;
 
-    /// <inheritdoc/>
     public string Breach => Slice.Breach.Name;
 
     /// <inheritdoc/>
     /// <remarks>They don't count: Sweep sends the message again.</remarks>
     public int Attempts => 0;
 
-    /// <inheritdoc/>
     public bool IsLost => false;
 
-    /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 }

@@ -31,9 +31,7 @@ public sealed class CallSchedule(
     }
 
     /// <summary>Has a client called.</summary>
-    /// <param name="client">Its number.</param>
     /// <param name="delay">How long its message stays hidden.</param>
-    /// <param name="cancellationToken">Of the call.</param>
     public Task CallAsync(int client, TimeSpan delay, CancellationToken cancellationToken) =>
         messages.SendAsync(new CallbackMessage { Client = client }, delay, cancellationToken);
 

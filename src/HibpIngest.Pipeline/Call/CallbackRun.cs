@@ -18,23 +18,19 @@ public sealed class CallbackRun : IStageWork
     /// <summary>What was due when its turn began; at least one.</summary>
     public IReadOnlyList<CallbackDelivery> Due { get; }
 
-    /// <inheritdoc/>
     public long LoadId => Due[0].Key.Load;
 
-    /// <inheritdoc/>
     public string Breach => Due[0].Breach;
 
     /// <inheritdoc/>
     /// <remarks>They don't count: each call has its own.</remarks>
     public int Attempts => 0;
 
-    /// <inheritdoc/>
     public bool IsLost => Lease.IsLost;
 
     internal CallLease Lease { get; }
 
     internal CallPace Pace { get; }
 
-    /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 }

@@ -25,7 +25,6 @@ public sealed partial class DeliverCallbacks(
     // So long a stopping host leaves calls that are in flight to end.
     private static readonly TimeSpan Grace = TimeSpan.FromSeconds(2);
 
-    /// <inheritdoc/>
     public async Task<CallbackRun?> TakeAsync(CallbackMessage message, CancellationToken cancellationToken)
     {
         var client = (await clients.ListAsync(cancellationToken)).FirstOrDefault(one => one.Number == message.Client);
@@ -102,7 +101,6 @@ public sealed partial class DeliverCallbacks(
         return Task.FromResult(false);
     }
 
-    /// <inheritdoc/>
     public string UsedUp(CallbackRun work) => throw new NotSupportedException("its tries don't count");
 
     /// <summary>

@@ -29,7 +29,6 @@ internal sealed class HashedAccounts
     /// <summary>The accounts, as read.</summary>
     public AccountBatch Accounts { get; }
 
-    /// <summary>Distinct hashes.</summary>
     public int Count { get; private set; }
 
     public static HashedAccounts Rent(int capacity) =>
@@ -43,7 +42,6 @@ internal sealed class HashedAccounts
             Kept.Add(accounts);
     }
 
-    /// <summary>Hashes the accounts.</summary>
     public void Hash()
     {
         Span<byte> hash = stackalloc byte[CallList.HashBytes];
@@ -72,7 +70,6 @@ internal sealed class HashedAccounts
     public int PrefixOf(int hash) => _hashes[hash].Prefix;
 
     /// <summary>The hashes that are in a bitmap, and of which <paramref name="counts"/> says so, as bytes; until the next call.</summary>
-    /// <param name="watched">The bitmap.</param>
     /// <param name="counts">False: it is to be left out; null: all count.</param>
     public ReadOnlySpan<byte> Find(PrefixBitmap watched, Func<int, bool>? counts)
     {

@@ -10,7 +10,6 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 /// <param name="marks">Of those loads; at least one.</param>
 /// <param name="facts">Of the layout that is read.</param>
-/// <param name="tables">Reads it.</param>
 internal sealed class ToldHashes(IReadOnlyList<int> marks, LayoutFacts facts, ITableReads tables)
 {
     private const int ReadsAtOnce = 32;

@@ -46,7 +46,6 @@ public sealed class CatalogueChange
     /// <summary>The same for an operator, who is told what readers see as long as it fails.</summary>
     /// <param name="done">What has been changed: "Adobe is hidden".</param>
     /// <param name="shown">What readers see until then.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
     /// <exception cref="CatalogueBehindException">A store is down, or refuses.</exception>
     public async Task PublishAsync(string done, string shown, CancellationToken cancellationToken)
     {

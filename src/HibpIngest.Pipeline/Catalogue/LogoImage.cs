@@ -5,7 +5,6 @@ namespace HibpIngest.Pipeline;
 /// <summary>What a logo may be: a PNG of some size. Nobody decodes it here; a browser that does has this much to do.</summary>
 public static class LogoImage
 {
-    /// <summary>Largest file.</summary>
     public const int MaxBytes = 512 * 1024;
 
     /// <summary>Most pixels in a row and in a column.</summary>

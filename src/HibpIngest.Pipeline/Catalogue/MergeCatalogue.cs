@@ -48,8 +48,6 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     }
 
     /// <summary>Merges the catalogue that readers have now.</summary>
-    /// <param name="newest">Its version.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
     public async Task<IReadOnlyList<string>> RunAsync(long newest, CancellationToken cancellationToken)
     {
         var shown = await blobs.ReadAsync(CatalogueDocuments.Breaches, null, cancellationToken);
@@ -137,6 +135,4 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
 }
 
 /// <summary>What a catalogue shows its readers.</summary>
-/// <param name="Version">The catalogue's version.</param>
-/// <param name="Breaches">Its breaches, by name.</param>
 public sealed record ReadersCatalogue(long Version, IReadOnlyDictionary<string, PublicBreach> Breaches);

@@ -71,7 +71,6 @@ public sealed partial class PublishCatalogue(
     /// is at work is cleared. One call at a time.
     /// </summary>
     /// <param name="before">Makes sure that the database may be published from.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
     public async Task SweepAsync(Func<CancellationToken, Task> before, CancellationToken cancellationToken)
     {
         var found = await marks.ListBehindAsync(cancellationToken);

@@ -29,7 +29,6 @@ namespace HibpIngest.Pipeline;
 /// to a label, a period and a label. That never takes part in what is found.
 /// </para>
 /// </summary>
-/// <param name="sink">Takes the accounts.</param>
 /// <param name="counts">Counts rejected candidates; <see cref="RejectionCounts.Duplicates"/> is left alone.</param>
 public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 {
@@ -322,8 +321,6 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         _inDomain = false;
     }
 
-    /// <param name="alias">Run before the @.</param>
-    /// <param name="domain">Run behind it.</param>
     /// <param name="afterNonAscii">The alias follows a byte outside ASCII.</param>
     /// <param name="rest">What follows the domain in this chunk; empty at the end of the text.</param>
     private void Decide(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, bool afterNonAscii, ReadOnlySpan<byte> rest)

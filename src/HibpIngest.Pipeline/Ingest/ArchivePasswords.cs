@@ -19,7 +19,6 @@ public sealed class ArchivePasswords
     private readonly SecretKeys? _keys;
     private readonly ConcurrentDictionary<BlobVersion, string> _inMemory = new();
 
-    /// <param name="database">Where they are kept.</param>
     /// <param name="loads">Whose archives they open.</param>
     /// <param name="keys">They are sealed with; null: there are none.</param>
     public ArchivePasswords(IArchivePasswords database, ILoads loads, InstallationKeys keys) =>

@@ -11,10 +11,8 @@ namespace HibpIngest.Pipeline;
 internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? OtherBreach)
 {
     /// <summary>Reads what lies beside a dropped file.</summary>
-    /// <param name="blobs">The container.</param>
     /// <param name="blob">Name of the file's blob.</param>
     /// <param name="breach">The breach that its load belongs to.</param>
-    /// <param name="cancellationToken">Of the reads.</param>
     /// <exception cref="BadInputException">There is a document, and it can't be read.</exception>
     public static async Task<BreachDocument> ReadAsync(IBreachBlobs blobs, string blob, string breach, CancellationToken cancellationToken)
     {

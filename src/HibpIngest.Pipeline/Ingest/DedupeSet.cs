@@ -61,7 +61,6 @@ public sealed class DedupeSet
         _cap = cap;
     }
 
-    /// <summary>Accounts it remembers.</summary>
     public long Count { get; private set; }
 
     /// <summary>Whether it remembers as many as it may; accounts new from here on are not remembered.</summary>
@@ -92,7 +91,6 @@ public sealed class DedupeSet
     /// would. A large set lies in memory that no cache holds: asking for many slots before any is needed has
     /// the processor wait for them together instead of one after the other.
     /// </summary>
-    /// <param name="isNew">One for each account.</param>
     public void Add(AccountBatch accounts, Span<bool> isNew)
     {
         Span<UInt128> hashes = stackalloc UInt128[AtOnce];
@@ -107,7 +105,6 @@ public sealed class DedupeSet
         }
     }
 
-    /// <summary>Adds by hash.</summary>
     internal bool Add(UInt128 hash)
     {
         if (_groups == 0)

@@ -25,7 +25,6 @@ public sealed class IngestBreach(
 
     private readonly SemaphoreSlim _turn = new(1);
 
-    /// <inheritdoc/>
     public async Task<LoadLease?> TakeAsync(IngestMessage message, CancellationToken cancellationToken)
     {
         if (message.Load == 0 && await starts.WasTakenOnAsync(message.Zip, cancellationToken))
@@ -70,7 +69,6 @@ public sealed class IngestBreach(
         await copy.RunAsync(work, cancellationToken);
     }
 
-    /// <inheritdoc/>
     public async Task ReleaseAsync(LoadLease work, Exception cause)
     {
         if (cause is LoadLostException)
@@ -101,7 +99,6 @@ public sealed class IngestBreach(
         return false;
     }
 
-    /// <inheritdoc/>
     public string UsedUp(LoadLease work) =>
         $"its ingest was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or "
         + $"meet its plan's time limit? Mend that, or lower HIBP_DEDUPECAP and start it anew with 'hibp resume {work.Load.Id} --restart', "

@@ -52,7 +52,6 @@ public sealed class LoadStart(
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
 
     /// <summary>The load of a blob version; recorded where there is none.</summary>
-    /// <param name="blob">The version.</param>
     /// <param name="heldBecause">Why its mails are to wait whatever its metadata says; null: no reason.</param>
     /// <param name="cancellationToken">Of the calls on the stores.</param>
     public async Task<LoadHead> RunAsync(BlobVersion blob, string? heldBecause, CancellationToken cancellationToken)

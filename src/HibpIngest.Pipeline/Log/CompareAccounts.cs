@@ -12,9 +12,7 @@ public sealed class CompareAccounts(IAccountLogBlobs blobs, IAccountReads accoun
     private const int LookupsInFlight = 4;
 
     /// <returns>How many rows there are whose account lacks the load's mark.</returns>
-    /// <param name="load">Counts.</param>
     /// <param name="progress">Told of rows that were looked up.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
     public async Task<long> RunAsync(LoggedLoad load, IProgress<long>? progress, CancellationToken cancellationToken)
     {

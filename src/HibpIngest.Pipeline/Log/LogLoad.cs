@@ -16,7 +16,6 @@ public sealed partial class LogLoad(
     ILoadLog log, IDatabaseSetup database, ISlices slices, IAccountLogBlobs blobs, SegmentCopy copy, LogSchedule schedule,
     PipelineOptions options, TimeProvider time, ILogger<LogLoad> logger) : IStage<LogMessage, LogRun>
 {
-    /// <inheritdoc/>
     public async Task<LogRun?> TakeAsync(LogMessage message, CancellationToken cancellationToken)
     {
         var entry = await log.GetLogEntryAsync(message.Load, cancellationToken);
@@ -26,11 +25,9 @@ public sealed partial class LogLoad(
         return schedule.IsOn && entry is { IsComplete: true, Stopped: false } ? new LogRun(entry) : null;
     }
 
-    /// <inheritdoc/>
     public Task RunAsync(LogRun work, CancellationToken cancellationToken) => RunAsync(work.Entry, null, cancellationToken);
 
     /// <summary>Until the load is logged as far as it can be by now, or the time budget is used up.</summary>
-    /// <param name="entry">The load.</param>
     /// <param name="progress">Told of the rows that are in segments.</param>
     /// <param name="cancellationToken">Ends it at a segment, which is then not there.</param>
     /// <exception cref="LogConflictException">The log holds something else than what belongs there.</exception>
@@ -41,7 +38,6 @@ public sealed partial class LogLoad(
     /// Writes what has changed of a breach into the documents of its loads: within an operator's command, so that a database that is
     /// restored from the log knows the change once the command has ended.
     /// </summary>
-    /// <param name="breach">Name of the breach.</param>
     /// <param name="withSegments">False: loads whose segments are not all written yet are left out.</param>
     /// <param name="cancellationToken">Ends it between two blobs.</param>
     /// <exception cref="LogConflictException">As in <see cref="RunAsync(LoadLogEntry, IProgress{long}, CancellationToken)"/>.</exception>
@@ -77,7 +73,6 @@ public sealed partial class LogLoad(
         }
     }
 
-    /// <inheritdoc/>
     public Task ReleaseAsync(LogRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
@@ -90,7 +85,6 @@ public sealed partial class LogLoad(
         return false;
     }
 
-    /// <inheritdoc/>
     public string UsedUp(LogRun work) => throw new NotSupportedException("its tries don't count");
 
     /// <summary>Deletes what the log has of a load but that it was removed.</summary>

@@ -12,8 +12,5 @@ public sealed record LogRecovered(
     IReadOnlyList<string> Begun, IReadOnlyList<string> Problems);
 
 /// <summary>A load that came back.</summary>
-/// <param name="Load">Its number.</param>
-/// <param name="Breach">Its breach.</param>
-/// <param name="Rows">Of its segments.</param>
 /// <param name="Counts">False: another one was published in its place.</param>
 public sealed record RecoveredLoad(long Load, string Breach, long Rows, bool Counts);

@@ -8,19 +8,15 @@ public sealed class LogRun(LoadLogEntry entry) : IStageWork
     /// <summary>As it was when it was taken on.</summary>
     public LoadLogEntry Entry { get; } = entry;
 
-    /// <inheritdoc/>
     public long LoadId => Entry.Load;
 
-    /// <inheritdoc/>
     public string Breach => Entry.Breach.Name;
 
     /// <inheritdoc/>
     /// <remarks>They don't count: Sweep sends the message again.</remarks>
     public int Attempts => 0;
 
-    /// <inheritdoc/>
     public bool IsLost => false;
 
-    /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 }

@@ -34,8 +34,6 @@ public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, Pip
     }
 
     /// <summary>Behind such a change: its loads are told of anew.</summary>
-    /// <param name="breach">Its name.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
     /// <param name="except">A load that needs no message.</param>
     public async Task SendAsync(string breach, CancellationToken cancellationToken, long except = 0)
     {

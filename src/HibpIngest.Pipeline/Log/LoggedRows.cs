@@ -13,11 +13,7 @@ public sealed class LoggedRows(IRows rows, ILoadLog log, IAccountLogBlobs blobs)
     /// <exception cref="DamagedSegmentException">The log has another block there.</exception>
     /// <exception cref="NotPossibleException">The log has no segment of them.</exception>
     /// <exception cref="RowsMissingException">There are more or fewer than were recorded.</exception>
-    /// <param name="slice">The slice.</param>
-    /// <param name="mark">Its load's.</param>
     /// <param name="purged">Its load's rows are purged, or some of them.</param>
-    /// <param name="into">Has room for them.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public async Task ReadAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
     {
         await ReadRowsAsync(slice, mark, purged, into, cancellationToken);

@@ -40,8 +40,6 @@ public sealed partial class RecoverLoads(
         return false;
     }
 
-    /// <summary>Does it.</summary>
-    /// <param name="plan">What the log tells.</param>
     /// <param name="fullLayouts">Layouts that have the accounts of every load that was published.</param>
     /// <param name="progress">Told of the loads that were looked at, and of all.</param>
     /// <param name="beforePublishing">Is run before anything of the database is published, which a removal does.</param>

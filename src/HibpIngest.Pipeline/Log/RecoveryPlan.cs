@@ -44,7 +44,6 @@ public sealed class RecoveryPlan
     /// <summary>The highest ids that anything in the log has.</summary>
     public StoreIds Highest { get; private set; } = new(0, 0);
 
-    /// <param name="manifest">Read tolerantly.</param>
     /// <param name="store">The store that is restored; null: not known yet.</param>
     public static RecoveryPlan Of(LogManifest manifest, Guid? store)
     {
@@ -189,7 +188,6 @@ public sealed class RecoveryPlan
 /// <param name="Metadata">What its document tells of its breach.</param>
 public sealed record PlannedLoad(LoggedLoad Logged, BreachMetadata Metadata)
 {
-    /// <summary>Its newest document.</summary>
     public LoadDocument Document => Logged.Document!;
 
     /// <summary>What the newest document of its breach tells.</summary>

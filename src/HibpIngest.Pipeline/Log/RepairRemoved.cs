@@ -15,11 +15,10 @@ public sealed class RepairRemoved(
     // A part of the table has so many requests in flight, more or less; as in RemoveBreach.
     private const int RequestsAPart = 4;
 
-    private readonly DeadMarks _deadMarks = new(loads, database, tables);
+    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
 
     /// <summary>Finds what there is to repair, and changes nothing.</summary>
     /// <param name="all">Loads without blobs, too: marks of theirs may be left all the same.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public async Task<LogRepairPlan> PlanAsync(bool all, CancellationToken cancellationToken)
     {
         var store = (await database.GetIdentityAsync(cancellationToken))?.Id;
@@ -53,9 +52,7 @@ public sealed class RepairRemoved(
     }
 
     /// <summary>Does what was found.</summary>
-    /// <param name="plan">As found.</param>
     /// <param name="progress">Told one line of what is done, or waited for.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public async Task<LogRepaired> RunAsync(LogRepairPlan plan, IProgress<string>? progress, CancellationToken cancellationToken)
     {
         var set = await layouts.GetLayoutsAsync(cancellationToken);
@@ -87,13 +84,12 @@ public sealed class RepairRemoved(
             MaxDegreeOfParallelism = Math.Max(options.TransactionsInFlight / RequestsAPart, 1),
             CancellationToken = cancellationToken,
         };
+        var retry = TableRetry.Create(
+            (reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
         await Parallel.ForEachAsync(parts, atOnce, async (one, token) =>
         {
-            Interlocked.Add(ref changed, await _deadMarks.RemoveAsync(
-                mark, one.Part, one.OfRanges,
-                call => Patience.CallAsync(
-                    call, (reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time, token),
-                token));
+            Interlocked.Add(ref changed, await _retiredMarks.RemoveAsync(
+                mark, one.Part, one.OfRanges, retry, token));
             progress?.Report(
                 $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables are done, "
                 + $"{Interlocked.Read(ref changed)} marks taken off");
@@ -107,9 +103,7 @@ public sealed class RepairRemoved(
 /// <param name="Skipped">Why others are left alone, a line each.</param>
 public sealed record LogRepairPlan(IReadOnlyList<LogRepairLoad> Loads, IReadOnlyList<string> Skipped);
 
-/// <summary>A removed load.</summary>
 /// <param name="Folder">Its folder in the account log.</param>
-/// <param name="Load">Its id.</param>
 /// <param name="Mark">The mark to take off the tables; 0: it had none, or another load has it.</param>
 /// <param name="Blobs">Its blobs that are left in the log, without the document that tells of its removal.</param>
 public sealed record LogRepairLoad(string Folder, long Load, int Mark, int Blobs);

@@ -12,11 +12,6 @@ namespace HibpIngest.Pipeline;
 public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
 {
     /// <summary>Returns once the segment is there, whole.</summary>
-    /// <param name="load">Its load.</param>
-    /// <param name="store">Identity of the store.</param>
-    /// <param name="segment">Which one.</param>
-    /// <param name="slices">The load's, by position.</param>
-    /// <param name="cancellationToken">Nothing is there then.</param>
     /// <returns>Bytes of the blob.</returns>
     /// <exception cref="LogConflictException">Another one of its name is there.</exception>
     /// <exception cref="RowsMissingException">SQL has other rows than it recorded.</exception>

@@ -13,10 +13,8 @@ public sealed class TellLog(LogLoad log, LogSchedule schedule)
     /// longer, follow at the end.
     /// </summary>
     /// <param name="change">The change of the catalogue, begun before the change in SQL.</param>
-    /// <param name="breach">Name of the breach.</param>
     /// <param name="done">What has been changed: "Adobe is hidden".</param>
     /// <param name="shown">What readers see until the catalogue is published.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
     /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
     /// <exception cref="LogBehindException">It is done, and readers see it, but the account log doesn't tell it yet.</exception>
     public async Task PublishAsync(

@@ -10,7 +10,6 @@ public sealed class VerifyLog(ILoadLog log, IDatabaseSetup database, IAccountLog
     /// <summary>Returns where nothing is missing: the log is then as good as the rows.</summary>
     /// <param name="load">Id of a load that counts.</param>
     /// <param name="progress">Told of the rows that were read.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>Rows that the log has of it.</returns>
     /// <exception cref="NotPossibleException">No such load, or it is not logged, or not all of it.</exception>
     /// <exception cref="LogConflictException">The log tells something else of it.</exception>

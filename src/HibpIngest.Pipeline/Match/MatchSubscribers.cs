@@ -24,7 +24,6 @@ public sealed partial class MatchSubscribers(
     // An exact count reads the whole load for each part: so many ranges at once, sorted in the server's temporary space.
     private const int CountRanges = 20;
 
-    /// <inheritdoc/>
     public async Task<LoadLease?> TakeAsync(MatchMessage message, CancellationToken cancellationToken)
     {
         var head = await loads.GetLoadHeadAsync(message.Load, cancellationToken);
@@ -53,7 +52,6 @@ public sealed partial class MatchSubscribers(
         span?.SetTag(TelemetryNames.Tags.Notifications, matched.Notifications.Total);
     }
 
-    /// <inheritdoc/>
     public async Task ReleaseAsync(LoadLease work, Exception cause)
     {
         if (cause is LoadLostException)
@@ -72,7 +70,6 @@ public sealed partial class MatchSubscribers(
         return false;
     }
 
-    /// <inheritdoc/>
     public string UsedUp(LoadLease work) =>
         $"its matching was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or "
         + $"meet its plan's time limit with one step (of at most {options.MatchRows} rows, HIBP_MATCHROWS)? Mend that, then: hibp resume "

@@ -18,7 +18,6 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
 
     /// <param name="message">Goes to the queue of its kind.</param>
     /// <param name="delay">How long it stays hidden.</param>
-    /// <param name="cancellationToken">Of the call.</param>
     public Task SendAsync(WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         queues.SendAsync(message, delay < LongestDelay ? delay : LongestDelay, cancellationToken);
 

@@ -58,7 +58,6 @@ public sealed class MailComposer
     /// domain; only the first <see cref="MaxAttachedAccounts"/> are attached. Null or empty: nothing is
     /// attached.</param>
     /// <param name="complete">Whether those are all of them.</param>
-    /// <param name="date">The header Date.</param>
     /// <exception cref="BadInputException">The subscriber's address can't be mailed to.</exception>
     public OutgoingMail Compose(
         Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, DateTimeOffset date)
@@ -80,8 +79,6 @@ public sealed class MailComposer
         _logo is null ? _service.Logo : $"data:{_logo.Type};base64,{Convert.ToBase64String(_logo.Content)}");
 
     /// <summary>Makes a mail that says that mails arrive; another one each time.</summary>
-    /// <param name="to">An address.</param>
-    /// <param name="date">The header Date.</param>
     /// <exception cref="BadInputException">It is no address that can be mailed to.</exception>
     public OutgoingMail ComposeTest(string to, DateTimeOffset date)
     {
@@ -336,7 +333,5 @@ public sealed class MailComposer
 }
 
 /// <summary>What a mail says.</summary>
-/// <param name="Subject">One line.</param>
 /// <param name="Text">For who reads plain text, in lines of up to 76 characters where its words allow that.</param>
-/// <param name="Html">The same as HTML.</param>
 public sealed record MailParts(string Subject, string Text, string Html);

@@ -12,7 +12,6 @@ public sealed class MailRun : IStageWork
         Settled = message.First - 1;
     }
 
-    /// <summary>Whose they are.</summary>
     public LoadHead Load { get; }
 
     /// <summary>What they tell of.</summary>
@@ -21,10 +20,8 @@ public sealed class MailRun : IStageWork
     /// <summary>Which of them it is about.</summary>
     public MailMessage Message { get; }
 
-    /// <inheritdoc/>
     public long LoadId => Load.Id;
 
-    /// <inheritdoc/>
     public int Attempts => Claims.Claimed.Select(one => one.Attempts).DefaultIfEmpty().Max();
 
     /// <inheritdoc/>
@@ -44,6 +41,5 @@ public sealed class MailRun : IStageWork
     internal (int First, int Last)? Rest =>
         Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
 
-    /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 }

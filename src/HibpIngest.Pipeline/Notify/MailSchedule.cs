@@ -17,7 +17,6 @@ public sealed class MailSchedule(INotifications notifications, PipelineMessages 
     /// its messages were lost, or more of them can be sent. May be run at any time,
     /// beside itself. Returns whether messages were lost.
     /// </summary>
-    /// <param name="load">The load.</param>
     /// <param name="lostAfter">Where none of its messages was sent for so long, they count as lost: longer than a
     /// message can stay hidden.</param>
     /// <param name="cancellationToken">Ends it between two messages.</param>

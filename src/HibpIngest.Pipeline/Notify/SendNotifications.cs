@@ -33,7 +33,6 @@ public sealed partial class SendNotifications(
     // What is wrong with its files ends the work on mails, and no other.
     private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.MailFrom, service));
 
-    /// <inheritdoc/>
     public async Task<MailRun?> TakeAsync(MailMessage message, CancellationToken cancellationToken)
     {
         if (await loads.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
@@ -98,7 +97,6 @@ public sealed partial class SendNotifications(
         return false;
     }
 
-    /// <inheritdoc/>
     public string UsedUp(MailRun work) =>
         $"notifications {work.Message.First} to {work.Message.Last} were begun {work.Attempts - 1} times and ended without a word each "
         + $"time: did the process run out of memory? Mend that, then: hibp resume {work.Load.Id}";

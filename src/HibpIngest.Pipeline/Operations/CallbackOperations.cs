@@ -38,7 +38,6 @@ public sealed class CallbackOperations(
     /// </summary>
     /// <param name="client">To whom; null: to all.</param>
     /// <param name="breach">Because of which breach; null: of all.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<(long Calls, int Loads)> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
     {
@@ -58,7 +57,6 @@ public sealed class CallbackOperations(
     /// <param name="client">To whom; null: to all.</param>
     /// <param name="breach">Because of which breach; null: of all.</param>
     /// <param name="withOpen">Those that are to be made, too.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
     {

@@ -26,13 +26,9 @@ public sealed class ClientOperations(
     private const string NoKeys = "what a client is called with is kept under HIBP_SECRET_KEY, which is not set: make a key with 'openssl "
         + "rand -base64 32' and set it here and where 'hibp run' runs";
 
-    /// <summary>Adds one.</summary>
     /// <param name="name">Whose it is; unique among clients and keys.</param>
     /// <param name="url">Where it is called, by https, at a public address.</param>
-    /// <param name="isSensitive">Of sensitive breaches too.</param>
-    /// <param name="cap">Most calls in flight.</param>
     /// <param name="rpm">Requests a minute of its key.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="BadInputException">Name, address or a number can't be meant; there is no HIBP_SECRET_KEY.</exception>
     /// <exception cref="NotPossibleException">There is one of that name.</exception>
     public async Task<NewClient> AddAsync(
@@ -226,7 +222,6 @@ public sealed class ClientOperations(
 }
 
 /// <summary>A client, with what is shown once of it.</summary>
-/// <param name="Client">It.</param>
 /// <param name="Key">Its new key of the API; null: it is as it was.</param>
 /// <param name="Secret">What it is called with; null: as before.</param>
 public sealed record NewClient(CallbackClient Client, string? Key, string? Secret);

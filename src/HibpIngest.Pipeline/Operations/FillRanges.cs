@@ -3,6 +3,7 @@ using System.Text.Json;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
+using Polly;
 
 namespace HibpIngest.Pipeline;
 
@@ -28,14 +29,14 @@ public sealed partial class FillRanges(
     // A part of the table has so many requests in flight, more or less.
     private const int RequestsAPart = 4;
 
-    private readonly DeadMarks _deadMarks = new(loads, database, tables);
+    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
     private IProgress<FillProgress>? _progress;
     private long _accounts;
+    private ResiliencePipeline? _retry;
 
     /// <summary>Returns how many accounts it has written; 0 where ranges are on already.</summary>
     /// <param name="name">Of the layout; null: the one that is read.</param>
     /// <param name="progress">Told how far it is.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is no such layout; another fill is at work.</exception>
     public async Task<long> RunAsync(string? name, IProgress<FillProgress>? progress, CancellationToken cancellationToken)
     {
@@ -45,7 +46,7 @@ public sealed partial class FillRanges(
         var layout = await FindAsync(name, cancellationToken);
         if (layout.Ranges == RangesState.On)
             return 0;
-        return await KeptLock.RunAsync(
+        return await RenewingLock.RunAsync(
             locks, LockName, "another 'hibp ranges fill' or 'hibp rebuild' is at work; one whose process has died is gone on with a minute "
                 + "after that: run it again then",
             time,
@@ -81,7 +82,7 @@ public sealed partial class FillRanges(
     {
         var placement = new LayoutPlacement(layout.Facts);
         // What is dead now is added to no range. What dies under way may be, from a page that was read before.
-        var dead = await _deadMarks.FindAsync(cancellationToken);
+        var dead = await _retiredMarks.FindAsync(cancellationToken);
         var recorded = await layouts.GetFillAsync(layout.Id, cancellationToken);
         var fill = recorded is null ? new Fill(null, [.. dead]) : JsonSerializer.Deserialize<Fill>(recorded)!;
         var walk = TableWalk.Parse(fill.Walk);
@@ -103,13 +104,13 @@ public sealed partial class FillRanges(
             }
         });
 
-        foreach (var mark in (await _deadMarks.FindAsync(cancellationToken)).Except(fill.Dead))
+        foreach (var mark in (await _retiredMarks.FindAsync(cancellationToken)).Except(fill.Dead))
         {
             LogRemoved(mark);
             await Parallel.ForEachAsync(
                 TablePart.OfRanges(layout.Facts), atOnce, async (part, token) =>
-                    await _deadMarks.RemoveAsync(
-                        mark, part, ofRanges: true, call => Patience.CallAsync(call, LogPaused, time, token), token));
+                    await _retiredMarks.RemoveAsync(
+                        mark, part, ofRanges: true, Retry, token));
         }
 
         void Report() => _progress?.Report(new FillProgress(Interlocked.Read(ref _accounts), walk.PartsDone, parts.Count));
@@ -138,8 +139,8 @@ public sealed partial class FillRanges(
         var count = 0;
         do
         {
-            var page = await Patience.CallAsync(
-                () => accounts.ReadPageAsync(part.Number, token, cancellationToken), LogPaused, time, cancellationToken);
+            var page = await Retry.ExecuteAsync(
+                async stop => await accounts.ReadPageAsync(part.Number, token, stop), cancellationToken);
             foreach (var (partition, row) in page.Rows)
             {
                 int[] marks = [.. row.Marks.Where(mark => !dead.Contains(mark))];
@@ -168,13 +169,10 @@ public sealed partial class FillRanges(
         await Parallel.ForEachAsync(transactions, AtOnce(RequestsAPart, cancellationToken), async (transaction, token) =>
         {
             var ranges = tables.Ranges(RangeKeys.PlaceOf(transaction.Partition, facts, placement));
-            await Patience.CallAsync(
-                async () =>
-                {
-                    await ranges.MergeAsync(Encoding.ASCII.GetBytes(transaction.Partition), MarkedRows.Of(transaction.Rows), token);
-                    return true;
-                },
-                LogPaused, time, token);
+            await Retry.ExecuteAsync(
+                async stop => await ranges.MergeAsync(
+                    Encoding.ASCII.GetBytes(transaction.Partition), MarkedRows.Of(transaction.Rows), stop),
+                token);
         });
         Interlocked.Add(ref _accounts, gathered.Values.Sum(rows => rows.Select(row => row.Key).Distinct().Count()));
     }
@@ -186,4 +184,6 @@ public sealed partial class FillRanges(
     /// <param name="Walk">How far the account table has been walked.</param>
     /// <param name="Dead">Marks that were dead when it began: no page that it has read since brings them.</param>
     private sealed record Fill(string? Walk, int[] Dead);
+
+    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
 }

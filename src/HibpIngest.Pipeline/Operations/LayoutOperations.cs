@@ -36,7 +36,6 @@ public sealed class LayoutOperations(
     /// <param name="storageAccounts">Numbers of the store's storage accounts, in the order that counts.</param>
     /// <param name="spreadDomains">Domains that lie in several partitions, and in how many.</param>
     /// <param name="ranges">On where whoever fills it writes hashes too.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="BadInputException">No layout can be so.</exception>
     /// <exception cref="NotPossibleException">There is one of that name, or was.</exception>
     public async Task<StoreLayout> AddAsync(
@@ -81,9 +80,7 @@ public sealed class LayoutOperations(
     }
 
     /// <summary>Has a layout read from now on. The one before stays written, so that switching back is right.</summary>
-    /// <param name="name">Which.</param>
     /// <param name="withoutRanges">It may be one whose ranges are not on, where those of the one before are.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>The layout that was read before.</returns>
     /// <exception cref="NotPossibleException">There is none of that name; it lacks rows, or ranges.</exception>
     public Task<StoreLayout> SwitchAsync(string name, bool withoutRanges, CancellationToken cancellationToken) => LockedAsync(
@@ -123,7 +120,6 @@ public sealed class LayoutOperations(
     /// Takes a layout out of the set, and deletes its tables once nobody writes or reads them any more: a minute
     /// later, or as long as a slice takes that had begun before.
     /// </summary>
-    /// <param name="name">Which.</param>
     /// <param name="onWaiting">Told when it begins to wait.</param>
     /// <param name="cancellationToken">Stops it; run again, it goes on.</param>
     /// <exception cref="NotPossibleException">There is none of that name; it is the one that is read.</exception>
@@ -173,6 +169,6 @@ public sealed class LayoutOperations(
             + string.Join(", ", all.Where(layout => !layout.IsDropped).Select(layout => layout.Name)));
 
     /// <summary>One at a time: what one has seen of the set, another one would change.</summary>
-    private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => KeptLock.RunAsync(
+    private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => RenewingLock.RunAsync(
         locks, LockName, "another change of the layouts is under way: run it again in a minute", time, change, cancellationToken);
 }

@@ -129,7 +129,6 @@ public sealed class LoadOperations(
     /// Takes the rows of a finished load away, in chunks, once what the account log has of it has been read back. Returns how
     /// many. One that doesn't count (failed, or replaced) is never to be logged.
     /// </summary>
-    /// <param name="load">Id of the load.</param>
     /// <param name="withoutLog">There is no account log: nothing is left but the archive.</param>
     /// <param name="progress">Told of the rows that are gone.</param>
     /// <param name="cancellationToken">Ends it between two chunks.</param>

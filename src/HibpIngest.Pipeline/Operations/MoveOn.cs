@@ -20,7 +20,6 @@ public sealed class MoveOn(
     /// then are loaded again, neither published nor mailed until an operator releases them. May be run again where it was
     /// interrupted, or where something in the log was repaired.
     /// </summary>
-    /// <param name="cancellationToken">Breaks it off.</param>
     /// <param name="empty">The database is empty, and is to be that of the store that the account log is of.</param>
     /// <param name="progress">Told of the loads of the log that were looked at, and of all.</param>
     /// <exception cref="NotPossibleException">The database is behind nothing and has no mails left, or it is empty, or isn't.</exception>

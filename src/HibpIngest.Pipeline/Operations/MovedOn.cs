@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>How a restored database goes on.</summary>
-/// <param name="Ids">Behind these.</param>
 /// <param name="Loads">Zips that are loaded again.</param>
 public sealed record MovedOn(StoreIds Ids, int Loads)
 {

@@ -30,7 +30,6 @@ public sealed class RemovalStatus(IRemovals removals, ILayouts layouts)
 }
 
 /// <summary>A removal that is not complete: it is running, or was interrupted.</summary>
-/// <param name="Breach">Name of the breach.</param>
 /// <param name="Loads">Its loads that are not removed yet.</param>
 /// <param name="Part">Part of their accounts that is done, 0 to 1.</param>
 public sealed record OpenRemoval(string Breach, IReadOnlyList<long> Loads, double Part);

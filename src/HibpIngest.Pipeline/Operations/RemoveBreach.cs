@@ -5,6 +5,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
+using Polly;
 
 namespace HibpIngest.Pipeline;
 
@@ -38,6 +39,7 @@ public sealed partial class RemoveBreach(
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
     private IProgress<RemovalProgress>? _progress;
+    private ResiliencePipeline? _retry;
     private long _total;
     private long _done;
     private long _entities;
@@ -209,8 +211,8 @@ public sealed partial class RemoveBreach(
         await Parallel.ForEachAsync(ByPartition(chunk, placement), inFlight, async (accounts, token) =>
         {
             var table = tables.Accounts(new TablePlace(accounts.Place.StorageAccount, facts.AccountsTable));
-            var changed = await PatientlyAsync(
-                () => table.RemoveMarkAsync(accounts.Place.Partition, accounts.Aliases, load.Mark, token), token);
+            var changed = await Retry.ExecuteAsync(
+                async stop => await table.RemoveMarkAsync(accounts.Place.Partition, accounts.Aliases, load.Mark, stop), token);
             // Accounts are counted, not the copies of them.
             if (!IsFirst(facts))
                 return;
@@ -222,7 +224,8 @@ public sealed partial class RemoveBreach(
         await Parallel.ForEachAsync(ByHash(chunk), inFlight, async (hashes, token) =>
         {
             var ranges = tables.Ranges(RangeKeys.PlaceOf(hashes.Partition, facts, placement));
-            await PatientlyAsync(() => ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, token), token);
+            await Retry.ExecuteAsync(
+                async stop => await ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, stop), token);
         });
     }
 
@@ -267,10 +270,10 @@ public sealed partial class RemoveBreach(
             var (layout, part, ofRanges) = one;
             while (!walk.IsDone(part))
             {
-                var page = await PatientlyAsync(
-                    () => ofRanges
-                        ? tables.Ranges(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), token)
-                        : tables.Accounts(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), token),
+                var page = await Retry.ExecuteAsync(
+                    async stop => ofRanges
+                        ? await tables.Ranges(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), stop)
+                        : await tables.Accounts(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), stop),
                     token);
                 if (!ofRanges && IsFirst(layout.Facts))
                 {
@@ -296,9 +299,6 @@ public sealed partial class RemoveBreach(
     private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
 
-    private Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken) =>
-        Patience.CallAsync(call, ReportPaused, time, cancellationToken);
-
     private void ReportPaused(string reason, TimeSpan pause)
     {
         LogPaused(reason, pause);
@@ -306,4 +306,6 @@ public sealed partial class RemoveBreach(
     }
 
     private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));
+
+    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(ReportPaused, time);
 }

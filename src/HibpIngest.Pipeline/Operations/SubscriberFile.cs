@@ -21,7 +21,6 @@ public static class SubscriberFile
     /// <summary>
     /// The subscriptions in the order of the file, trimmed, lower-case, each once. The stream stays open.
     /// </summary>
-    /// <param name="csv">The file.</param>
     /// <param name="onBadLine">Called with the number of each bad line and what is wrong with it, and nothing that stands in it; the
     /// line is passed over. Null: the first bad line is an error, and nothing is returned.</param>
     /// <exception cref="BadInputException">The header is wrong, the file is too large, or a line is bad; the message has its number and

@@ -13,9 +13,7 @@ public sealed class SubscriberOperations(
     TimeProvider time)
 {
     /// <summary>Subscribes to an address's own accounts, or to domains.</summary>
-    /// <param name="wanted">The subscriptions.</param>
     /// <param name="again">Those that are suppressed too: the person wishes it.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There are suppressions, and no key.</exception>
     public async Task<SubscribersImported> AddAsync(
         IReadOnlyCollection<Subscription> wanted, bool again, CancellationToken cancellationToken)
@@ -34,10 +32,8 @@ public sealed class SubscriberOperations(
     }
 
     /// <summary>Takes subscriptions away, with what waits to be mailed to them.</summary>
-    /// <param name="emails">Whose.</param>
     /// <param name="domains">Of these domains; none: all of an address.</param>
     /// <param name="reason">What keeps an import from bringing them back; null: nothing does.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is a reason, and no key.</exception>
     public async Task<SubscribersRemoved> RemoveAsync(
         IReadOnlyCollection<string> emails, IReadOnlyCollection<string> domains, SuppressionReason? reason,

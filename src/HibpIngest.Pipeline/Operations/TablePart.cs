@@ -4,7 +4,6 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>A part of a table, as they are walked side by side.</summary>
-/// <param name="Place">The table.</param>
 /// <param name="Number">0 and up.</param>
 internal readonly record struct TablePart(TablePlace Place, int Number)
 {

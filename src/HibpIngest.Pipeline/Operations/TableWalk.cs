@@ -27,7 +27,6 @@ internal sealed class TableWalk
 
     public string? Token(TablePart part) => _tokens.GetValueOrDefault(part.Key);
 
-    /// <param name="part">Which.</param>
     /// <param name="token">Of the next page; null: there is none.</param>
     public void MoveTo(TablePart part, string? token) => _tokens[part.Key] = token ?? Done;
 

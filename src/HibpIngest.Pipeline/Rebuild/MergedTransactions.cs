@@ -216,8 +216,6 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
     /// <summary>A transaction; its memory is another one's once it is disposed.</summary>
     /// <param name="OfRanges">Into the table of hashes; false: into that of accounts.</param>
     /// <param name="StorageAccount">Number of the one it goes to.</param>
-    /// <param name="Partition">Key of its partition.</param>
-    /// <param name="Rows">Its rows.</param>
     internal readonly record struct MergedTransaction(
         MergedTransactions Owner, Buffers Buffers, bool OfRanges, int StorageAccount, ReadOnlyMemory<byte> Partition, MarkedRows Rows)
         : IDisposable
@@ -225,7 +223,6 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         public void Dispose() => Owner._kept.Add(Buffers);
     }
 
-    /// <summary>Of one transaction.</summary>
     internal sealed class Buffers
     {
         public RowMarks[] Rows { get; } = new RowMarks[IAccountTable.MaxTransactionEntities];

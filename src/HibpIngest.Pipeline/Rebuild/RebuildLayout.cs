@@ -2,6 +2,7 @@ using HibpIngest.AccountLog;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
+using Polly;
 
 namespace HibpIngest.Pipeline;
 
@@ -27,13 +28,13 @@ public sealed partial class RebuildLayout(
 
     private const int ReportEvery = 64;
 
-    private readonly DeadMarks _deadMarks = new(loads, database, tables);
+    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
     private IProgress<RebuildProgress>? _progress;
     private long _accounts;
     private long _transactions;
+    private ResiliencePipeline? _retry;
 
     /// <summary>Returns once the layout lacks nothing, and can be switched to.</summary>
-    /// <param name="order">What is wanted.</param>
     /// <param name="progress">Told how far it is.</param>
     /// <param name="cancellationToken">Stops it; run again, it goes on.</param>
     /// <exception cref="BadInputException">No layout can be so; there is one of that name, which is not so.</exception>
@@ -45,7 +46,7 @@ public sealed partial class RebuildLayout(
     {
         _progress = progress;
         await setup.EnsureLayoutsAsync(cancellationToken);
-        return await KeptLock.RunAsync(
+        return await RenewingLock.RunAsync(
             locks, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is at work; one whose process has died is gone on "
                 + "with a minute after that: run it again then",
             time, token => RunLockedAsync(order, token), cancellationToken);
@@ -243,17 +244,13 @@ public sealed partial class RebuildLayout(
         await Parallel.ForAsync(0, transactions.Count, atOnce, async (index, token) =>
         {
             using var transaction = transactions.Make(index);
-            await Patience.CallAsync(
-                async () =>
-                {
-                    await (transaction.OfRanges
-                        ? tables.Ranges(new TablePlace(transaction.StorageAccount, facts.RangesTable))
-                            .MergeAsync(transaction.Partition, transaction.Rows, token)
-                        : tables.Accounts(new TablePlace(transaction.StorageAccount, facts.AccountsTable))
-                            .MergeAsync(transaction.Partition, transaction.Rows, token));
-                    return true;
-                },
-                LogPaused, time, token);
+            await Retry.ExecuteAsync(
+                async stop => await (transaction.OfRanges
+                    ? tables.Ranges(new TablePlace(transaction.StorageAccount, facts.RangesTable))
+                        .MergeAsync(transaction.Partition, transaction.Rows, stop)
+                    : tables.Accounts(new TablePlace(transaction.StorageAccount, facts.AccountsTable))
+                        .MergeAsync(transaction.Partition, transaction.Rows, stop)),
+                token);
             if (!transaction.OfRanges)
                 Interlocked.Add(ref _accounts, transaction.Rows.Rows.Length);
             Interlocked.Increment(ref _transactions);
@@ -270,15 +267,15 @@ public sealed partial class RebuildLayout(
     private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
     {
-        var dead = (await _deadMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
+        var dead = (await _retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
         var parts = TablePart.OfAccounts(layout.Facts).Select(part => (Part: part, OfRanges: false))
             .Concat(TablePart.OfRanges(layout.Facts).Select(part => (Part: part, OfRanges: true))).ToList();
         foreach (var mark in dead)
         {
             LogRemoved(mark);
             var atOnce = new ParallelOptions { MaxDegreeOfParallelism = 4, CancellationToken = cancellationToken };
-            await Parallel.ForEachAsync(parts, atOnce, async (part, token) => await _deadMarks.RemoveAsync(
-                mark, part.Part, part.OfRanges, call => Patience.CallAsync(call, LogPaused, time, token), token));
+            await Parallel.ForEachAsync(parts, atOnce, async (part, token) => await _retiredMarks.RemoveAsync(
+                mark, part.Part, part.OfRanges, Retry, token));
         }
         foreach (var source in sources)
         {
@@ -297,4 +294,6 @@ public sealed partial class RebuildLayout(
     {
         public void Report(long value) => report(value);
     }
+
+    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
 }

@@ -33,8 +33,6 @@ public sealed record RebuildProgress(long Rows, long Read, double Written, doubl
 
 /// <summary>What a rebuild has done.</summary>
 /// <param name="Layout">The layout, which lacks nothing.</param>
-/// <param name="Loads">Loads that were written.</param>
-/// <param name="Rows">Their rows.</param>
 /// <param name="Accounts">Accounts they made, those that this run wrote.</param>
 /// <param name="Transactions">Requests this run made for them.</param>
 /// <param name="Removed">Marks that were removed meanwhile, and taken off.</param>

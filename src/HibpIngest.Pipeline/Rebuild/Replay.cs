@@ -57,8 +57,5 @@ internal sealed record Replay
 }
 
 /// <summary>One of a replay's loads.</summary>
-/// <param name="Load">Its id.</param>
-/// <param name="Mark">Its mark.</param>
-/// <param name="Rows">That are replayed.</param>
 /// <param name="IsLogged">From the account log; false: from SQL.</param>
 internal sealed record ReplayedLoad(long Load, int Mark, long Rows, bool IsLogged);

@@ -22,7 +22,6 @@ public interface IStage<TMessage, TWork>
     Task RunAsync(TWork work, CancellationToken cancellationToken);
 
     /// <summary>Gives it back: whoever goes on need not wait for a lease to run out.</summary>
-    /// <param name="work">What was taken on.</param>
     /// <param name="cause">A store that is down, a stop, or <see cref="LoadLostException"/>.</param>
     Task ReleaseAsync(TWork work, Exception cause);
 

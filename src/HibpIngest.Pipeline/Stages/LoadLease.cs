@@ -3,80 +3,43 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>
-/// A load that a stage has taken for itself, with a lease that is renewed every third of it until this is disposed;
-/// what works under it stops where it is lost.
-/// </summary>
+/// <summary>A load that a stage holds under a lease, renewed until this is disposed; work under a lost lease stops.</summary>
 public sealed class LoadLease : IStageWork
 {
-    private readonly CancellationTokenSource _ends;
-    private readonly Task _renewing;
+    private readonly RenewingLease _lease;
 
     internal LoadLease(Load load, string owner, IIngests ingests, TimeSpan lease, TimeProvider time, CancellationToken cancellationToken)
     {
         (Load, Owner) = (load, owner);
-        _ends = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        _renewing = RenewAsync(ingests, lease, time);
+        // A database that fails in another way fails the work as well, which commits only what it still holds; and a long step of the
+        // work holds the load's row, and renews the lease at its end.
+        _lease = new RenewingLease(
+            lease / 3, ended => ingests.RenewLoadAsync(load.Id, owner, lease, ended), time, cancellationToken);
     }
 
-    /// <summary>As it was when it was taken: read under the lease, for its checkpoint may have moved before.</summary>
+    /// <summary>As read under the lease: its checkpoint may have moved before.</summary>
     public Load Load { get; }
 
-    /// <summary>Who holds it: this run of a stage, and nobody else.</summary>
+    /// <summary>Owner of the lease: this run of a stage.</summary>
     public string Owner { get; }
 
-    /// <summary>For what is done under the lease.</summary>
-    public CancellationToken Token => _ends.Token;
+    /// <summary>For the work under the lease.</summary>
+    public CancellationToken Token => _lease.Token;
 
-    /// <inheritdoc/>
-    public bool IsLost { get; private set; }
+    public bool IsLost => _lease.IsLost;
 
-    /// <inheritdoc/>
     public long LoadId => Load.Id;
 
-    /// <inheritdoc/>
     public string Breach => Load.Breach;
 
-    /// <inheritdoc/>
     public int Attempts => Load.Attempts;
 
-    /// <summary>What is to end with it.</summary>
+    /// <summary>Called when the lease is disposed.</summary>
     internal Action? OnEnd { get; set; }
 
-    /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        await _ends.CancelAsync();
-        await _renewing;
-        _ends.Dispose();
+        await _lease.DisposeAsync();
         OnEnd?.Invoke();
-    }
-
-    private async Task RenewAsync(IIngests ingests, TimeSpan lease, TimeProvider time)
-    {
-        using var timer = new PeriodicTimer(lease / 3, time);
-        try
-        {
-            while (await timer.WaitForNextTickAsync(_ends.Token))
-            {
-                try
-                {
-                    if (await ingests.RenewLoadAsync(Load.Id, Owner, lease, _ends.Token))
-                        continue;
-                    IsLost = true;
-                    await _ends.CancelAsync();
-                }
-                catch (Exception e) when (e is not OperationCanceledException)
-                {
-                    // A database that is down, or refuses, says so to the work as well, which commits only what it
-                    // still holds; and the load's row is held by a long step of the work's own, which renews the
-                    // lease at its end.
-                }
-            }
-        }
-        catch (OperationCanceledException)
-        {
-            // The work has ended.
-        }
     }
 }

@@ -43,11 +43,8 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
     /// Records a load as failed, marks the current span, and tells it. Its archive's password goes: whoever
     /// resumes it gives it again.
     /// </summary>
-    /// <param name="load">Id of the load.</param>
-    /// <param name="blob">Its archive.</param>
     /// <param name="owner">Only while this owner holds it: whoever has taken it over meanwhile decides what
     /// becomes of it. Null: whoever does.</param>
-    /// <param name="reason">One line.</param>
     /// <param name="superseded">Its blob was replaced while it was read.</param>
     public async Task FailAsync(long load, BlobVersion blob, string? owner, string reason, bool superseded = false)
     {

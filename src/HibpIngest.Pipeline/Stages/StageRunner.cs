@@ -13,11 +13,8 @@ namespace HibpIngest.Pipeline;
 /// thousands. Work whose lease was lost is left to its new owner. Any other failure is recorded by the stage, and thrown if another
 /// attempt may help, so that the host retries and, in the end, dead-letters.
 /// </summary>
-/// <param name="messages">The queues.</param>
 /// <param name="trace">Finds the trace of a load's spans.</param>
 /// <param name="options">Sets the number of attempts.</param>
-/// <param name="deferrals">Reports every deferred message.</param>
-/// <param name="log">Logs every deferral.</param>
 /// <param name="setup">Sets the stores up before the first message, for a host that can't do so before it listens; its failures
 /// are treated like a stage's.</param>
 public sealed partial class StageRunner(
@@ -135,9 +132,7 @@ public sealed partial class StageRunner(
         where TWork : class, IStageWork =>
         work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
 
-    /// <param name="message">The message.</param>
     /// <param name="load">Its load, if the stores are known to belong together; otherwise 0.</param>
-    /// <param name="error">Why it is deferred.</param>
     private async Task DeferAsync<TMessage>(TMessage message, long load, StoreUnavailableException error)
         where TMessage : WorkMessage
     {

@@ -272,13 +272,10 @@ internal sealed class SliceBuffers
         Range,
     }
 
-    /// <summary>One transaction.</summary>
     /// <param name="Layout">Its place in the set.</param>
     /// <param name="Kind">Which of the buffers it is of.</param>
     /// <param name="StorageAccount">Number of the one it goes to.</param>
     /// <param name="Partition">Running number of its partition, over all layouts.</param>
-    /// <param name="First">Of its rows.</param>
-    /// <param name="Count">How many they are.</param>
     /// <param name="Key">Where the partition's key begins; of a domain that is not spread its first row has it.</param>
     /// <param name="KeyLength">In bytes.</param>
     private readonly record struct Cut(

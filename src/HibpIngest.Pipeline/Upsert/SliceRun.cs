@@ -11,18 +11,15 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed class SliceRun : IStageWork
 {
-    private readonly ISlices _slices;
     private readonly LoggedRows _rows;
     private readonly IStoreTables _tables;
     private readonly PipelineOptions _options;
 
     private readonly TimeSpan _timeout;
     private readonly CancellationTokenSource _limit;
-    private readonly CancellationTokenSource _lost = new();
-    private readonly CancellationTokenSource _halt; // cancels what is in flight
-    private readonly CancellationTokenSource _stop; // begins nothing more, and ends what waits
-    private readonly CancellationTokenSource _ended = new();
-    private readonly Task _renewing;
+    private readonly RenewingLease _lease;
+    private readonly CancellationTokenSource _halt; // cancels transactions in flight
+    private readonly CancellationTokenSource _stop; // begins no more transactions, and ends waits
 
     private readonly Lock _lock = new();
     private byte[]? _done;
@@ -32,13 +29,17 @@ public sealed class SliceRun : IStageWork
         SliceWork work, string owner, ISlices slices, LoggedRows rows, IStoreTables tables, PipelineOptions options, TimeProvider time,
         CancellationToken cancellationToken)
     {
-        (Work, Owner, _slices, _rows, _tables, _options) = (work, owner, slices, rows, tables, options);
+        (Work, Owner, _rows, _tables, _options) = (work, owner, rows, tables, options);
         // The other half is for what cannot be stopped any more, and for what waits behind it in the same invocation.
         _timeout = options.PlanLimit > TimeSpan.Zero ? options.PlanLimit / 2 : Timeout.InfiniteTimeSpan;
         _limit = new CancellationTokenSource(_timeout, time);
-        _halt = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _lost.Token);
+        // The lease is kept for as long as a transaction is in flight; each renewal records the progress.
+        _lease = new RenewingLease(
+            options.SliceLease / 3,
+            ended => slices.RenewSliceAsync(Work.Slice.Load, Work.Slice.Number, Owner, options.SliceLease, Progress, ended),
+            time, cancellationToken, FailAsync);
+        _halt = CancellationTokenSource.CreateLinkedTokenSource(_lease.Token);
         _stop = CancellationTokenSource.CreateLinkedTokenSource(_halt.Token, _limit.Token);
-        _renewing = RenewAsync(time);
     }
 
     /// <summary>The slice, and what upserting it needs.</summary>
@@ -54,12 +55,10 @@ public sealed class SliceRun : IStageWork
     internal bool IsCompleted { get; set; }
 
     /// <summary>Somebody else has the slice by now, or nothing of its load may be written any more.</summary>
-    public bool IsLost { get; private set; }
+    public bool IsLost => _lease.IsLost;
 
-    /// <inheritdoc/>
     public long LoadId => Work.Slice.Load;
 
-    /// <inheritdoc/>
     public string Breach => Work.Breach;
 
     /// <inheritdoc/>
@@ -111,9 +110,8 @@ public sealed class SliceRun : IStageWork
 
     public async ValueTask DisposeAsync()
     {
-        await _ended.CancelAsync();
-        await _renewing;
-        foreach (var source in (CancellationTokenSource[])[_ended, _stop, _halt, _lost, _limit])
+        await _lease.DisposeAsync();
+        foreach (var source in (CancellationTokenSource[])[_stop, _halt, _limit])
             source.Dispose();
     }
 
@@ -190,43 +188,6 @@ public sealed class SliceRun : IStageWork
     {
         lock (_lock)
             return (done[index / 8] & (1 << (index % 8))) != 0;
-    }
-
-    /// <summary>
-    /// Keeps the lease, for as long as anything is in flight, and records how far the slice is; stops when the
-    /// lease is lost, or the load has been stopped.
-    /// </summary>
-    private async Task RenewAsync(TimeProvider time)
-    {
-        using var timer = new PeriodicTimer(_options.SliceLease / 3, time);
-        try
-        {
-            while (await timer.WaitForNextTickAsync(_ended.Token) && !IsLost)
-            {
-                try
-                {
-                    var (load, number) = (Work.Slice.Load, Work.Slice.Number);
-                    if (!await _slices.RenewSliceAsync(load, number, Owner, _options.SliceLease, Progress, _ended.Token))
-                    {
-                        IsLost = true;
-                        await _lost.CancelAsync();
-                    }
-                }
-                catch (StoreUnavailableException)
-                {
-                    // It may be back before the lease ends; if somebody else has taken the slice by then, the
-                    // next renewal says so.
-                }
-            }
-        }
-        catch (OperationCanceledException) when (_ended.IsCancellationRequested)
-        {
-            // The try has ended.
-        }
-        catch (Exception e)
-        {
-            await FailAsync(e);
-        }
     }
 
     /// <summary>Counts the transactions that have been begun and not ended.</summary>

@@ -4,7 +4,6 @@ namespace HibpIngest.Pipeline;
 /// <param name="Layout">Place of its layout in the set.</param>
 /// <param name="OfRanges">Into the table of hashes; false: into that of accounts.</param>
 /// <param name="StorageAccount">Number of the storage account that it goes to.</param>
-/// <param name="Partition">Its partition.</param>
 /// <param name="Rows">Its rows, in <paramref name="Bytes"/>.</param>
 /// <param name="Bytes">Holds them; until the slice's buffers are returned.</param>
 internal readonly record struct SliceTransaction(

@@ -20,7 +20,6 @@ internal sealed class TransactionOrder(int capacity)
     /// <summary>The number of the transaction whose turn it is.</summary>
     public int this[int index] => (int)(_sequence[index] & (MostTransactions - 1));
 
-    /// <summary>Begins anew.</summary>
     /// <param name="count">Transactions that will be placed.</param>
     public void Begin(int count)
     {
@@ -31,9 +30,6 @@ internal sealed class TransactionOrder(int capacity)
     }
 
     /// <summary>Places those of one partition.</summary>
-    /// <param name="start">Number of the first.</param>
-    /// <param name="end">Number behind the last.</param>
-    /// <param name="partition">Number of the partition.</param>
     public void Place(int start, int end, uint partition)
     {
         var phase = unchecked(partition * GoldenRatio);

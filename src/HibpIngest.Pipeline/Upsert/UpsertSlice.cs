@@ -16,7 +16,6 @@ public sealed partial class UpsertSlice(
     LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<UpsertSlice> log)
     : IStage<SliceMessage, SliceRun>
 {
-    /// <inheritdoc/>
     public async Task<SliceRun?> TakeAsync(SliceMessage message, CancellationToken cancellationToken)
     {
         var owner = LoadLeases.NewOwner();
@@ -45,7 +44,6 @@ public sealed partial class UpsertSlice(
         return new SliceRun(work, owner, slices, rows, tables, options, time, cancellationToken) { MaxTries = most };
     }
 
-    /// <inheritdoc/>
     public async Task RunAsync(SliceRun work, CancellationToken cancellationToken)
     {
         var slice = work.Work.Slice;
@@ -70,7 +68,6 @@ public sealed partial class UpsertSlice(
         await completion.TryAsync(slice.Load, CancellationToken.None);
     }
 
-    /// <inheritdoc/>
     public async Task ReleaseAsync(SliceRun work, Exception cause)
     {
         var (slice, lost) = (work.Work.Slice, cause is LoadLostException);
@@ -98,6 +95,5 @@ public sealed partial class UpsertSlice(
         return true;
     }
 
-    /// <inheritdoc/>
     public string UsedUp(SliceRun work) => "its tries ended without an answer: did the process run out of memory?";
 }

@@ -91,7 +91,6 @@ public sealed partial class SqlServerBreachDatabase
         DROP TABLE #exact;
         """;
 
-    /// <inheritdoc/>
     public override Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

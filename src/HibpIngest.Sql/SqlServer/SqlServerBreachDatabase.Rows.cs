@@ -14,7 +14,6 @@ public sealed partial class SqlServerBreachDatabase
 
     private protected override string FirstRow => "l.purged_position + 1";
 
-    /// <inheritdoc/>
     public override Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken) =>
         ReadAsync(
             async session =>
@@ -32,7 +31,6 @@ public sealed partial class SqlServerBreachDatabase
             },
             cancellationToken);
 
-    /// <inheritdoc/>
     public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>

@@ -13,7 +13,6 @@ public sealed partial class SqlServerBreachDatabase
     /// <summary>Subscriptions sent at once when importing.</summary>
     private const int ImportPage = 4_000;
 
-    /// <inheritdoc/>
     public override Task<SubscribersImported> ImportSubscribersAsync(
         IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken)
     {

@@ -61,7 +61,6 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         }).Build();
     }
 
-    /// <inheritdoc/>
     public override string DisplayName => _connections.DisplayName;
 
     /// <summary>Names the database; nothing is called. The schema is not touched: see <see cref="UpgradeAsync"/>.</summary>
@@ -74,11 +73,9 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         string connectionString, TimeProvider time, ILoggerFactory logs, SqlServerOptions? options = null) =>
         new(SqlServerConnections.Parse(connectionString), time, logs.CreateLogger<SqlServerBreachDatabase>(), options ?? new());
 
-    /// <inheritdoc/>
     public override Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
         ReadAsync(async session => (await SqlServerSchema.FindAsync(session), SqlServerSchema.Expected), cancellationToken);
 
-    /// <inheritdoc/>
     public override Task UpgradeAsync(CancellationToken cancellationToken) =>
         RetryAsync(
             again => AttemptAsync(
@@ -90,7 +87,6 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
                 inTransaction: false, copy: null, _options.LongTimeout, again),
             cancellationToken);
 
-    /// <inheritdoc/>
     public override Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) =>
         ReadAsync<(string, string)?>(
             async session => await SqlServerSchema.HasRowVersionsAsync(session)
@@ -136,7 +132,6 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     /// <param name="work">What is done in the transaction; its second argument is the doubt.</param>
     /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the
     /// server forget what it knows of the tables. Null: any.</param>
-    /// <param name="timeout">Of each statement.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     private Task<T> WriteWithCommitCheckAsync<T>(
         Func<SqlServerSession, bool, Task<T>> work, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)

@@ -52,7 +52,6 @@ internal sealed class SqlServerConnections
         };
     }
 
-    /// <summary>Server and database.</summary>
     public string DisplayName { get; }
 
     /// <summary>The connection string's Command Timeout.</summary>
@@ -96,7 +95,6 @@ internal sealed class SqlServerConnections
         return new SqlServerConnections(settings, signIn);
     }
 
-    /// <summary>A connection, closed.</summary>
     public SqlConnection Create() => new(_connectionString) { AccessTokenCallback = _getToken };
 
     /// <summary>The same of the pool that renewals of leases have to themselves.</summary>

@@ -99,9 +99,6 @@ internal static class SqlServerErrors
     public static bool IsThrottling(int number) => ThrottlingNumbers.Contains(number);
 
     /// <summary>Classifies an error; null where it is not the driver's.</summary>
-    /// <param name="e">The error.</param>
-    /// <param name="stage">Where it came.</param>
-    /// <param name="broken">The connection is gone.</param>
     /// <param name="opened">The database has been open in this process. What was open before and is refused now
     /// is coming up or failing over; what never was is set up wrong.</param>
     /// <param name="database">How the operator knows it.</param>

@@ -145,7 +145,6 @@ internal sealed class ServerConnection(SqlConnection connection) : IDisposable
 {
     public SqlConnection Connection => connection;
 
-    /// <summary>By their text.</summary>
     public Dictionary<string, SqlCommand> Prepared { get; } = [];
 
     public void Dispose()

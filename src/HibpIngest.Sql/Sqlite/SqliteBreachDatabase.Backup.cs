@@ -30,7 +30,6 @@ public sealed partial class SqliteBreachDatabase
     /// </summary>
     /// <param name="to">A file that is empty, or isn't there; it needs nothing beside it, and is to be deleted where this fails.</param>
     /// <param name="progress">Told of the bytes copied.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public Task CopyToAsync(string to, IProgress<long> progress, CancellationToken cancellationToken) => Task.Run(
         () =>
         {

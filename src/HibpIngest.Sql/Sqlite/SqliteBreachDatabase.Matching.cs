@@ -31,7 +31,6 @@ public sealed partial class SqliteBreachDatabase
         LEFT JOIN load_domains d ON d.load_id = @load AND d.domain = r.domain GROUP BY r.domain
         """;
 
-    /// <inheritdoc/>
     public override async Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken)
     {
         // Rows don't change once the load is matching. They are joined here, beside other writers, and the

@@ -19,7 +19,6 @@ public sealed partial class SqliteBreachDatabase
     private protected override string FirstRow =>
         "COALESCE((SELECT MIN(id) FROM dbo.rows WHERE id > l.id << 40 AND id < (l.id + 1) << 40) - (l.id << 40), l.last_position + 1)";
 
-    /// <inheritdoc/>
     public override Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken)
     {
         into.Clear();
@@ -37,7 +36,6 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
     }
 
-    /// <inheritdoc/>
     public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND removing = 1", OfLoad(load))

@@ -12,7 +12,6 @@ public sealed partial class SqliteBreachDatabase
     /// <summary>How long the log of the file is waited for, which readers of other processes may still need.</summary>
     private static readonly TimeSpan EraseTimeout = TimeSpan.FromSeconds(20);
 
-    /// <inheritdoc/>
     public override Task<SubscribersImported> ImportSubscribersAsync(
         IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken) =>
         WriteAsync(

@@ -44,7 +44,6 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 
     public static Version LibraryVersion => SqliteSession.LibraryVersion;
 
-    /// <inheritdoc/>
     public override string DisplayName => _file;
 
     /// <summary>

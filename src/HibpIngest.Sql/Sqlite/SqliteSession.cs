@@ -29,7 +29,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
 
     public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
 
-    /// <param name="file">Its path.</param>
     /// <param name="time">The database's clock.</param>
     /// <param name="create">Makes it where it is missing, in a folder that is there.</param>
     /// <exception cref="StoreMissingException">There is no such file.</exception>
@@ -139,7 +138,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
     }
 
     /// <summary>Copies all of this database into another connection's, as this connection's transaction sees it.</summary>
-    /// <param name="target">Is this database then.</param>
     /// <param name="pagesAtOnce">Copied between two looks at the token.</param>
     /// <param name="progress">Told of the bytes copied.</param>
     /// <param name="cancellationToken">Stops it; the target is of no use then.</param>

@@ -213,7 +213,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         var clock = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         var begun = new TaskCompletionSource();
-        var running = KeptLock.RunAsync(
+        var running = RenewingLock.RunAsync(
             rig.Context.Database, "some", "refused", clock,
             async token =>
             {

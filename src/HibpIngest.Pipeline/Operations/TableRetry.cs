@@ -1,0 +1,31 @@
+using HibpIngest.Errors;
+using Polly;
+using Polly.Retry;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Retries what a table refuses that throttles or is briefly unavailable: a walk over a table may take hours, unattended.
+/// </summary>
+internal static class TableRetry
+{
+    // Two minutes in all, on top of the retries of each request: as long as a failover takes.
+    private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(1);
+    private const int MaxRetries = 7;
+
+    /// <param name="onDelay">Called before each delay, with the reason.</param>
+    public static ResiliencePipeline Create(Action<string, TimeSpan> onDelay, TimeProvider time) =>
+        new ResiliencePipelineBuilder { TimeProvider = time }.AddRetry(new RetryStrategyOptions
+        {
+            MaxRetryAttempts = MaxRetries,
+            Delay = FirstDelay,
+            BackoffType = DelayBackoffType.Exponential,
+            UseJitter = true,
+            ShouldHandle = new PredicateBuilder().Handle<StoreUnavailableException>(e => e is not StoreFullException),
+            OnRetry = retry =>
+            {
+                onDelay(retry.Outcome.Exception!.Message, retry.RetryDelay);
+                return ValueTask.CompletedTask;
+            },
+        }).Build();
+}
