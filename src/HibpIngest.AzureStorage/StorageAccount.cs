@@ -9,6 +9,7 @@ using Azure.Storage.Queues;
 using HibpIngest.AzureStorage.Blobs;
 using HibpIngest.AzureStorage.Queues;
 using HibpIngest.AzureStorage.Tables;
+using HibpIngest.Errors;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
@@ -186,10 +187,27 @@ public sealed class StorageAccount : IDisposable
     /// <param name="further">
     /// The store's storage accounts behind this one, in their order: tables may lie in them, and nothing else.
     /// </param>
-    /// <exception cref="Errors.BadInputException">A connection is malformed. The message holds nothing of it.</exception>
+    /// <exception cref="BadInputException">A connection is malformed. The message holds nothing of it.</exception>
     public static StorageAccount Open(
         string connection, ILoggerFactory loggers, StorageOptions? options = null, IReadOnlyList<string>? further = null) =>
         Open(connection, loggers, options, network: null, further);
+
+    /// <summary>Checks that a connection is well formed; calls nothing.</summary>
+    /// <param name="connection">The same as for opening an account.</param>
+    /// <param name="setting">The setting that the error names.</param>
+    /// <exception cref="BadInputException">The connection is malformed. The message holds nothing of it.</exception>
+    public static bool Check(string connection, string setting)
+    {
+        try
+        {
+            StorageConnection.Parse(connection);
+            return true;
+        }
+        catch (BadInputException e)
+        {
+            throw new BadInputException($"{setting}: {e.Message}", e);
+        }
+    }
 
     /// <param name="network">In place of the network; the account disposes it. For tests.</param>
     internal static StorageAccount Open(

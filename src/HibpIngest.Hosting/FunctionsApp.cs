@@ -31,6 +31,12 @@ public sealed partial class FunctionsApp : IDisposable
         builder.Logging.SetMinimumLevel(LogLevel.Information);
         // Below warnings, the web framework and the Azure SDKs log paths and headers.
         builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning).AddFilter("Azure", LogLevel.Warning);
+        // App settings and appsettings.json can lower the level of this program's own categories only.
+        builder.Services.PostConfigure<LoggerFilterOptions>(filters =>
+        {
+            foreach (var rule in filters.Rules.Where(rule => rule.LogLevel < LogLevel.Warning && !IsOwn(rule.CategoryName)).ToList())
+                filters.Rules.Remove(rule);
+        });
         builder.Services.AddSingleton(_errors).Configure<HostOptions>(host => host.ShutdownTimeout = ShutdownTimeout);
         _telemetry = _errors.Try(() => TelemetryExport.Start(builder.Logging, environment));
         _settings = _errors.Try(() => read(environment));
@@ -80,6 +86,8 @@ public sealed partial class FunctionsApp : IDisposable
 
     /// <summary>Sends the telemetry that is left.</summary>
     public void Dispose() => _telemetry?.Dispose();
+
+    private static bool IsOwn(string? category) => category?.StartsWith("HibpIngest", StringComparison.Ordinal) == true;
 
     [LoggerMessage(EventIds.FunctionsAppWrongSetting, LogLevel.Critical, "app settings: {Reason}; nothing works until it is right")]
     private static partial void LogWrong(ILogger log, string reason);

@@ -75,7 +75,9 @@ public static partial class HostServices
         if (account is not null)
             errors.Try(services.GetRequiredService<IAccountLogBlobs>);
         errors.Try(services.GetRequiredService<INotificationSender>);
-        errors.Try(services.GetRequiredService<InstallationKeys>);
+        var settings = services.GetRequiredService<PipelineSettings>();
+        errors.Try(settings.OpenSecretKeys);
+        errors.Try(settings.OpenSuppressionKey);
         if (account is not null)
         {
             errors.Try(services.GetRequiredService<PurgeHook>);
@@ -84,7 +86,7 @@ public static partial class HostServices
         errors.ThrowIfAny();
         LogSettings(
             services.GetRequiredService<ILoggerFactory>().CreateLogger("HibpIngest.Hosting"), account!.DisplayName, database!.DisplayName,
-            services.GetRequiredService<PipelineSettings>().Describe());
+            settings.Describe());
     }
 
     [LoggerMessage(EventIds.HostServicesSettings, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]

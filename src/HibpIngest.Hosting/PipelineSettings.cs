@@ -2,6 +2,7 @@ using System.Collections;
 using System.ComponentModel.DataAnnotations;
 using System.Globalization;
 using HibpIngest.Archives;
+using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
@@ -218,6 +219,10 @@ public sealed record PipelineSettings
                     && !FurtherVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
                 .Select(VariableOf).Order(StringComparer.Ordinal)],
         };
+        if (settings.LogStorage is { } log)
+            errors.Try(() => StorageAccount.Check(log, VariableOf(LogStorageVariable)));
+        foreach (var (variable, connection) in FurtherVariables.Zip(settings.FurtherStorage))
+            errors.Try(() => StorageAccount.Check(connection, VariableOf(variable)));
         // Several secret keys are a change of it, which keeps the old one.
         errors.Try(() => settings.CheckKeyFile(
             SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile));

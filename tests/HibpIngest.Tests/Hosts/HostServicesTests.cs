@@ -37,6 +37,18 @@ public sealed class HostServicesTests
         Assert.Throws<WrongSettingsException>(() => Add(folder, (variable, value)).OpenHibp());
     }
 
+    [Fact]
+    public void Every_wrong_connection_and_key_is_reported_with_its_setting()
+    {
+        using var folder = new TemporaryFolder();
+        var connections = Assert.Throws<WrongSettingsException>(
+            () => Add(folder, ("HIBP_STORAGE_2", "AccountName=only"), ("HIBP_LOG_STORAGE", "AccountName=only")));
+        Assert.Equal(["HIBP_LOG_STORAGE", "HIBP_STORAGE_2"], connections.Messages.Select(message => message.Split(':')[0]));
+        var keys = Assert.Throws<WrongSettingsException>(
+            () => Add(folder, ("HIBP_SECRET_KEY", "short"), ("HIBP_SUPPRESSION_KEY", "short")).OpenHibp());
+        Assert.Equal(["HIBP_SECRET_KEY", "HIBP_SUPPRESSION_KEY"], keys.Messages.Select(message => message.Split(' ')[0]));
+    }
+
     private static IServiceCollection Add(TemporaryFolder folder, params (string Name, string Value)[] variables)
     {
         var environment = new Hashtable { ["HIBP_HOME"] = folder.Path };
