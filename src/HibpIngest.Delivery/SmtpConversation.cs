@@ -195,6 +195,18 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
             Await(SmtpStep.Handshake);
         else if (_code == 354)
             Await(SmtpStep.Message);
+        else
+            StopWaiting();
+    }
+
+    /// <summary>Stops the wait until the next command: MailKit logs a command after it has written it.</summary>
+    private void StopWaiting()
+    {
+        lock (_lock)
+        {
+            if (!_isCancelled)
+                _operation!.CancelAfter(Timeout.InfiniteTimeSpan);
+        }
     }
 
     private StoreUnavailableException NotSmtp() =>
