@@ -100,11 +100,10 @@ internal sealed class CommandSession : IDisposable
         OpenAsync(services => services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken), cancellationToken);
 
     /// <summary>Opens the storage account alone, for what needs no database.</summary>
-    /// <param name="options">How patiently it is asked; null: as the pipeline does.</param>
-    public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken, StorageOptions? options = null)
+    public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
-        return StorageAccount.Open(Settings.Storage, Logs, options, Settings.FurtherStorage);
+        return StorageAccount.Open(Settings.Storage, Logs, null, Settings.FurtherStorage);
     }
 
     /// <summary>Opens Pwned Passwords, which need no database.</summary>

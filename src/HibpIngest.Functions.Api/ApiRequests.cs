@@ -1,5 +1,4 @@
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Web;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Http;
@@ -21,7 +20,7 @@ public sealed class ApiRequests
             return;
         }
         var app = new ApplicationBuilder(services);
-        services.GetRequiredService<ServedApi>().Map(app);
+        app.MapHibpApi();
         _api = app.Build();
     }
 

@@ -1,7 +1,9 @@
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
 using HibpIngest.Telemetry;
+using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.HttpOverrides;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
@@ -26,11 +28,8 @@ internal static partial class Program
     private static void AddApi(IServiceCollection services, PipelineSettings settings) => services
         .AddSingleton(TimeProvider.System)
         .AddSingleton(settings)
-        .AddSingleton(provider => StorageAccount.Open(
-            settings.Storage, provider.GetRequiredService<ILoggerFactory>(), WebFactory.Storage, settings.FurtherStorage))
-        .AddSingleton(provider => WebFactory.StoresOf(
-            provider.GetRequiredService<StorageAccount>(), TimeProvider.System, provider.GetRequiredService<ILoggerFactory>()))
-        .AddHibpApi(new ServedApiOptions
+        .AddHibpApiStorage(settings.Storage, settings.FurtherStorage, settings.Passwords.PasswordsNearest)
+        .AddHibpApi(new ApiOptions
         {
             Address = settings.Options.WebUrl,
             IsAllDurable = true,
@@ -40,10 +39,10 @@ internal static partial class Program
 
     private static void Open(IServiceProvider services)
     {
-        _ = services.GetRequiredService<ServedApi>();
+        _ = services.GetRequiredService<IPasswordRanges>();
         var (account, settings) = (services.GetRequiredService<StorageAccount>(), services.GetRequiredService<PipelineSettings>());
         LogSettings(
-            services.GetRequiredService<ILogger<ServedApi>>(), account.DisplayName, settings.Options.WebUrl, settings.Web.DomainMax,
+            services.GetRequiredService<ILogger<ApiOptions>>(), account.DisplayName, settings.Options.WebUrl, settings.Web.DomainMax,
             settings.Web.Proxies, settings.Web.TestAccounts ?? false);
     }
 

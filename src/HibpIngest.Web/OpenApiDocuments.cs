@@ -110,15 +110,14 @@ internal static class OpenApiDocuments
     };
 
     /// <summary>What it needs of a host.</summary>
-    public static IServiceCollection AddServices(
-        IServiceCollection services, Func<IServiceProvider, IReadOnlyList<WebRoute>> routes, string address)
+    public static IServiceCollection AddServices(IServiceCollection services, string address)
     {
         services.ConfigureHttpJsonOptions(json => json.SerializerOptions.PropertyNamingPolicy = null);
         return services.AddOpenApi(Document, options =>
         {
             options.OpenApiVersion = OpenApiSpecVersion.OpenApi3_0;
             options.AddDocumentTransformer((document, context, cancellationToken) =>
-                DescribeAsync(document, context, routes(context.ApplicationServices), address, cancellationToken));
+                DescribeAsync(document, context, WebRoute.AllOf(context.ApplicationServices), address, cancellationToken));
         });
     }
 
@@ -131,7 +130,7 @@ internal static class OpenApiDocuments
     }
 
     private static async Task DescribeAsync(
-        OpenApiDocument document, OpenApiDocumentTransformerContext context, IReadOnlyList<WebRoute> routes, string address,
+        OpenApiDocument document, OpenApiDocumentTransformerContext context, IEnumerable<WebRoute> routes, string address,
         CancellationToken cancellationToken)
     {
         document.Info = new OpenApiInfo

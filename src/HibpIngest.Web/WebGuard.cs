@@ -10,7 +10,8 @@ namespace HibpIngest.Web;
 /// The outermost part: every way out of a request leads through here. What it logs and measures names the route's template,
 /// never a path, a query, a header or an address.
 /// </summary>
-internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimeProvider time, ILogger<WebGuard> log)
+internal sealed partial class WebGuard(
+    RequestDelegate next, ApiOptions options, TimeProvider time, ILogger<WebGuard> log, RequestLog? requests = null)
 {
     // A store that is down fails every request: one line says so.
     private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
@@ -20,7 +21,7 @@ internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimePr
 
     private long _loggedAt;
 
-    public async Task RunAsync(HttpContext context, RequestDelegate next)
+    public async Task InvokeAsync(HttpContext context)
     {
         var began = time.GetTimestamp();
         var entry = requests?.Begin(context, began);
@@ -35,7 +36,7 @@ internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimePr
             });
         try
         {
-            if (isOpen && !LocalRequests.IsDirect(context.Request))
+            if (options.IsOpen && !LocalRequests.IsDirect(context.Request))
             {
                 await NotOpenTo.WriteAsync(context.Response);
                 return;

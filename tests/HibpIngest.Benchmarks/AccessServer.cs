@@ -3,8 +3,10 @@ using System.Globalization;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -64,14 +66,10 @@ internal sealed class AccessServer : IAsyncDisposable
         if (option is "ours" or "off")
         {
             using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Warning).AddSimpleConsole());
-            using var account = StorageAccount.Open(store, NullLoggerFactory.Instance, WebFactory.Storage);
-            var stores = WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance) with
-            {
-                Catalogue = new ReadyCatalogue(1, Sentences),
-            };
             await using var server = await WebServer.StartAsync(
-                stores,
                 new WebServerOptions { Urls = ["http://127.0.0.1:0"], Web = new WebOptions { AccessLog = option == "ours" } },
+                services => services.AddHibpApiStorage(store, [], nearest: null)
+                    .AddSingleton<ICatalogueBlobs>(new ReadyCatalogue(1, Sentences)),
                 TimeProvider.System, logs, CancellationToken.None);
             await TellAsync(server.Addresses[0]);
             return;

@@ -4,8 +4,10 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
+using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -40,11 +42,11 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     public async Task<bool> RunAsync(int seconds)
     {
         var address = await _load.StartAsync(_store.AnswerAsync);
-        using var account = StorageAccount.Open(
+        var connection =
             $"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={Convert.ToBase64String(new byte[64])};"
             + $"BlobEndpoint={address}{ReadyPasswords.BlobRoot};QueueEndpoint={address}/q;"
-            + $"TableEndpoint={address}{ReadyPasswords.TableRoot};",
-            NullLoggerFactory.Instance);
+            + $"TableEndpoint={address}{ReadyPasswords.TableRoot};";
+        using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         var written = new PasswordStores(_store, _store);
         var releases = await ImportAsync(written, Prefixes, Backends);
         foreach (var backend in Backends)
@@ -53,14 +55,14 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
 
         WebLoad.PrintHead();
         foreach (var backend in Backends)
-            await MeasureAsync(backend, account, address);
-        await using (var server = await ServeAsync(account, PasswordBackend.Pack, cacheMegabytes: 256))
+            await MeasureAsync(backend, account, connection, address);
+        await using (var server = await ServeAsync(connection, PasswordBackend.Pack, cacheMegabytes: 256))
         {
             await MeasureMemoryAsync(ready, server.Addresses[0]);
             await MeasureEmulatorAsync();
             if (seconds > 0)
             {
-                await using var uncached = await ServeAsync(account, PasswordBackend.Pack, cacheMegabytes: 0);
+                await using var uncached = await ServeAsync(connection, PasswordBackend.Pack, cacheMegabytes: 0);
                 await _load.HoldAsync(
                     Enumerable.Range(0, Prefixes).Select(i => uncached.Addresses[0] + Path(i)), ["accept-encoding: gzip"], seconds);
             }
@@ -74,7 +76,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         _bare.Dispose();
     }
 
-    private async Task MeasureAsync(PasswordBackend backend, StorageAccount account, string address)
+    private async Task MeasureAsync(PasswordBackend backend, StorageAccount account, string connection, string address)
     {
         var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MostLatency);
         using var ranges = new PasswordRanges(
@@ -105,11 +107,11 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
             context.Response.ContentLength = bytes.Length;
             await context.Response.Body.WriteAsync(bytes);
         });
-        await using var server = await ServeAsync(account, backend, cacheMegabytes: 0);
+        await using var server = await ServeAsync(connection, backend, cacheMegabytes: 0);
         using var client = CreateClient();
         await _load.MeasureAsync(
             $"{name} through Kestrel", client, i => copying + Path(i), i => server.Addresses[0] + Path(i), least, most);
-        await using var logging = await ServeAsync(account, backend, cacheMegabytes: 0, isLogged: true);
+        await using var logging = await ServeAsync(connection, backend, cacheMegabytes: 0, isLogged: true);
         await _load.MeasureAsync(
             $"{name}, logged behind", client, i => copying + Path(i), i => logging.Addresses[0] + Path(i), null, null);
     }
@@ -225,15 +227,15 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     }
 
     private static Task<WebServer> ServeAsync(
-        StorageAccount account, PasswordBackend backend, int cacheMegabytes, bool isLogged = false) =>
+        string connection, PasswordBackend backend, int cacheMegabytes, bool isLogged = false) =>
         WebServer.StartAsync(
-            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance) with { AccessLog = new ReadyAccessLog() },
             new WebServerOptions
             {
                 Urls = ["http://127.0.0.1:0"],
                 Passwords = OptionsOf(backend, cacheMegabytes),
                 Web = new WebOptions { AccessLog = isLogged },
             },
+            services => services.AddHibpApiStorage(connection, [], nearest: null).AddSingleton<IAccessBlobs>(new ReadyAccessLog()),
             TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
 
     private static PasswordOptions OptionsOf(PasswordBackend backend, int cacheMegabytes) =>

@@ -6,6 +6,7 @@ using HibpIngest.Lookup;
 using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -39,21 +40,11 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     {
         _table = await _load.StartAsync(AnswerEntityAsync);
         _key = new string('0', ApiKey.Digits);
-        using var account = StorageAccount.Open(
+        var connection =
             $"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={Convert.ToBase64String(new byte[64])};"
-            + $"BlobEndpoint={_table}/b;QueueEndpoint={_table}/q;TableEndpoint={_table}/devstoreaccount1;", NullLoggerFactory.Instance);
+            + $"BlobEndpoint={_table}/b;QueueEndpoint={_table}/q;TableEndpoint={_table}/devstoreaccount1;";
         var catalogue = new ReadyCatalogue(Breaches);
-        var reads = new LayoutReads(
-            new FirstLayout(), account.StoreAccounts, account.TableReads, TimeProvider.System, NullLogger<LayoutReads>.Instance);
-        var stores = WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance) with
-        {
-            Catalogue = catalogue,
-            Keys = new OneKey(_key),
-            Layout = reads,
-            Accounts = reads,
-            AccessLog = new ReadyAccessLog(),
-        };
-        await using var server = await ServeAsync(stores, isLogged: false);
+        await using var server = await ServeAsync(connection, catalogue, isLogged: false);
         var ours = server.Addresses[0];
         var bareRead = await _load.StartAsync(CopyEntityAsync);
         var ready = await _load.StartAsync(context => SendAsync(context, catalogue));
@@ -63,7 +54,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         client.DefaultRequestHeaders.Add("hibp-api-key", _key);
         client.DefaultRequestHeaders.Add("accept-encoding", "gzip");
         WebLoad.PrintHead();
-        await MeasureLookupAsync(stores);
+        await MeasureLookupAsync(server.Services.GetRequiredService<BreachedAccounts>());
         await _load.MeasureAsync(
             "lookup through Kestrel", client, i => $"{bareRead}/read/{Alias(i)}@{Domain}",
             i => $"{ours}/api/v3/breachedaccount/{Alias(i)}@{Domain}", LeastThroughput, MostLatency);
@@ -73,7 +64,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
             "breaches of 1,000", client, _ => $"{ready}/{CatalogueDocuments.Breaches}", _ => $"{ours}/api/v3/breaches", LeastThroughput,
             null);
         // The same with each request logged, before or behind its answer, in a store that takes no time.
-        await using var logging = await ServeAsync(stores, isLogged: true);
+        await using var logging = await ServeAsync(connection, catalogue, isLogged: true);
         var logged = logging.Addresses[0];
         await _load.MeasureAsync(
             "lookup, logged first", client, i => $"{bareRead}/read/{Alias(i)}@{Domain}",
@@ -98,20 +89,18 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         _bare.Dispose();
     }
 
-    private static Task<WebServer> ServeAsync(WebStores stores, bool isLogged) => WebServer.StartAsync(
-        stores, new WebServerOptions { Urls = ["http://127.0.0.1:0"], Web = new WebOptions { AccessLog = isLogged } }, TimeProvider.System,
-        NullLoggerFactory.Instance, CancellationToken.None);
+    private Task<WebServer> ServeAsync(string connection, ReadyCatalogue catalogue, bool isLogged) => WebServer.StartAsync(
+        new WebServerOptions { Urls = ["http://127.0.0.1:0"], Web = new WebOptions { AccessLog = isLogged } },
+        services => services.AddHibpApiStorage(connection, [], nearest: null).AddSingleton<ICatalogueBlobs>(catalogue)
+            .AddSingleton<IApiKeys>(new OneKey(_key)).AddSingleton<IReadLayout>(new FirstLayout())
+            .AddSingleton<IAccessBlobs>(new ReadyAccessLog()),
+        TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
 
     /// <summary>One lookup after another, in this process.</summary>
-    private async Task MeasureLookupAsync(WebStores stores)
-    {
-        var catalogue = new CatalogueReader(stores.Catalogue, TimeProvider.System, NullLogger<CatalogueReader>.Instance);
-        var accounts = new BreachedAccounts(catalogue, stores.Accounts);
-        await _load.CompareAsync(
-            "lookup in process",
-            async i => await ReadBareAsync(Alias(i)),
-            async i => await accounts.FindAsync(Alias(i), Domain, CancellationToken.None), MostLatency);
-    }
+    private Task MeasureLookupAsync(BreachedAccounts accounts) => _load.CompareAsync(
+        "lookup in process",
+        async i => await ReadBareAsync(Alias(i)),
+        async i => await accounts.FindAsync(Alias(i), Domain, CancellationToken.None), MostLatency);
 
     private static Task AnswerEntityAsync(HttpContext context)
     {

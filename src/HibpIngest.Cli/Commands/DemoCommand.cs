@@ -174,7 +174,7 @@ internal sealed class DemoCommand : HibpCommand
 
         var account = await FirstAccountAsync(database, load, cancellationToken);
         var found = account is null ? []
-            : await AskAsync(session, services.GetRequiredService<StorageAccount>(), account, cancellationToken);
+            : await AskAsync(session, account, cancellationToken);
         var subscribers = new List<DemoSubscriber>();
         foreach (var address in subscribed)
         {
@@ -207,11 +207,12 @@ internal sealed class DemoCommand : HibpCommand
 
     /// <summary>What the API answers, over HTTP as anybody would ask it.</summary>
     private static async Task<IReadOnlyList<PublicBreach>> AskAsync(
-        CommandSession session, StorageAccount storage, string account, CancellationToken cancellationToken)
+        CommandSession session, string account, CancellationToken cancellationToken)
     {
         await using var server = await WebServer.StartAsync(
-            WebFactory.StoresOf(storage, session.Time, session.Logs),
-            new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = true }, session.Time, session.Logs, cancellationToken);
+            new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = true },
+            services => services.AddHibpApiStorage(session.Settings.Storage, session.Settings.FurtherStorage, nearest: null),
+            session.Time, session.Logs, cancellationToken);
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
         client.DefaultRequestHeaders.UserAgent.ParseAdd("hibp-demo");
         using var answer = await client.GetAsync(

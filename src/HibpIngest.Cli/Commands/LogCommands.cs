@@ -4,7 +4,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
-using HibpIngest.Hosting.Web;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
@@ -215,7 +215,7 @@ internal sealed class LogVerifyCommand : HibpCommand
         }
         if (session.Parsed.GetValue(_accounts) && faults.Count == 0)
         {
-            var reads = WebFactory.ReadsOf(services.GetRequiredService<StorageAccount>(), session.Time, session.Logs);
+            var reads = ActivatorUtilities.CreateInstance<LayoutReads>(services);
             var compare = new CompareAccounts(
                 services.GetRequiredService<IAccountLogBlobs>(), reads, session.Settings.Options.TransactionsInFlight);
             foreach (var load in manifest.Counting)

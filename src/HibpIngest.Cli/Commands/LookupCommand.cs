@@ -83,7 +83,7 @@ internal sealed class LookupCommand : HibpCommand
     /// <summary>As the API finds them.</summary>
     private static BreachedAccounts Open(CommandSession session, StorageAccount account) => new(
         new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance),
-        WebFactory.ReadsOf(account, session.Time, NullLoggerFactory.Instance));
+        new LayoutReads(account.Register, account.StoreAccounts, account.TableReads, session.Time, NullLogger<LayoutReads>.Instance));
 
     private static async Task<IReadOnlyList<PublicBreach>> FindAsync(
         BreachedAccounts accounts, StorageAccount account, string alias, string domain, CancellationToken cancellationToken)

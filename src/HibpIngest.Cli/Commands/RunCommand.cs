@@ -115,14 +115,15 @@ internal sealed class RunCommand : HibpCommand
             _ = new MailComposer(session.Settings.Options.MailFrom, session.Settings.Service);
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Refused before it says that it is ready. The web needs no database.
-        using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken, WebFactory.Storage) : null;
+        if (roles == HostRoles.Web)
+            await session.RequireEmulatorAsync(cancellationToken);
         await using var services = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
         if (services?.GetRequiredService<IBreachDatabase>() is SqliteBreachDatabase file)
             DatabaseRestore.RemoveLeft(file.DisplayName);
-        await using var server = account is null ? null : await serve.StartAsync(session, account, cancellationToken);
+        await using var server = roles.HasFlag(HostRoles.Web) ? await serve.StartAsync(session, cancellationToken) : null;
         await using var operators = listen is not null
             ? await OperatorListener.StartAsync(
-                listen, services?.GetRequiredService<StorageAccount>() ?? account!, session.Time, cancellationToken) : null;
+                listen, (services ?? server!.Services).GetRequiredService<StorageAccount>(), session.Time, cancellationToken) : null;
         if (operators is not null)
         {
             session.Screen.Say($"watch at: {operators.Address}");

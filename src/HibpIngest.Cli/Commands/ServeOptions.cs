@@ -1,6 +1,7 @@
 using System.CommandLine;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Web;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -67,7 +68,7 @@ internal sealed class ServeOptions
     }
 
     /// <summary>Starts the API, and says where it is.</summary>
-    public async Task<WebServer> StartAsync(CommandSession session, StorageAccount account, CancellationToken cancellationToken)
+    public async Task<WebServer> StartAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var options = new WebServerOptions
         {
@@ -78,9 +79,12 @@ internal sealed class ServeOptions
             Web = session.Settings.Web,
             Passwords = session.Settings.Passwords,
         };
-        var stores = WebFactory.StoresOf(account, session.Time, session.Logs);
-        var server = await WebServer.StartAsync(stores, options, session.Time, session.Logs, cancellationToken);
-        session.Screen.Say($"storage:  {account.DisplayName}");
+        var server = await WebServer.StartAsync(
+            options,
+            services => services.AddHibpApiStorage(
+                session.Settings.Storage, session.Settings.FurtherStorage, options.Passwords.PasswordsNearest),
+            session.Time, session.Logs, cancellationToken);
+        session.Screen.Say($"storage:  {server.Services.GetRequiredService<StorageAccount>().DisplayName}");
         session.Screen.Say($"API:      {string.Join(", ", server.Addresses)}");
         if (options.IsOpen)
         {

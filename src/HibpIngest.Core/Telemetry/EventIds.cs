@@ -115,8 +115,8 @@ public static class EventIds
     // WebServer
     public const int WebServerFailed = 5100;
 
-    // ServedApi
-    public const int ServedApiRefreshEnded = 5101;
+    // ApiRefresh
+    public const int ApiRefreshEnded = 5101;
 
     // ServedReader
     public const int ServedReaderServed = 5200;

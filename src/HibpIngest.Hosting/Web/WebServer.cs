@@ -37,16 +37,20 @@ public sealed class WebServer : IAsyncDisposable
     public IReadOnlyList<string> Addresses =>
         [.. _app.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>().Addresses];
 
+    /// <summary>The services of the API.</summary>
+    public IServiceProvider Services => _app.Services;
+
     /// <summary>Starts it; it answers when this returns.</summary>
-    /// <param name="stores">What it reads.</param>
     /// <param name="options">How it answers, and where.</param>
+    /// <param name="addStorage">Adds the storage ports (<see cref="ApiStorage.AddHibpApiStorage"/>).</param>
     /// <param name="time">The clock.</param>
     /// <param name="logs">Where everything is logged.</param>
     /// <param name="cancellationToken">Stops the start.</param>
     /// <exception cref="BadInputException">An address is none, or not one for a server without keys.</exception>
     /// <exception cref="NotPossibleException">An address is taken.</exception>
     public static async Task<WebServer> StartAsync(
-        WebStores stores, WebServerOptions options, TimeProvider time, ILoggerFactory logs, CancellationToken cancellationToken)
+        WebServerOptions options, Action<IServiceCollection> addStorage, TimeProvider time, ILoggerFactory logs,
+        CancellationToken cancellationToken)
     {
         var certificate = Certificate(options);
         var ends = options.Urls.Select(url => EndOf(url, options)).ToList();
@@ -66,11 +70,12 @@ public sealed class WebServer : IAsyncDisposable
             }
             Limit(server);
         });
-        builder.Services.AddSingleton(time).AddSingleton(stores).AddHibpApi(options);
+        builder.Services.AddSingleton(time).AddHibpApi(options);
+        addStorage(builder.Services);
         var app = builder.Build();
         try
         {
-            app.Services.GetRequiredService<ServedApi>().Map(app);
+            app.MapHibpApi();
             await app.StartAsync(cancellationToken);
             return new WebServer(app);
         }

@@ -1,7 +1,9 @@
+using HibpIngest.Web;
+
 namespace HibpIngest.Hosting.Web;
 
 /// <summary>Where the API listens, and for whom.</summary>
-public sealed record WebServerOptions : ServedApiOptions
+public sealed record WebServerOptions : ApiOptions
 {
     /// <summary>Addresses to listen on.</summary>
     public IReadOnlyList<string> Urls { get; init; } = [DefaultUrl];

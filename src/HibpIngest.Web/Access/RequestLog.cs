@@ -14,16 +14,10 @@ internal sealed class RequestLog
     private readonly FrozenDictionary<string, ushort> _numbers;
     private readonly TimeProvider _time;
 
-    /// <param name="log">Takes the records.</param>
-    /// <param name="templates">As the log has them.</param>
-    /// <param name="isAllDurable">
-    /// Every request is logged before it is answered: where a process may be stopped right behind an answer.
-    /// </param>
-    /// <param name="time">The clock.</param>
-    public RequestLog(IAccessLog log, IReadOnlyList<string> templates, bool isAllDurable, TimeProvider time)
+    public RequestLog(IAccessLog log, ApiOptions options, TimeProvider time, IServiceProvider services)
     {
-        (_log, IsAllDurable, _time) = (log, isAllDurable, time);
-        _numbers = templates.Index().ToFrozenDictionary(one => one.Item, one => (ushort)one.Index, StringComparer.Ordinal);
+        (_log, IsAllDurable, _time) = (log, options.IsAllDurable, time);
+        _numbers = TemplatesOf(WebRoute.AllOf(services)).Index().ToFrozenDictionary(one => one.Item, one => (ushort)one.Index, StringComparer.Ordinal);
     }
 
     public bool IsAllDurable { get; }

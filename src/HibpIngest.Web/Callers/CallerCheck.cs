@@ -3,16 +3,13 @@ using HibpIngest.Stores;
 namespace HibpIngest.Web;
 
 /// <summary>Who asks, and whether it may: by its key, its key's scopes and its limits.</summary>
-internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOptions options, bool isOpen)
+internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, ApiOptions options)
 {
     public const string KeyHeader = "hibp-api-key";
     public const string EnterpriseKeyHeader = "Hibp-Enterprise-Api-Key";
 
     /// <summary>Where senders of passwords have theirs, as Azure's API Management takes it.</summary>
     public const string SubscriptionKeyHeader = "Ocp-Apim-Subscription-Key";
-
-    /// <summary>Nobody needs a key here.</summary>
-    public bool IsOpen => isOpen;
 
     /// <summary>
     /// Finds the caller of a route that needs a key. Not null: why it is refused. The scope is looked at
@@ -21,7 +18,7 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
     public async ValueTask<(Caller Caller, ErrorAnswer? Refusal)> CheckAsync(HttpContext context, WebRoute route)
     {
         var isClient = route.Access == RouteAccess.Client;
-        var needsNone = isOpen && !isClient;
+        var needsNone = options.IsOpen && !isClient;
         var given = context.Request.Headers[isClient || route.Access == RouteAccess.Enterprise ? EnterpriseKeyHeader : KeyHeader];
         // Two keys that differ are none.
         if (route.Access == RouteAccess.Append
@@ -53,7 +50,7 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
 
     private async ValueTask<(ApiKey? Key, ErrorAnswer? Refusal)> ReadAsync(HttpContext context, string hash)
     {
-        var network = CallerAddress.NetworkOf(CallerAddress.Of(context, options.Proxies));
+        var network = CallerAddress.NetworkOf(CallerAddress.Of(context, options.Web.Proxies));
         using var turn = await limits.LookUpAsync(network, context.RequestAborted);
         if (!turn.IsAcquired)
             return (null, ErrorAnswer.TooMany(TimeSpan.FromSeconds(1)));

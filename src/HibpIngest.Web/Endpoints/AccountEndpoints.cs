@@ -4,7 +4,7 @@ using HibpIngest.Lookup;
 namespace HibpIngest.Web;
 
 /// <summary>Single accounts.</summary>
-internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? tests)
+internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? tests = null)
 {
     // What no mail system takes (RFC 5321, 4.5.3.1: 64 before the @, 255 behind it).
     private const int MostCharacters = 320;

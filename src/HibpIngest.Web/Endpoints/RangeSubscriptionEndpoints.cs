@@ -87,11 +87,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
         }
     }
 
-    public void Dispose()
-    {
-        _bodies.Dispose();
-        subscriptions.Dispose();
-    }
+    public void Dispose() => _bodies.Dispose();
 
     private static Task RefuseAsync(WebCall call, ErrorAnswer? refusal) =>
         refusal is null ? Task.CompletedTask : (refusal with { AsText = false }).WriteAsync(call.Response);

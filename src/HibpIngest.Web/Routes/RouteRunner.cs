@@ -3,7 +3,7 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Web;
 
 /// <summary>What comes before every answer: who asks, and what its headers say.</summary>
-internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool isHttps)
+internal sealed class RouteRunner(CallerCheck callers, ApiOptions options, TestAccounts? tests = null)
 {
     // What clients send (github.com/wKovacs64/hibp#38 and others: a preflight that refuses one breaks them all).
     private const string AllowedHeaders = "user-agent, hibp-api-key, add-padding, if-none-match, cache-control, content-type, accept";
@@ -50,7 +50,7 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
     {
         var headers = response.Headers;
         headers.XContentTypeOptions = "nosniff";
-        if (isHttps || response.HttpContext.Request.IsHttps)
+        if (options.IsHttps || response.HttpContext.Request.IsHttps)
             headers.StrictTransportSecurity = "max-age=31536000; includeSubDomains";
         if (access is RouteAccess.Catalogue or RouteAccess.Passwords)
             headers.AccessControlAllowOrigin = "*";

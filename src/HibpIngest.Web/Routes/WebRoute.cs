@@ -1,4 +1,5 @@
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Web;
 
@@ -33,6 +34,10 @@ internal sealed record WebRoute(string Template, RouteAccess Access, Func<WebCal
 
     /// <summary>Its parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
     public bool TakesTestAccounts { get; init; }
+
+    /// <summary>Returns the routes that a host has mapped.</summary>
+    public static IEnumerable<WebRoute> AllOf(IServiceProvider services) => services.GetRequiredService<EndpointDataSource>().Endpoints
+        .Select(endpoint => endpoint.Metadata.GetMetadata<WebRoute>()).OfType<WebRoute>();
 
     /// <summary>Place of the template's parameter among the path's segments.</summary>
     public int ParameterAt { get; } = Template.Split('/', StringSplitOptions.RemoveEmptyEntries).Length - 1;

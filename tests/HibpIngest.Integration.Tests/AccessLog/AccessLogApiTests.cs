@@ -6,6 +6,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Integration.Tests.AzureStorage;
 using HibpIngest.Integration.Tests.Web;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
@@ -160,5 +161,6 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     private Task<WebRig> StartAsync(bool isOn = true) => WebRig.StartAsync(
-        fixture.Pipeline.Connection, configure: options => options.AccessLog = isOn, stand: stores => stores with { AccessLog = _blobs });
+        fixture.Pipeline.Connection, configure: options => options.AccessLog = isOn, 
+        stand: services => services.AddSingleton<IAccessBlobs>(_blobs));
 }

@@ -320,7 +320,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             Assert.Contains("HIBP_STORAGE_2", refused.Message, StringComparison.Ordinal);
         }
         // Nor is anybody told that an account is in no breach.
-        var reads = WebFactory.ReadsOf(account, rig.Time, NullLoggerFactory.Instance);
+        var reads = new LayoutReads(
+            account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
         foreach (var one in PipelineRig.Expected(0, 10))
         {
             await Assert.ThrowsAsync<StoreMismatchException>(
@@ -378,7 +379,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     private static async Task<List<string>> FindAllAsync(PipelineRig rig)
     {
         using var account = rig.OpenAccount();
-        var reads = WebFactory.ReadsOf(account, rig.Time, NullLoggerFactory.Instance);
+        var reads = new LayoutReads(
+            account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
         var catalogue = new Lookup.CatalogueReader(account.Catalogue, rig.Time, NullLogger<Lookup.CatalogueReader>.Instance);
         var (byAddress, byRange) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
         var all = new List<string>();
@@ -400,7 +402,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     private static async Task<List<string>> ListDomainsAsync(PipelineRig rig)
     {
         using var account = rig.OpenAccount();
-        var reads = WebFactory.ReadsOf(account, rig.Time, NullLoggerFactory.Instance);
+        var reads = new LayoutReads(
+            account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
         var all = new List<string>();
         foreach (var domain in PipelineRig.Expected(0, 200).GroupBy(one => one.Split('@')[1]))
         {

@@ -258,7 +258,8 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
         {
             using var stores = rig.OpenAccount();
             var catalogue = new CatalogueReader(stores.Catalogue, clock, NullLogger<CatalogueReader>.Instance);
-            var reads = WebFactory.ReadsOf(stores, clock, NullLoggerFactory.Instance);
+            var reads = new LayoutReads(
+                stores.Register, stores.StoreAccounts, stores.TableReads, clock, NullLogger<LayoutReads>.Instance);
             var (accounts, ranges) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
             var shown = new HashSet<string>();
             foreach (var (target, account) in _targets)

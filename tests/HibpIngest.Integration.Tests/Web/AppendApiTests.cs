@@ -13,6 +13,7 @@ using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using HibpIngest.Web;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -298,15 +299,13 @@ public sealed class AppendApiTests
         SenderRig? rig = null;
         var id = "";
         var between = 1;
-        await using (rig = await SenderRig.StartAsync(stand: stores => stores with
-        {
-            Appends = PortProxy<IPasswordAppends>.Create(stores.Appends, async method =>
+        await using (rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
+            inner, async method =>
             {
                 // Behind the read, somebody else writes.
                 if (method == nameof(IPasswordAppends.UpdateAsync) && Interlocked.Decrement(ref between) == 0)
                     await rig!.Appends.UpdateAsync(await rig.FindAsync(id), None);
-            }),
-        }))
+            }))))
         {
             id = SenderRig.IdOf(await rig.AppendAsync(One));
             var busy = await rig.ConfirmAsync(id);
@@ -321,11 +320,7 @@ public sealed class AppendApiTests
     {
         var lines = new CollectingLogger();
         using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Trace).AddProvider(lines));
-        await using var rig = await SenderRig.StartAsync(logs: logs, stand: stores => stores with
-        {
-            AppendQueue = PortProxy<IMessageQueue>.Create(
-                stores.AppendQueue, _ => throw new StoreUnavailableException("sending failed: status 500")),
-        });
+        await using var rig = await SenderRig.StartAsync(logs: logs, stand: services => services.AddSingleton<IMessageQueues>(new FailingQueues()));
         var id = SenderRig.IdOf(await rig.AppendAsync(One));
         for (var again = 0; again < 2; again++)
             Assert.Equal(200, (await rig.ConfirmAsync(id)).Status);
@@ -344,11 +339,8 @@ public sealed class AppendApiTests
     [InlineData(false, 500, "An error occurred.")]
     public async Task A_store_that_fails_is_said_in_plain_text(bool isDown, int status, string text)
     {
-        await using var rig = await SenderRig.StartAsync(stand: stores => stores with
-        {
-            Appends = PortProxy<IPasswordAppends>.Create(
-                stores.Appends, _ => throw (isDown ? new StoreUnavailableException("down") : new InvalidOperationException(Sha1))),
-        });
+        await using var rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
+            inner, _ => throw (isDown ? new StoreUnavailableException("down") : new InvalidOperationException(Sha1)))));
         foreach (var reply in (WebReply[])[await rig.AppendAsync(One), await rig.ConfirmAsync(NoSuch)])
         {
             Assert.Equal((status, text), (reply.Status, reply.Text));
@@ -427,8 +419,8 @@ public sealed class AppendApiTests
         await File.WriteAllTextAsync(file, certificate.ExportCertificatePem() + "\n" + own.ExportPkcs8PrivateKeyPem());
         await using var rig = await SenderRig.StartAsync();
         await using var server = await WebServer.StartAsync(
-            WebFactory.StoresOf(rig.Account, TimeProvider.System, NullLoggerFactory.Instance),
             new WebServerOptions { Urls = ["https://127.0.0.1:0"], CertificateFile = file },
+            services => services.AddHibpApiStorage(rig.Connection, [], nearest: null),
             TimeProvider.System, NullLoggerFactory.Instance, None);
         using var handler = new SocketsHttpHandler
         {
@@ -465,11 +457,8 @@ public sealed class AppendApiTests
         var written = new List<string>();
         foreach (var failing in (bool[])[false, true])
         {
-            await using var rig = await SenderRig.StartAsync(logs: logs, stand: stores => !failing ? stores : stores with
-            {
-                Appends = PortProxy<IPasswordAppends>.Create(
-                    stores.Appends, method => throw new InvalidOperationException($"{Sha1} {NoSuch} {method}")),
-            });
+            await using var rig = await SenderRig.StartAsync(logs: logs, stand: services => _ = !failing ? services : services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
+                inner, method => throw new InvalidOperationException($"{Sha1} {NoSuch} {method}"))));
             written.AddRange([rig.Key, ApiKey.HashOf(rig.Key)]);
             var sent = await rig.AppendAsync(One);
             if (sent.Status == 200)
@@ -485,5 +474,11 @@ public sealed class AppendApiTests
         Assert.Contains(lines.Lines, line => line.Text.StartsWith("/ingestion/append", StringComparison.Ordinal));
         Assert.All(lines.Lines, line => Assert.All(
             written, one => Assert.DoesNotContain(one, line.Text, StringComparison.OrdinalIgnoreCase)));
+    }
+
+    private sealed class FailingQueues : IMessageQueues
+    {
+        public IMessageQueue Get(string name) => PortProxy<IMessageQueue>.Create(
+            null!, _ => throw new StoreUnavailableException("sending failed: status 500"));
     }
 }

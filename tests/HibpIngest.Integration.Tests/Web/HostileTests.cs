@@ -99,15 +99,13 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     public async Task Guessing_keys_at_full_speed_reads_little_and_harms_nobody()
     {
         var reads = 0;
-        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: stores => stores with
-        {
-            Keys = PortProxy<IApiKeys>.Create(stores.Keys, method =>
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: services => services.Wrap<IApiKeys>(inner => PortProxy<IApiKeys>.Create(
+            inner, method =>
             {
                 if (method == nameof(IApiKeys.FindAsync))
                     Interlocked.Increment(ref reads);
                 return Task.CompletedTask;
-            }),
-        });
+            })));
         await AssertAnswersAsync(web.Address.Port, fixture.Key);
         var began = Stopwatch.GetTimestamp();
         var statuses = new ConcurrentQueue<int>();

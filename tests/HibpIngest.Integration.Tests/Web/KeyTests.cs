@@ -99,15 +99,13 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         await using var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection,
             configure: options => options.Proxies = 1,
-            stand: stores => stores with
-            {
-                Keys = PortProxy<IApiKeys>.Create(stores.Keys, method =>
+            stand: services => services.Wrap<IApiKeys>(inner => PortProxy<IApiKeys>.Create(
+                inner, method =>
             {
                 if (method == nameof(IApiKeys.FindAsync))
                     Interlocked.Increment(ref reads);
                 return Task.CompletedTask;
-            })
-            });
+            })));
         var statuses = await Task.WhenAll(Enumerable.Range(0, 300).Select(i => StatusAsync(i, "203.0.113.7")));
         // Fewer, where others were being looked up whose permits were theirs; more by what a few seconds refill.
         Assert.InRange(statuses.Count(status => status == 401), 40, 60 + 8);
@@ -182,10 +180,9 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         using var certificate = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256)
             .CreateSelfSigned(TimeProvider.System.GetUtcNow().AddDays(-1), TimeProvider.System.GetUtcNow().AddDays(1));
         await File.WriteAllTextAsync(file, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
-        using var account = StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
         await using var server = await WebServer.StartAsync(
-            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance),
             new WebServerOptions { Urls = ["https://127.0.0.1:0"], CertificateFile = file },
+            services => services.AddHibpApiStorage(fixture.Pipeline.Connection, [], nearest: null),
             TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
         using var client = new HttpClient(new SocketsHttpHandler
         {
@@ -241,10 +238,9 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
 
     private async Task StartAsync(string url)
     {
-        using var account = StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
         await using var server = await WebServer.StartAsync(
-            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance),
             new WebServerOptions { Urls = [url], IsOpen = true },
+            services => services.AddHibpApiStorage(fixture.Pipeline.Connection, [], nearest: null),
             TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
     }
 }

@@ -139,10 +139,8 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     public async Task A_store_that_is_down_is_503_that_nobody_keeps_and_what_is_in_memory_is_answered()
     {
         var isDown = false;
-        await using var web = await WebRig.StartAsync(corpus.Connection, stand: stores => stores with
-        {
-            Passwords = stores.Passwords with { Blobs = new WatchedBlobs(stores.Passwords.Blobs) { IsDown = () => isDown } },
-        });
+        await using var web = await WebRig.StartAsync(corpus.Connection, stand: services => services.Wrap<IPasswordBlobs>(
+            blobs => new WatchedBlobs(blobs) { IsDown = () => isDown }));
         var before = await web.GetAsync($"/range/{Within}");
         isDown = true;
         var reply = await web.GetAsync("/range/7C4A8");

@@ -10,6 +10,7 @@ using HibpIngest.Integration.Tests.Cli;
 using HibpIngest.Integration.Tests.Telemetry;
 using HibpIngest.Stores;
 using HibpIngest.Web;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using static HibpIngest.Telemetry.TelemetryNames;
 
@@ -56,7 +57,7 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
         var access = new MemoryAccessBlobs(TimeProvider.System);
         await using (var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection, configure: options => (options.Proxies, options.AccessLog) = (1, true), logs: logs,
-            stand: stores => Failing(stores, failure) with { AccessLog = access }))
+            stand: services => Fail(services, failure).AddSingleton<IAccessBlobs>(access)))
             await AskAsync(web.Address.Port, failure switch { "" => 200, "unavailable" => 503, _ => 500 });
 
         // They do listen.
@@ -147,12 +148,10 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     /// <summary>A store whose errors name who was asked for, as those of a driver may.</summary>
-    private static WebStores Failing(WebStores stores, string failure) => failure.Length == 0 ? stores : stores with
-    {
-        Accounts = PortProxy<IAccountReads>.Create(stores.Accounts, _ => failure == "unavailable"
+    private static IServiceCollection Fail(IServiceCollection services, string failure) => failure.Length == 0 ? services
+        : services.Wrap<IAccountReads>(accounts => PortProxy<IAccountReads>.Create(accounts, _ => failure == "unavailable"
             ? throw new StoreUnavailableException("the account table is down")
-            : throw new InvalidOperationException($"no row {Nobody} for {Caller}", new InvalidDataException(WebFixture.InAll))),
-    };
+            : throw new InvalidOperationException($"no row {Nobody} for {Caller}", new InvalidDataException(WebFixture.InAll))));
 
     private static string Text<T>(IEnumerable<KeyValuePair<string, T>> tags) =>
         string.Join(' ', tags.Select(tag => $"{tag.Key}={tag.Value}"));

@@ -6,7 +6,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
-using HibpIngest.Web;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -19,7 +19,13 @@ internal sealed class SenderRig : IAsyncDisposable
 
     private bool _isStopped;
 
-    private SenderRig(StorageAccount account, WebRig web, string key) => (Account, Web, Key) = (account, web, key);
+    private SenderRig(string connection, WebRig web, string key)
+    {
+        (Connection, Web, Key) = (connection, web, key);
+        Account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+    }
+
+    public string Connection { get; }
 
     public StorageAccount Account { get; }
 
@@ -32,13 +38,12 @@ internal sealed class SenderRig : IAsyncDisposable
     public IMessageQueue Queue => Account.Queues.Get(QueueNames.PasswordsAppend);
 
     public static async Task<SenderRig> StartAsync(
-        bool isOpen = false, Func<WebStores, WebStores>? stand = null, ILoggerFactory? logs = null, TimeProvider? time = null,
+        bool isOpen = false, Action<IServiceCollection>? stand = null, ILoggerFactory? logs = null, TimeProvider? time = null,
         PasswordOptions? passwords = null)
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         var web = await WebRig.StartAsync(connection, isOpen, logs: logs, time: time, stand: stand, passwords: passwords);
-        return new SenderRig(
-            StorageAccount.Open(connection, NullLoggerFactory.Instance), web, await web.AddKeyAsync("sender", KeyScopes.Append));
+        return new SenderRig(connection, web, await web.AddKeyAsync("sender", KeyScopes.Append));
     }
 
     /// <summary>Items as they are sent: of one seed always the same.</summary>

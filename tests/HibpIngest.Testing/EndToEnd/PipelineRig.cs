@@ -140,7 +140,8 @@ internal sealed class PipelineRig : IAsyncDisposable
     {
         using var stores = OpenAccount();
         var catalogue = new Lookup.CatalogueReader(stores.Catalogue, Time, NullLogger<Lookup.CatalogueReader>.Instance);
-        var breached = new BreachedAccounts(catalogue, WebFactory.ReadsOf(stores, Time, NullLoggerFactory.Instance));
+        var breached = new BreachedAccounts(catalogue, new LayoutReads(
+            stores.Register, stores.StoreAccounts, stores.TableReads, Time, NullLogger<LayoutReads>.Instance));
         var all = new List<IReadOnlyList<PublicBreach>>();
         foreach (var account in accounts)
         {

@@ -7,6 +7,7 @@ using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using HibpIngest.Web;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -15,12 +16,11 @@ namespace HibpIngest.Testing;
 /// <summary>The API on a port of its own, over stores that a whole pipeline has filled.</summary>
 internal sealed class WebRig : IAsyncDisposable
 {
-    private readonly StorageAccount _account;
     private readonly WebServer _server;
 
-    private WebRig(StorageAccount account, WebServer server)
+    private WebRig(WebServer server)
     {
-        (_account, _server) = (account, server);
+        _server = server;
         Client = new HttpClient { BaseAddress = new Uri(server.Addresses[0]) };
     }
 
@@ -36,27 +36,34 @@ internal sealed class WebRig : IAsyncDisposable
 
     public Uri Address => Client.BaseAddress!;
 
+    public IServiceProvider Services => _server.Services;
+
+    private IApiKeys Keys => Services.GetRequiredService<IApiKeys>();
+
     public static async Task<WebRig> StartAsync(
         string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
-        TimeProvider? time = null, Func<WebStores, WebStores>? stand = null, PasswordOptions? passwords = null)
+        TimeProvider? time = null, Action<IServiceCollection>? stand = null, PasswordOptions? passwords = null)
     {
         // On where it is meant: other tests' stores are as they left them.
         var web = new WebOptions { AccessLog = false };
         configure?.Invoke(web);
-        var account = StorageAccount.Open(connection, logs ?? NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
-        var stores = WebFactory.StoresOf(account, time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance);
+        passwords ??= new PasswordOptions();
         var server = await WebServer.StartAsync(
-            stand?.Invoke(stores) ?? stores,
             new WebServerOptions
             {
                 Urls = ["http://127.0.0.1:0"],
                 IsOpen = isOpen,
                 Address = "https://api.example",
                 Web = web,
-                Passwords = passwords ?? new PasswordOptions(),
+                Passwords = passwords,
+            },
+            services =>
+            {
+                services.AddHibpApiStorage(connection, [], passwords.PasswordsNearest, new StorageOptions { MaxRetries = 0 });
+                stand?.Invoke(services);
             },
             time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);
-        return new WebRig(account, server);
+        return new WebRig(server);
     }
 
     /// <summary>Makes a key, by the port that the command uses.</summary>
@@ -64,8 +71,8 @@ internal sealed class WebRig : IAsyncDisposable
         string name, KeyScopes scopes = KeyScopes.Search, int rpm = 60_000, params string[] domains)
     {
         var key = RandomNumberGenerator.GetHexString(32, lowercase: true);
-        await _account.Keys.CreateAsync(CancellationToken.None);
-        await _account.Keys.AddAsync(
+        await Keys.CreateAsync(CancellationToken.None);
+        await Keys.AddAsync(
             new ApiKey
             {
                 Hash = HashOf(key),
@@ -79,7 +86,7 @@ internal sealed class WebRig : IAsyncDisposable
         return key;
     }
 
-    public Task RemoveKeyAsync(string key) => _account.Keys.RemoveAsync(HashOf(key), CancellationToken.None);
+    public Task RemoveKeyAsync(string key) => Keys.RemoveAsync(HashOf(key), CancellationToken.None);
 
     /// <summary>Asks, as a client that says what it is.</summary>
     public async Task<WebReply> GetAsync(
@@ -104,7 +111,6 @@ internal sealed class WebRig : IAsyncDisposable
     {
         Client.Dispose();
         await _server.DisposeAsync();
-        _account.Dispose();
     }
 
     // The path goes out as it is written.

@@ -24,7 +24,7 @@ public sealed class EventIdTests
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
                 typeof(Screen), typeof(HealthFunction), typeof(WebFunction), typeof(BreachedAccounts), typeof(PasswordRanges),
-                typeof(WebApi), typeof(IAccessLog)];
+                typeof(ApiOptions), typeof(IAccessLog)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(

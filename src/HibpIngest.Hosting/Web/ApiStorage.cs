@@ -1,0 +1,47 @@
+using HibpIngest.AzureStorage;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+using HibpIngest.Web;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Hosting.Web;
+
+/// <summary>The storage that the API reads.</summary>
+public static class ApiStorage
+{
+    /// <summary>
+    /// Retries and timeouts for storage that a caller waits for: an unavailable store is reported within seconds. An append gets longer,
+    /// because one that was given up would refuse every request, not only those that wait for it.
+    /// </summary>
+    public static readonly StorageOptions Patience = new()
+    {
+        MaxRetries = 2,
+        RetryDelay = TimeSpan.FromMilliseconds(100),
+        MaxRetryDelay = TimeSpan.FromSeconds(1),
+        NetworkTimeout = TimeSpan.FromSeconds(10),
+        AppendTimeout = TimeSpan.FromSeconds(30),
+    };
+
+    // No retries: the primary account is asked instead.
+    private static readonly StorageOptions NearestPatience = new() { MaxRetries = 0, NetworkTimeout = TimeSpan.FromSeconds(10) };
+
+    /// <summary>Adds the storage ports of the API, and the account that passwords are read from first. Nothing is called.</summary>
+    /// <param name="services">Those of a host, which brings the logs.</param>
+    /// <param name="connection">Connection string (HIBP_STORAGE).</param>
+    /// <param name="further">Connection strings of the store's further accounts, in their order.</param>
+    /// <param name="nearest">Connection string of that account (HIBP_PASSWORDS_NEAREST); null or empty: there is none.</param>
+    /// <param name="options">Retries and timeouts; null: <see cref="Patience"/>.</param>
+    public static IServiceCollection AddHibpApiStorage(
+        this IServiceCollection services, string connection, IReadOnlyList<string> further, string? nearest, StorageOptions? options = null)
+    {
+        services.AddHibpStorage(connection, further, options: options ?? Patience);
+        if (string.IsNullOrWhiteSpace(nearest))
+            return services;
+        // The container disposes of the account.
+        services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) => WebFactory.Open(
+            "HIBP_PASSWORDS_NEAREST", nearest, provider.GetRequiredService<ILoggerFactory>(), NearestPatience));
+        return services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) => WebFactory.PasswordsOf(
+            provider.GetRequiredKeyedService<StorageAccount>(ApiServices.NearestPasswords)));
+    }
+}

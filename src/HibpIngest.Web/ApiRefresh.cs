@@ -1,0 +1,33 @@
+using HibpIngest.Errors;
+using HibpIngest.Lookup;
+using HibpIngest.Passwords;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Hosting;
+
+namespace HibpIngest.Web;
+
+/// <summary>Keeps the catalogue, the read layout and the passwords in memory fresh while the host runs.</summary>
+internal sealed partial class ApiRefresh(
+    CatalogueReader catalogue, LayoutReads layout, IPasswordRanges passwords, ILogger<ApiRefresh> log) : BackgroundService
+{
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => Task.WhenAll(
+        RefreshAsync("catalogue", catalogue.RunAsync, stoppingToken), RefreshAsync("layout", layout.RunAsync, stoppingToken),
+        RefreshAsync("passwords", passwords.RunAsync, stoppingToken));
+
+    /// <summary>Logs a fault; the process keeps serving what it has read.</summary>
+    private async Task RefreshAsync(string what, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
+    {
+        try
+        {
+            await Task.Run(() => run(stoppingToken), stoppingToken);
+        }
+        catch (Exception e) when (!stoppingToken.IsCancellationRequested)
+        {
+            LogEnded(what, UnexpectedError.Describe(e));
+        }
+    }
+
+    [LoggerMessage(EventIds.ApiRefreshEnded, LogLevel.Critical,
+        "{What}: no longer refreshed, restart the process to resume: {Reason}")]
+    private partial void LogEnded(string what, string reason);
+}
