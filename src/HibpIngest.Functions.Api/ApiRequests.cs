@@ -16,7 +16,7 @@ public sealed class ApiRequests
         {
             var error = new ErrorAnswer(
                 StatusCodes.Status503ServiceUnavailable, $"the app settings are wrong: {string.Join("; ", settings.Public)}");
-            _api = context => error.WriteAsync(context.Response);
+            _api = context => error.ExecuteAsync(context);
             return;
         }
         var app = new ApplicationBuilder(services);

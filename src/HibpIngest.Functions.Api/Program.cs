@@ -18,6 +18,8 @@ internal static partial class Program
     {
         var builder = FunctionsApplication.CreateBuilder(args).ConfigureFunctionsWebApplication();
         using var app = FunctionsApp.Configure(builder, FunctionsAppSettings.ReadApi, AddApi, Open);
+        // An error for each probe while a store is down, and anybody may probe.
+        builder.Logging.AddFilter("Microsoft.Extensions.Diagnostics.HealthChecks", LogLevel.None);
         builder.Services.AddSingleton<ApiRequests>();
         builder.Services.Configure<KestrelServerOptions>(WebServer.Limit);
         // HIBP_PROXIES says which entry of X-Forwarded-For is the caller's.

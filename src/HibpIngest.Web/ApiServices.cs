@@ -31,108 +31,46 @@ public static class ApiServices
             provider, provider.GetRequiredService<IMessageQueues>().Get(AppendMessage.Queue)));
         services.AddHostedService<ApiRefresh>();
 
-        services.AddSingleton<KeyCache>().AddSingleton<RequestLimits>().AddSingleton<CallerCheck>().AddSingleton<RouteRunner>();
-        services.AddSingleton<AccountEndpoints>().AddSingleton<RangeEndpoints>().AddSingleton<DomainEndpoints>()
-            .AddSingleton<CatalogueEndpoints>().AddSingleton<LogoEndpoints>().AddSingleton<SubscriptionEndpoints>()
-            .AddSingleton<PasswordEndpoints>().AddSingleton<AppendEndpoints>().AddSingleton<RangeSubscriptions>()
-            .AddSingleton<RangeSubscriptionEndpoints>().AddSingleton<HealthEndpoints>().AddSingleton<OpenApiEndpoint>();
+        KeyPolicies.Add(services);
+        services.AddSingleton<RangeSubscriptions>().AddSingleton<StoresHealth>();
+        services.AddHealthChecks().AddCheck<StoresHealth>("stores");
+        services.AddSingleton<IApiEndpoints, AccountEndpoints>().AddSingleton<IApiEndpoints, RangeEndpoints>()
+            .AddSingleton<IApiEndpoints, DomainEndpoints>().AddSingleton<IApiEndpoints, CatalogueEndpoints>()
+            .AddSingleton<IApiEndpoints, SubscriptionEndpoints>().AddSingleton<IApiEndpoints, RangeSubscriptionEndpoints>()
+            .AddSingleton<IApiEndpoints, PasswordEndpoints>().AddSingleton<IApiEndpoints, LogoEndpoints>()
+            .AddSingleton<IApiEndpoints, OpenApiEndpoint>();
+        if (options.Passwords.Passwords != PasswordPin.Off)
+            services.AddSingleton<IApiEndpoints, AppendEndpoints>();
         if (options.Web.TestAccounts ?? options.IsOpen)
             services.AddSingleton<TestAccounts>();
         if (options.Web.AccessLog ?? true)
         {
             services.AddSingleton<IAccessLog>(provider => ActivatorUtilities.CreateInstance<GroupCommitLog>(
-                provider, RequestLog.TemplatesOf(WebRoute.AllOf(provider)), options.Web.AccessLogBuffer));
+                provider, RequestLog.TemplatesOf(ApiRoute.AllOf(provider)), options.Web.AccessLogBuffer));
             services.AddSingleton<RequestLog>();
         }
         services.AddRoutingCore();
-        return OpenApiDocuments.AddServices(services, options.Address);
+        OpenApiDocuments.Add(services, options.Address);
+        return services;
     }
 
     /// <summary>Maps every route, and the middleware around them.</summary>
     public static void MapHibpApi(this IApplicationBuilder app)
     {
-        var runner = app.ApplicationServices.GetRequiredService<RouteRunner>();
         app.UseMiddleware<WebGuard>();
         app.UseRouting();
+        app.UseMiddleware<RouteRules>();
+        // Routes for anybody pay nothing for authentication, authorization and limits.
+        app.UseWhen(context => ApiRoute.Of(context)?.TakesKey == true, keyed => keyed.UseAuthorization().UseRateLimiter());
         app.UseEndpoints(endpoints =>
         {
-            foreach (var route in RoutesOf(app.ApplicationServices))
-            {
-                endpoints.MapMethods(route.Template, route.Methods, context => runner.RunAsync(context, route))
-                    .WithMetadata(route).WithDisplayName(route.Template);
-            }
+            var routes = new ApiRoutes(endpoints);
+            foreach (var one in app.ApplicationServices.GetServices<IApiEndpoints>())
+                one.Map(routes);
+            routes.Probe("/healthz", _ => false).Describe("Whether the process lives", typeof(HealthDocument));
+            routes.Probe("/readyz", _ => true).Describe(
+                "Whether the catalogue has been read and the account table answers; 503 if not", typeof(HealthDocument));
+            routes.MapOptions();
         });
-    }
-
-    private static IReadOnlyList<WebRoute> RoutesOf(IServiceProvider services)
-    {
-        var account = Get<AccountEndpoints>();
-        var range = Get<RangeEndpoints>();
-        var domain = Get<DomainEndpoints>();
-        var catalogue = Get<CatalogueEndpoints>();
-        var password = Get<PasswordEndpoints>();
-        var health = Get<HealthEndpoints>();
-        return
-        [
-            new("/api/v3/breachedaccount/{account?}", RouteAccess.Key, account.BreachedAccountAsync)
-            {
-                Scope = KeyScopes.Search,
-                TakesTestAccounts = true,
-            },
-            new("/api/v3/breachedaccount/range/{prefix?}", RouteAccess.KeyWithText, range.BreachedAccountRangeAsync)
-            {
-                Scope = KeyScopes.Range,
-            },
-            new("/api/v3/breacheddomain/{domain?}", RouteAccess.Key, domain.BreachedDomainAsync) { Scope = KeyScopes.Domains },
-            new("/api/v3/subscribeddomains", RouteAccess.Key, domain.SubscribedDomainsAsync),
-            new("/api/v3/breaches", RouteAccess.Catalogue, catalogue.BreachesAsync),
-            new("/api/v3/breach/{name}", RouteAccess.Catalogue, catalogue.BreachAsync),
-            new("/api/v3/latestbreach", RouteAccess.Catalogue, catalogue.LatestBreachAsync) { IsCounted = true },
-            new("/api/v3/dataclasses", RouteAccess.Catalogue, catalogue.DataClassesAsync),
-            new("/api/v3/subscription/status", RouteAccess.Key, Get<SubscriptionEndpoints>().StatusAsync),
-            new("/api/v3/pasteaccount/{account?}", RouteAccess.Key, account.PasteAccountAsync)
-            {
-                Scope = KeyScopes.Search,
-                TakesTestAccounts = true,
-            },
-            new("/api/v3/stealerlogsbyemail/{account?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
-            new("/api/v3/stealerlogsbywebsitedomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
-            new("/api/v3/stealerlogsbyemaildomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
-            new("/enterprise/range/search/{prefix?}", RouteAccess.Enterprise, range.EnterpriseSearchAsync) { Scope = KeyScopes.Range },
-            .. SubscriptionRoutes(Get<RangeSubscriptionEndpoints>()),
-            new("/range/{prefix?}", RouteAccess.Passwords, password.RangeAsync),
-            new("/passwords/changes", RouteAccess.Passwords, password.ChangesAsync),
-            .. Get<PasswordOptions>().Passwords == PasswordPin.Off ? [] : AppendRoutes(Get<AppendEndpoints>()),
-            new("/logos/{file}", RouteAccess.Open, Get<LogoEndpoints>().LogoAsync),
-            new(OpenApiDocuments.Route, RouteAccess.Open, Get<OpenApiEndpoint>().DocumentAsync),
-            new("/healthz", RouteAccess.Open, health.ProcessAsync) { IsProbe = true },
-            new("/readyz", RouteAccess.Open, health.StoresAsync) { IsProbe = true },
-        ];
-
-        T Get<T>()
-            where T : notnull => services.GetRequiredService<T>();
-    }
-
-    private static IEnumerable<WebRoute> AppendRoutes(AppendEndpoints append)
-    {
-        foreach (var root in (string[])["/ingestion", ""])
-        {
-            yield return Route($"{root}/append", append.AppendAsync);
-            yield return Route($"{root}/append/confirm", append.ConfirmAsync);
-        }
-
-        static WebRoute Route(string template, Func<WebCall, Task> answer) =>
-            new(template, RouteAccess.Append, answer) { Verbs = [HttpMethods.Post], Scope = KeyScopes.Append };
-    }
-
-    private static IEnumerable<WebRoute> SubscriptionRoutes(RangeSubscriptionEndpoints subscriptions)
-    {
-        yield return Route("/enterprise/range/subscribe", subscriptions.SubscribeAsync, HttpMethods.Post, HttpMethods.Get);
-        yield return Route("/enterprise/range/{prefix}", subscriptions.UnsubscribeAsync, HttpMethods.Delete);
-        yield return Route(
-            "/enterprise/range/subscriptions", subscriptions.AllAsync, HttpMethods.Get, HttpMethods.Post, HttpMethods.Put);
-
-        static WebRoute Route(string template, Func<WebCall, Task> answer, params string[] verbs) =>
-            new(template, RouteAccess.Client, answer) { Verbs = verbs, Scope = KeyScopes.Range };
     }
 }

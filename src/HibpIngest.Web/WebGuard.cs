@@ -38,18 +38,18 @@ internal sealed partial class WebGuard(
         {
             if (options.IsOpen && !LocalRequests.IsDirect(context.Request))
             {
-                await NotOpenTo.WriteAsync(context.Response);
+                await NotOpenTo.ExecuteAsync(context);
                 return;
             }
             if (RequestTarget.Of(context).Path is { } path)
                 context.Request.Path = path;
             await next(context);
             if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null }
-                && RouteOf(context) is null)
+                && ApiRoute.Of(context) is null)
             {
                 entry?.Gate(null);
                 await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
-                    ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).WriteAsync(context.Response);
+                    ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).ExecuteAsync(context);
             }
             if (entry is not null)
                 await entry.PassAsync(); // an answer without a body
@@ -110,10 +110,9 @@ internal sealed partial class WebGuard(
         context.Response.Clear();
         context.Response.Headers.AccessControlAllowOrigin = origin;
         context.Response.Headers.XContentTypeOptions = "nosniff";
-        var access = RouteOf(context)?.Access;
-        if (access == RouteAccess.Append && answer == ErrorAnswer.Unexpected)
+        if (answer == ErrorAnswer.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
             answer = answer with { Message = "An error occurred." };
-        await (answer with { AsText = access is RouteAccess.Passwords or RouteAccess.Append }).WriteAsync(context.Response);
+        await answer.ExecuteAsync(context);
     }
 
     private bool IsTimeToLog()
@@ -123,10 +122,7 @@ internal sealed partial class WebGuard(
             && Interlocked.CompareExchange(ref _loggedAt, time.GetTimestamp(), last) == last;
     }
 
-    private static WebRoute? RouteOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>();
-
-    private static string TemplateOf(HttpContext context) =>
-        context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template ?? RequestLog.NoRoute;
+    private static string TemplateOf(HttpContext context) => ApiRoute.Of(context)?.Template ?? RequestLog.NoRoute;
 
     [LoggerMessage(EventIds.WebServerFailed, LogLevel.Error, "{Route}: {Status}: {Reason}")]
     private partial void LogFailed(string route, int status, string reason);

@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Hosting.Web;
 
@@ -10,8 +11,16 @@ internal sealed class FrameworkLogs(ILoggerFactory logs) : ILoggerFactory
 {
     private const string OwnCategories = "HibpIngest.";
 
-    public ILogger CreateLogger(string categoryName) => categoryName.StartsWith(OwnCategories, StringComparison.Ordinal)
-        ? logs.CreateLogger(categoryName) : new WarningsOnly(logs.CreateLogger(categoryName));
+    // It logs an error for each probe while a store is down, and anybody may probe.
+    private const string HealthChecks = "Microsoft.Extensions.Diagnostics.HealthChecks";
+
+    public ILogger CreateLogger(string categoryName)
+    {
+        if (categoryName.StartsWith(HealthChecks, StringComparison.Ordinal))
+            return NullLogger.Instance;
+        var log = logs.CreateLogger(categoryName);
+        return categoryName.StartsWith(OwnCategories, StringComparison.Ordinal) ? log : new WarningsOnly(log);
+    }
 
     public void AddProvider(ILoggerProvider provider) => logs.AddProvider(provider);
 

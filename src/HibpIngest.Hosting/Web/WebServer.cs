@@ -2,6 +2,7 @@ using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using HibpIngest.Errors;
+using HibpIngest.Passwords;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
@@ -29,16 +30,16 @@ public sealed class WebServer : IAsyncDisposable
 
     private static readonly TimeSpan IdleTimeout = TimeSpan.FromMinutes(2);
 
-    private readonly WebApplication _app;
+    private readonly IHost _host;
 
-    private WebServer(WebApplication app) => _app = app;
+    private WebServer(IHost host) => _host = host;
 
     /// <summary>Where it listens.</summary>
     public IReadOnlyList<string> Addresses =>
-        [.. _app.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>().Addresses];
+        [.. _host.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>().Addresses];
 
     /// <summary>The services of the API.</summary>
-    public IServiceProvider Services => _app.Services;
+    public IServiceProvider Services => _host.Services;
 
     /// <summary>Starts it; it answers when this returns.</summary>
     /// <param name="options">How it answers, and where.</param>
@@ -54,34 +55,38 @@ public sealed class WebServer : IAsyncDisposable
     {
         var certificate = Certificate(options);
         var ends = options.Urls.Select(url => EndOf(url, options)).ToList();
-        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-        builder.Services.AddSingleton<ILoggerFactory>(new FrameworkLogs(logs));
-        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(server =>
-        {
-            foreach (var (end, isHttps) in ends)
+        // Not WebApplication: it would authenticate every request, also those of routes that take no key.
+        var host = new HostBuilder().ConfigureWebHost(
+            web => web.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(server =>
             {
-                server.Listen(end, listen =>
+                foreach (var (end, isHttps) in ends)
                 {
-                    // HTTP/2 is agreed on within TLS; without it the two can't be told apart.
-                    listen.Protocols = isHttps ? HttpProtocols.Http1AndHttp2 : HttpProtocols.Http1;
-                    if (isHttps)
-                        listen.UseHttps(certificate!);
-                });
-            }
-            Limit(server);
-        });
-        builder.Services.AddSingleton(time).AddHibpApi(options);
-        addStorage(builder.Services);
-        var app = builder.Build();
+                    server.Listen(end, listen =>
+                    {
+                        // HTTP/2 is agreed on within TLS; without it the two can't be told apart.
+                        listen.Protocols = isHttps ? HttpProtocols.Http1AndHttp2 : HttpProtocols.Http1;
+                        if (isHttps)
+                            listen.UseHttps(certificate!);
+                    });
+                }
+                Limit(server);
+            }).ConfigureServices(services =>
+            {
+                services.AddSingleton<ILoggerFactory>(new FrameworkLogs(logs)).AddSingleton(time).AddHibpApi(options);
+                addStorage(services);
+            }).Configure(app => app.MapHibpApi()),
+            web => web.SuppressEnvironmentConfiguration = true).Build();
+        var server = new WebServer(host);
         try
         {
-            app.MapHibpApi();
-            await app.StartAsync(cancellationToken);
-            return new WebServer(app);
+            // Opens the stores that the settings name: a wrong one is reported before anything else.
+            _ = host.Services.GetRequiredService<IPasswordRanges>();
+            await host.StartAsync(cancellationToken);
+            return server;
         }
         catch (Exception e)
         {
-            await app.DisposeAsync();
+            await server.DisposeHostAsync();
             if (e is IOException or AddressInUseException)
                 throw new NotPossibleException($"{string.Join(" and ", options.Urls)} can't be listened on: another program does already; "
                     + "name a free address by --urls");
@@ -106,14 +111,16 @@ public sealed class WebServer : IAsyncDisposable
     {
         try
         {
-            await _app.StopAsync();
+            await _host.StopAsync();
         }
         finally
         {
             // Writes what is left of the access log.
-            await _app.DisposeAsync();
+            await DisposeHostAsync();
         }
     }
+
+    private ValueTask DisposeHostAsync() => ((IAsyncDisposable)_host).DisposeAsync();
 
     private static (IPEndPoint End, bool IsHttps) EndOf(string url, WebServerOptions options)
     {

@@ -33,7 +33,7 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
 
     /// <summary>Nothing of the answer is sent before the request is logged, where that is so.</summary>
     /// <param name="route">What is asked; null: nothing that there is.</param>
-    public void Gate(WebRoute? route)
+    public void Gate(ApiRoute? route)
     {
         if (route?.IsLoggedFirst != true && (!log.IsAllDurable || route?.IsProbe == true))
             return;
@@ -62,5 +62,5 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
         log.Add(this, Template);
     }
 
-    private string? Template => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template;
+    private string? Template => ApiRoute.Of(context)?.Template;
 }

@@ -17,13 +17,14 @@ internal sealed class RequestLog
     public RequestLog(IAccessLog log, ApiOptions options, TimeProvider time, IServiceProvider services)
     {
         (_log, IsAllDurable, _time) = (log, options.IsAllDurable, time);
-        _numbers = TemplatesOf(WebRoute.AllOf(services)).Index().ToFrozenDictionary(one => one.Item, one => (ushort)one.Index, StringComparer.Ordinal);
+        _numbers = TemplatesOf(ApiRoute.AllOf(services)).Index().ToFrozenDictionary(
+            one => one.Item, one => (ushort)one.Index, StringComparer.Ordinal);
     }
 
     public bool IsAllDurable { get; }
 
     /// <summary>What a log has to be opened with.</summary>
-    public static IReadOnlyList<string> TemplatesOf(IEnumerable<WebRoute> routes) =>
+    public static IReadOnlyList<string> TemplatesOf(IEnumerable<ApiRoute> routes) =>
         [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
 
     /// <summary>A request has come.</summary>

@@ -1,14 +1,12 @@
-using System.Text.Json;
-
 namespace HibpIngest.Web;
 
 /// <summary>
-/// Why a request is not answered, in the form of Have I Been Pwned's API: <c>{"statusCode":401,"message":"..."}</c>, in this
-/// order; the range of accounts says some of it in plain text.
+/// An error, in the form of Have I Been Pwned's API: <c>{"statusCode":401,"message":"..."}</c>, in this order, or plain text where
+/// <see cref="ApiRoute.IsText"/> says so. No cache keeps it.
 /// </summary>
 /// <param name="StatusCode">The status.</param>
-/// <param name="Message">For the developer of the client; nothing of what was asked for.</param>
-public sealed record ErrorAnswer(int StatusCode, string Message)
+/// <param name="Message">For the client's developer, in ASCII; repeats nothing of the request.</param>
+public sealed record ErrorAnswer(int StatusCode, string Message) : IResult
 {
     internal static readonly ErrorAnswer NoUserAgent = new(403, "API request must include a user agent");
     internal static readonly ErrorAnswer NoKey = new(401, "Access denied due to missing hibp-api-key.");
@@ -20,13 +18,10 @@ public sealed record ErrorAnswer(int StatusCode, string Message)
     internal static readonly ErrorAnswer Unavailable = new(503, "The service is temporarily unavailable; try again in a moment");
     internal static readonly ErrorAnswer Unexpected = new(500, "Something went wrong");
 
-    /// <summary>After so many whole seconds the client may come again; 0: says nothing.</summary>
+    /// <summary>Whole seconds after which the client may try again; 0: no Retry-After is sent.</summary>
     public int RetryAfterSeconds { get; init; }
 
-    /// <summary>As plain text: the range of accounts says 400, 403 and 404 so.</summary>
-    public bool AsText { get; init; }
-
-    /// <summary>Too many requests: whole seconds, rounded up, which clients parse as an integer.</summary>
+    /// <summary>Returns the refusal of a request beyond a limit: clients parse whole seconds, which are rounded up.</summary>
     public static ErrorAnswer TooMany(TimeSpan retryAfter)
     {
         var seconds = Math.Max(1, (int)Math.Ceiling(retryAfter.TotalSeconds));
@@ -36,25 +31,18 @@ public sealed record ErrorAnswer(int StatusCode, string Message)
         };
     }
 
-    /// <summary>Sends it. It is cached by nobody.</summary>
-    public Task WriteAsync(HttpResponse response)
+    /// <inheritdoc/>
+    public Task ExecuteAsync(HttpContext httpContext)
     {
+        var response = httpContext.Response;
         response.StatusCode = StatusCode;
         response.Headers.CacheControl = "no-store";
         if (RetryAfterSeconds > 0)
             response.Headers.RetryAfter = RetryAfterSeconds.ToString(System.Globalization.CultureInfo.InvariantCulture);
-        if (AsText)
-        {
-            response.ContentType = "text/plain; charset=utf-8";
-            response.ContentLength = Message.Length;
-            return response.WriteAsync(Message);
-        }
-        return JsonAnswer.WriteAsync(response, writer =>
-        {
-            writer.WriteStartObject();
-            writer.WriteNumber("statusCode"u8, StatusCode);
-            writer.WriteString("message"u8, Message);
-            writer.WriteEndObject();
-        });
+        if (ApiRoute.Of(httpContext)?.IsText(StatusCode) != true)
+            return JsonAnswer.Of(new ErrorDocument(StatusCode, Message), ApiJson.Documents.ErrorDocument).ExecuteAsync(httpContext);
+        response.ContentType = "text/plain; charset=utf-8";
+        response.ContentLength = Message.Length;
+        return response.WriteAsync(Message);
     }
 }

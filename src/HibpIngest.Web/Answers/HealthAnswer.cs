@@ -2,37 +2,21 @@ using System.Text.Json;
 
 namespace HibpIngest.Web;
 
-/// <summary>The answer to a health probe: <c>{"status":"healthy"}</c>, or 503 and <c>unhealthy</c>.</summary>
+/// <summary>The response to a health probe: <c>{"status":"healthy"}</c>, or 503 and <c>unhealthy</c>.</summary>
 public static class HealthAnswer
 {
-    /// <summary>Sends it.</summary>
+    /// <summary>Sends it. No cache keeps it.</summary>
     public static Task WriteAsync(HttpResponse response, bool well)
     {
         response.StatusCode = well ? StatusCodes.Status200OK : StatusCodes.Status503ServiceUnavailable;
         response.Headers.CacheControl = "no-store";
-        return JsonAnswer.WriteAsync(response, writer => Write(writer, well, []));
+        return JsonAnswer.Of(Of(well, []), ApiJson.Documents.HealthDocument).ExecuteAsync(response.HttpContext);
     }
 
-    /// <summary>Returns the body, with the reasons where there are any.</summary>
-    public static byte[] ToJson(bool well, IReadOnlyList<string> errors)
-    {
-        using var json = new MemoryStream();
-        using (var writer = new Utf8JsonWriter(json, JsonAnswer.Options))
-            Write(writer, well, errors);
-        return json.ToArray();
-    }
+    /// <summary>Returns the body, with the reasons if there are any.</summary>
+    public static byte[] ToJson(bool well, IReadOnlyList<string> errors) =>
+        JsonSerializer.SerializeToUtf8Bytes(Of(well, errors), ApiJson.Documents.HealthDocument);
 
-    private static void Write(Utf8JsonWriter writer, bool well, IReadOnlyList<string> errors)
-    {
-        writer.WriteStartObject();
-        writer.WriteString("status"u8, well ? "healthy" : "unhealthy");
-        if (errors.Count > 0)
-        {
-            writer.WriteStartArray("errors"u8);
-            foreach (var error in errors)
-                writer.WriteStringValue(error);
-            writer.WriteEndArray();
-        }
-        writer.WriteEndObject();
-    }
+    private static HealthDocument Of(bool well, IReadOnlyList<string> errors) =>
+        new(well ? "healthy" : "unhealthy", errors.Count > 0 ? errors : null);
 }

@@ -1,37 +1,40 @@
 using System.Buffers;
-using System.Text.Encodings.Web;
 using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
 
 namespace HibpIngest.Web;
 
-/// <summary>Answers that are made for one request.</summary>
-internal static class JsonAnswer
+/// <summary>
+/// A document made for one request. Not <see cref="Results.Json(object?, JsonSerializerOptions?, string?, int?)"/>: clients rely on a
+/// Content-Length, without which a response that was cut off may look whole.
+/// </summary>
+internal sealed class JsonAnswer : IResult
 {
     public const string ContentType = "application/json; charset=utf-8";
 
-    // Everything that a JSON text may hold as it is; it is never put into HTML.
-    public static readonly JsonWriterOptions Options =
-        new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping, SkipValidation = true };
+    private readonly byte[] _json;
 
-    /// <summary>Small: written whole, then sent with its length.</summary>
-    public static async Task WriteAsync(HttpResponse response, Action<Utf8JsonWriter> write)
+    private JsonAnswer(byte[] json) => _json = json;
+
+    public static JsonAnswer Of<T>(T value, JsonTypeInfo<T> type) => new(JsonSerializer.SerializeToUtf8Bytes(value, type));
+
+    public Task ExecuteAsync(HttpContext httpContext)
     {
-        var body = new ArrayBufferWriter<byte>(256);
-        using (var writer = new Utf8JsonWriter(body, Options))
-            write(writer);
+        var response = httpContext.Response;
         response.ContentType = ContentType;
-        response.ContentLength = body.WrittenCount;
-        await response.Body.WriteAsync(body.WrittenMemory);
+        response.ContentLength = _json.Length;
+        return response.Body.WriteAsync(_json).AsTask();
     }
+}
 
-    /// <summary>An array of values that are JSON already.</summary>
-    public static async Task WriteArrayAsync<T>(HttpResponse response, IReadOnlyList<T> items, Func<T, ReadOnlyMemory<byte>> json)
+/// <summary>An array of values that are JSON already.</summary>
+internal sealed class JsonArrayAnswer<T>(IReadOnlyList<T> items, Func<T, ReadOnlyMemory<byte>> json) : IResult
+{
+    public Task ExecuteAsync(HttpContext httpContext)
     {
-        var length = 2 + Math.Max(0, items.Count - 1);
-        foreach (var item in items)
-            length += json(item).Length;
-        response.ContentType = ContentType;
-        response.ContentLength = length;
+        var response = httpContext.Response;
+        response.ContentType = JsonAnswer.ContentType;
+        response.ContentLength = 2 + Math.Max(0, items.Count - 1) + items.Sum(item => (long)json(item).Length);
         var body = response.BodyWriter;
         body.Write("["u8);
         for (var i = 0; i < items.Count; i++)
@@ -41,6 +44,6 @@ internal static class JsonAnswer
             body.Write(json(items[i]).Span);
         }
         body.Write("]"u8);
-        await body.FlushAsync();
+        return body.FlushAsync().AsTask();
     }
 }

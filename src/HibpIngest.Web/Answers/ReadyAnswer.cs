@@ -3,30 +3,30 @@ using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Web;
 
-/// <summary>Answers that are the same for everybody: gzipped where the client takes it, and not sent again to who has it.</summary>
-internal static class ReadyAnswer
+/// <summary>A response that is the same for everybody: gzipped if the client takes it, 304 if the client has it.</summary>
+internal sealed class ReadyAnswer(ReadyContent content, string contentType = JsonAnswer.ContentType) : IResult
 {
     public const string CacheControl = "public, max-age=300";
 
-    public static async Task WriteAsync(HttpContext context, ReadyContent content, string contentType = JsonAnswer.ContentType)
+    public Task ExecuteAsync(HttpContext httpContext)
     {
-        var response = context.Response;
-        var (bytes, etag) = content.Gzip is { } gzip && RequestHeaders.TakesGzip(context.Request)
+        var response = httpContext.Response;
+        var (bytes, etag) = content.Gzip is { } gzip && RequestHeaders.TakesGzip(httpContext.Request)
             ? (gzip, content.GzipETag) : (content.Identity, content.ETag);
         var headers = response.Headers;
         headers.CacheControl = CacheControl;
         headers.ETag = etag;
         if (content.Gzip is not null)
             headers.Vary = HeaderNames.AcceptEncoding;
-        if (RequestHeaders.Has(context.Request, content.ETag, content.GzipETag))
+        if (RequestHeaders.Has(httpContext.Request, content.ETag, content.GzipETag))
         {
             response.StatusCode = StatusCodes.Status304NotModified;
-            return;
+            return Task.CompletedTask;
         }
         if (etag == content.GzipETag)
             headers.ContentEncoding = "gzip";
         response.ContentType = contentType;
         response.ContentLength = bytes.Length;
-        await response.Body.WriteAsync(bytes);
+        return response.Body.WriteAsync(bytes).AsTask();
     }
 }

@@ -124,15 +124,12 @@ internal sealed class AppendDocument
     private static ErrorAnswer BadHash(string mode, Given given, int item) => given == Given.Missing
         ? Bad($"Missing {mode} hash for item at index", item) : Bad($"The {mode} hash was not in a valid format for item at index", item);
 
-    private static ErrorAnswer Bad(string what, int item) => new(400, Of(what, item)) { AsText = true };
+    private static ErrorAnswer Bad(string what, int item) => new(400, Of(what, item));
 
     private static string Of(string what, int item) => string.Create(CultureInfo.InvariantCulture, $"{what} {item}");
 
     private static readonly ErrorAnswer TooMany = new(
-        413, string.Create(CultureInfo.InvariantCulture, $"At most {AppendRows.Most} items are taken at once: send them in several parts"))
-    {
-        AsText = true,
-    };
+        413, string.Create(CultureInfo.InvariantCulture, $"At most {AppendRows.Most} items are taken at once: send them in several parts"));
 
     private enum Given
     {

@@ -39,5 +39,5 @@ internal static class BodyJson
     }
 
     /// <summary>The refusal of what is no JSON, or other JSON than what is expected.</summary>
-    public static ErrorAnswer Unexpected(string found) => new(400, $"Unable to parse JSON: {found}") { AsText = true };
+    public static ErrorAnswer Unexpected(string found) => new(400, $"Unable to parse JSON: {found}");
 }

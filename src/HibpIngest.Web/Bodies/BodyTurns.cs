@@ -33,16 +33,16 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
     public static ErrorAnswer TooLong(int most) =>
         new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
 
-    /// <summary>Does something with a body in memory; not null: why not, or what that says.</summary>
-    public Task<ErrorAnswer?> RunAsync(HttpContext context, int most, Func<RequestBody, Task<ErrorAnswer?>> run) => RunAsync(
+    /// <summary>Answers with a body in memory.</summary>
+    public Task<IResult> RunAsync(HttpContext context, int most, Func<RequestBody, Task<IResult>> run) => RunAsync(
         context, async () =>
         {
             using var body = await RequestBody.ReadAsync(context, most, time);
             return body is null ? TooLong(most) : await run(body);
         });
 
-    /// <summary>Does something that takes as much memory; not null: why not, or what that says.</summary>
-    public async Task<ErrorAnswer?> RunAsync(HttpContext context, Func<Task<ErrorAnswer?>> run)
+    /// <summary>Answers what takes as much memory.</summary>
+    public async Task<IResult> RunAsync(HttpContext context, Func<Task<IResult>> run)
     {
         if (!await _turns.WaitAsync(WaitAtMost, context.RequestAborted))
             return _tooManyAtOnce;

@@ -5,7 +5,7 @@ namespace HibpIngest.Web;
 /// <summary>A confirmation: <c>{"transactionId":"…"}</c>.</summary>
 internal static class ConfirmDocument
 {
-    private static readonly ErrorAnswer Nothing = new(400, "No content provided.") { AsText = true };
+    private static readonly ErrorAnswer Nothing = new(400, "No content provided.");
 
     /// <summary>Reads one; not null: what is wrong with it.</summary>
     public static ErrorAnswer? Read(ReadOnlySpan<byte> json, out string transaction)

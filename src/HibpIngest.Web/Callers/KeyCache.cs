@@ -14,15 +14,15 @@ internal sealed class KeyCache(IApiKeys keys) : IDisposable
 
     private readonly MemoryCache _cache = new(new MemoryCacheOptions { SizeLimit = Most });
 
-    /// <summary>What is known without a read. False: nothing; null: that there is no such key.</summary>
-    public bool TryGet(string hash, out ApiKey? key) => _cache.TryGetValue(hash, out key);
+    /// <summary>Returns what is known without a read: false if nothing is; null if there is no such key.</summary>
+    public bool TryGet(string hash, out Caller? caller) => _cache.TryGetValue(hash, out caller);
 
-    /// <summary>Reads a key, and keeps what it finds.</summary>
-    public async Task<ApiKey?> ReadAsync(string hash, CancellationToken cancellationToken)
+    /// <summary>Reads a key, and keeps the result.</summary>
+    public async Task<Caller?> ReadAsync(string hash, CancellationToken cancellationToken)
     {
-        var key = await keys.FindAsync(hash, cancellationToken);
-        _cache.Set(hash, key, new MemoryCacheEntryOptions { AbsoluteExpirationRelativeToNow = ApiKey.KnownFor, Size = 1 });
-        return key;
+        var caller = await keys.FindAsync(hash, cancellationToken) is { } key ? new Caller(key) : null;
+        _cache.Set(hash, caller, new MemoryCacheEntryOptions { AbsoluteExpirationRelativeToNow = ApiKey.KnownFor, Size = 1 });
+        return caller;
     }
 
     public void Dispose() => _cache.Dispose();

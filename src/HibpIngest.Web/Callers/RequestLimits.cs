@@ -1,5 +1,4 @@
 using System.Threading.RateLimiting;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
@@ -8,6 +7,9 @@ namespace HibpIngest.Web;
 /// </summary>
 internal sealed class RequestLimits : IDisposable
 {
+    /// <summary>The policy of the rate limiter for routes that take a key.</summary>
+    public const string PolicyName = "key";
+
     /// <summary>Wrong keys a minute, of one network.</summary>
     public const int WrongKeys = 60;
 
@@ -20,9 +22,6 @@ internal sealed class RequestLimits : IDisposable
 
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
 
-    private readonly PartitionedRateLimiter<ApiKey> _keys = PartitionedRateLimiter.Create<ApiKey, (string, int)>(
-        key => RateLimitPartition.GetTokenBucketLimiter((key.Hash, key.Rpm), _ => PerMinute(key.Rpm, Math.Max(1, key.Rpm / BurstPart))));
-
     private readonly PartitionedRateLimiter<string> _wrong = PartitionedRateLimiter.Create<string, string>(
         network => RateLimitPartition.GetTokenBucketLimiter(network, _ => PerMinute(WrongKeys, WrongKeys)));
 
@@ -30,12 +29,15 @@ internal sealed class RequestLimits : IDisposable
         network => RateLimitPartition.GetConcurrencyLimiter(
             network, _ => new ConcurrencyLimiterOptions { PermitLimit = LookUpsAtOnce, QueueLimit = LookUpsWaiting }));
 
-    /// <summary>Takes one request of a key's minute. Null: it may; else in how long it may again.</summary>
-    public TimeSpan? Take(ApiKey key)
-    {
-        using var lease = _keys.AttemptAcquire(key);
-        return Wait(lease);
-    }
+    /// <summary>Returns the bucket of the caller's key, which holds what its minute allows.</summary>
+    public static RateLimitPartition<(string, int Rpm)> PartitionOf(HttpContext context) => Caller.Of(context).Key is { } key
+        ? RateLimitPartition.GetTokenBucketLimiter(
+            (key.Hash, key.Rpm), one => PerMinute(one.Rpm, Math.Max(1, one.Rpm / BurstPart)))
+        : RateLimitPartition.GetNoLimiter(("", 0));
+
+    /// <summary>Returns how long a refused caller has to wait.</summary>
+    public static TimeSpan RetryAfter(RateLimitLease lease) =>
+        lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 
     /// <summary>
     /// Whether a network may still try keys that nobody knows, asked by one that has its turn. Null: it may; else in how long
@@ -60,7 +62,6 @@ internal sealed class RequestLimits : IDisposable
 
     public void Dispose()
     {
-        _keys.Dispose();
         _wrong.Dispose();
         _lookUps.Dispose();
     }
@@ -73,7 +74,4 @@ internal sealed class RequestLimits : IDisposable
         ReplenishmentPeriod = Minute / permits,
         QueueLimit = 0,
     };
-
-    private static TimeSpan? Wait(RateLimitLease lease) =>
-        lease.IsAcquired ? null : lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 }

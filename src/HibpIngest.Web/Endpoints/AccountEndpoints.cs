@@ -1,58 +1,62 @@
+using System.ComponentModel;
 using HibpIngest.Accounts;
+using HibpIngest.Breaches;
 using HibpIngest.Lookup;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
 /// <summary>Single accounts.</summary>
-internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? tests = null)
+internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? tests = null) : IApiEndpoints
 {
-    // What no mail system takes (RFC 5321, 4.5.3.1: 64 before the @, 255 behind it).
-    private const int MostCharacters = 320;
+    // RFC 5321, 4.5.3.1: 64 before the @, 255 after it.
+    private const int MaxCharacters = 320;
 
     private static readonly ErrorAnswer NoAccount = new(
-        400, $"The account is expected to be an email address: one @, no control characters, at most {MostCharacters} characters");
+        400, $"The account is expected to be an email address: one @, no control characters, at most {MaxCharacters} characters");
 
-    /// <summary><c>GET /api/v3/breachedaccount/{account}</c>.</summary>
-    public async Task BreachedAccountAsync(WebCall call)
+    public void Map(ApiRoutes routes)
     {
-        var account = call.Parameter.Trim();
-        if (!IsSensible(account))
-        {
-            await NoAccount.WriteAsync(call.Response);
-            return;
-        }
+        routes.Get("/api/v3/breachedaccount/{account?}", RouteAccess.Key, BreachedAccountAsync)
+            .Requires(KeyScopes.Search).With(route => route with { TakesTestAccounts = true })
+            .Describe("All breaches of an account, except sensitive and retired ones", typeof(IReadOnlyList<PublicBreach>), 400, 404);
+        routes.Get("/api/v3/pasteaccount/{account?}", RouteAccess.Key, PasteAccount)
+            .Requires(KeyScopes.Search).With(route => route with { TakesTestAccounts = true })
+            .Describe("All pastes of an account: none are kept here", typeof(IReadOnlyList<PasteDocument>), 400, 404);
+    }
+
+    private async Task<IResult> BreachedAccountAsync(
+        HttpContext context,
+        [Description("Names only; true by default")] Flag? truncateResponse,
+        [Description("Only breaches of the site at this domain")] string? domain,
+        [Description("Unverified breaches too; true by default")] Flag? includeUnverified)
+    {
+        var account = ApiRoute.ParameterOf(context).Trim();
+        if (!IsPlausible(account))
+            return NoAccount;
         IReadOnlyList<PublishedBreach> found = [];
         if (tests?.Find(account) is { } test)
             found = test;
-        else if (AccountRules.TryParse(account, out var alias, out var domain, out _))
-            found = await accounts.FindAsync(alias, domain, CancellationToken.None); // a moment: not worth a watch on who asks
-        await WriteAsync(call, found);
+        else if (AccountRules.TryParse(account, out var alias, out var host, out _))
+            found = await accounts.FindAsync(alias, host, CancellationToken.None); // too short to be worth a registration for aborts
+        if (RequestQuery.First(domain) is { Length: > 0 } site)
+            found = [.. found.Where(breach => breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))];
+        if (includeUnverified?.Value == false)
+            found = [.. found.Where(breach => breach.Model.IsVerified)];
+        return found.Count == 0 ? ErrorAnswer.NotFound : new JsonArrayAnswer<PublishedBreach>(
+            found, truncateResponse?.Value == false ? breach => breach.Json.Identity : breach => breach.NameJson);
     }
 
     /// <summary>
-    /// <c>GET /api/v3/pasteaccount/{account}</c>: there are no pastes here. A client that asks for breaches and pastes at once
-    /// takes a 404 for "none", and anything else for a failure.
+    /// Answers that there are no pastes. A client that asks for breaches and pastes takes a 404 for "none", and any other error for a
+    /// failure.
     /// </summary>
-    public Task PasteAccountAsync(WebCall call) =>
-        (IsSensible(call.Parameter.Trim()) ? ErrorAnswer.NotFound : NoAccount).WriteAsync(call.Response);
+    private static IResult PasteAccount(HttpContext context) =>
+        IsPlausible(ApiRoute.ParameterOf(context).Trim()) ? ErrorAnswer.NotFound : NoAccount;
 
-    private static bool IsSensible(string account)
+    private static bool IsPlausible(string account)
     {
         var at = account.IndexOf('@', StringComparison.Ordinal);
-        return at >= 0 && account.IndexOf('@', at + 1) < 0 && account.Length <= MostCharacters && !account.Any(char.IsControl);
-    }
-
-    private static async Task WriteAsync(WebCall call, IReadOnlyList<PublishedBreach> found)
-    {
-        if (call.Query("domain") is { Length: > 0 } domain)
-            found = [.. found.Where(breach => breach.Model.Domain.Equals(domain, StringComparison.OrdinalIgnoreCase))];
-        if (!call.Flag("includeUnverified", otherwise: true))
-            found = [.. found.Where(breach => breach.Model.IsVerified)];
-        if (found.Count == 0)
-            await ErrorAnswer.NotFound.WriteAsync(call.Response);
-        else if (call.Flag("truncateResponse", otherwise: true))
-            await JsonAnswer.WriteArrayAsync(call.Response, found, breach => breach.NameJson);
-        else
-            await JsonAnswer.WriteArrayAsync(call.Response, found, breach => breach.Json.Identity);
+        return at >= 0 && account.IndexOf('@', at + 1) < 0 && account.Length <= MaxCharacters && !account.Any(char.IsControl);
     }
 }

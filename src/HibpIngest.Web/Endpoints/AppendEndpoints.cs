@@ -1,75 +1,83 @@
 using HibpIngest.Passwords;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-/// <summary>Hashes that are handed in, to be added to Pwned Passwords.</summary>
-internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) : IDisposable
+/// <summary>Hashes that senders add to Pwned Passwords.</summary>
+internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) : IApiEndpoints, IDisposable
 {
-    /// <summary>Whose what is handed in is where nobody needs a key.</summary>
+    /// <summary>The sender's name where no key is required.</summary>
     public const string OpenSubscription = "open";
 
     /// <summary>Longest body: 50,000 rows are some 6 MB of JSON.</summary>
-    public const int MostBytes = 8 << 20;
+    public const int MaxBytes = 8 << 20;
 
     /// <summary>Bodies in memory at once: with what is made of them some 60 MB.</summary>
     public const int AtOnce = 4;
 
-    private const int MostConfirmBytes = 4_096;
+    private const int MaxConfirmBytes = 4_096;
 
-    private static readonly ErrorAnswer NotFound = new(404, "TransactionId not found.") { AsText = true };
-    private static readonly ErrorAnswer Busy = new(409, "TransactionId is already being confirmed.") { AsText = true };
+    private static readonly ErrorAnswer NotFound = new(404, "TransactionId not found.");
+    private static readonly ErrorAnswer Busy = new(409, "TransactionId is already being confirmed.");
     private readonly BodyTurns _bodies = new(AtOnce, "handing passwords in", time);
 
-    /// <summary><c>POST /ingestion/append</c> and <c>POST /append</c>.</summary>
-    public async Task AppendAsync(WebCall call)
+    public void Map(ApiRoutes routes)
     {
-        var refusal = Refuse(call, MostBytes) ?? await _bodies.RunAsync(call.Context, MostBytes, body => SubmitAsync(call, body));
-        if (refusal is not null)
-            await (refusal with { AsText = true }).WriteAsync(call.Response);
-    }
-
-    /// <summary><c>POST /ingestion/append/confirm</c> and <c>POST /append/confirm</c>.</summary>
-    public async Task ConfirmAsync(WebCall call)
-    {
-        var refusal = Refuse(call, MostConfirmBytes);
-        var transaction = "";
-        if (refusal is null)
+        foreach (var root in (string[])["/ingestion", ""])
         {
-            using var body = await RequestBody.ReadAsync(call.Context, MostConfirmBytes, time);
-            refusal = body is null ? BodyTurns.TooLong(MostConfirmBytes) : ConfirmDocument.Read(body.Bytes, out transaction);
+            routes.Map(HttpMethods.Post, $"{root}/append", RouteAccess.Append, AppendAsync)
+                .Requires(KeyScopes.Append).WithName(root.Length > 0 ? "append" : "appendatroot")
+                .WithMetadata(new RequestBodyMetadata(typeof(IReadOnlyList<AppendItem>)))
+                .Describe("Takes hashes, to be added to the passwords once confirmed", typeof(TransactionDocument), 400, 413, 415);
+            routes.Map(HttpMethods.Post, $"{root}/append/confirm", RouteAccess.Append, ConfirmAsync)
+                .Requires(KeyScopes.Append).WithName(root.Length > 0 ? "confirm" : "confirmatroot")
+                .WithMetadata(new RequestBodyMetadata(typeof(TransactionDocument)))
+                .Describe("Confirms a transaction, whose hashes are then added", null, 400, 404, 409, 413, 415);
         }
-        refusal ??= !Guid.TryParseExact(transaction, "D", out var id) ? NotFound
-            : await appends.ConfirmAsync(SubscriptionOf(call), id, call.Aborted) switch
-            {
-                AppendConfirmation.NotFound => NotFound,
-                AppendConfirmation.Busy => Busy,
-                _ => null,
-            };
-        if (refusal is not null)
-            await (refusal with { AsText = true }).WriteAsync(call.Response);
-        else
-            call.Response.ContentLength = 0;
     }
 
     public void Dispose() => _bodies.Dispose();
 
-    private async Task<ErrorAnswer?> SubmitAsync(WebCall call, RequestBody body)
+    private async Task<IResult> AppendAsync(HttpContext context) => Refuse(context, MaxBytes)
+        ?? await _bodies.RunAsync(context, MaxBytes, body => SubmitAsync(context, body));
+
+    private async Task<IResult> ConfirmAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        if (Refuse(context, MaxConfirmBytes) is { } refusal)
+            return refusal;
+        string transaction;
+        using (var body = await RequestBody.ReadAsync(context, MaxConfirmBytes, time))
+        {
+            if (body is null)
+                return BodyTurns.TooLong(MaxConfirmBytes);
+            if (ConfirmDocument.Read(body.Bytes, out transaction) is { } malformed)
+                return malformed;
+        }
+        if (!Guid.TryParseExact(transaction, "D", out var id))
+            return NotFound;
+        switch (await appends.ConfirmAsync(SubscriptionOf(context), id, cancellationToken))
+        {
+            case AppendConfirmation.NotFound:
+                return NotFound;
+            case AppendConfirmation.Busy:
+                return Busy;
+            default:
+                context.Response.ContentLength = 0;
+                return Results.Empty;
+        }
+    }
+
+    private async Task<IResult> SubmitAsync(HttpContext context, RequestBody body)
     {
         var refusal = AppendDocument.Read(body.Bytes, out var document);
         body.Dispose(); // its memory is not held while the stores are written
         if (refusal is not null)
             return refusal;
-        var id = await appends.SubmitAsync(SubscriptionOf(call), document.Sha1, document.Ntlm, call.Aborted);
-        await JsonAnswer.WriteAsync(call.Response, writer =>
-        {
-            writer.WriteStartObject();
-            writer.WriteString("transactionId"u8, id);
-            writer.WriteEndObject();
-        });
-        return null;
+        var id = await appends.SubmitAsync(SubscriptionOf(context), document.Sha1, document.Ntlm, context.RequestAborted);
+        return JsonAnswer.Of(new TransactionDocument(id), ApiJson.Documents.TransactionDocument);
     }
 
-    private static ErrorAnswer? Refuse(WebCall call, int most) => BodyTurns.Refuse(call.Context.Request, "application/json", most);
+    private static ErrorAnswer? Refuse(HttpContext context, int max) => BodyTurns.Refuse(context.Request, "application/json", max);
 
-    private static string SubscriptionOf(WebCall call) => call.Caller.Key?.Hash ?? OpenSubscription;
+    private static string SubscriptionOf(HttpContext context) => Caller.Of(context).Key?.Hash ?? OpenSubscription;
 }

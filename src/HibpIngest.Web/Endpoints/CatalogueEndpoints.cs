@@ -1,51 +1,55 @@
+using System.ComponentModel;
+using HibpIngest.Breaches;
 using HibpIngest.Lookup;
 
 namespace HibpIngest.Web;
 
 /// <summary>The breaches themselves.</summary>
-internal sealed class CatalogueEndpoints(CatalogueReader catalogue)
+internal sealed class CatalogueEndpoints(CatalogueReader catalogue) : IApiEndpoints
 {
     private static readonly ReadOnlyMemory<byte> Null = "null"u8.ToArray();
 
-    /// <summary><c>GET /api/v3/breaches</c>.</summary>
-    public async Task BreachesAsync(WebCall call)
+    public void Map(ApiRoutes routes)
     {
-        var snapshot = await catalogue.GetAsync(call.Aborted);
-        var (domain, spamList) = (call.Query("domain"), call.Query("isSpamList"));
-        if (string.IsNullOrEmpty(domain) && !bool.TryParse(spamList, out _))
-        {
-            await ReadyAnswer.WriteAsync(call.Context, snapshot.AllBreaches);
-            return;
-        }
-        IEnumerable<PublishedBreach> found = snapshot.ByTitle;
-        if (!string.IsNullOrEmpty(domain))
-            found = found.Where(breach => breach.Model.Domain.Equals(domain, StringComparison.OrdinalIgnoreCase));
-        if (bool.TryParse(spamList, out var wanted))
-            found = found.Where(breach => breach.Model.IsSpamList == wanted);
-        call.Response.Headers.CacheControl = ReadyAnswer.CacheControl;
-        await JsonAnswer.WriteArrayAsync(call.Response, [.. found], breach => breach.Json.Identity);
+        routes.Get("/api/v3/breaches", RouteAccess.Catalogue, BreachesAsync)
+            .Describe("All breaches", typeof(IReadOnlyList<PublicBreach>));
+        routes.Get("/api/v3/breach/{name}", RouteAccess.Catalogue, BreachAsync)
+            .Describe("One breach by its name", typeof(PublicBreach), 404);
+        routes.Get("/api/v3/latestbreach", RouteAccess.Catalogue, LatestBreachAsync)
+            .With(route => route with { IsCounted = true })
+            .Describe("The breach that was added last", typeof(PublicBreach), 404);
+        routes.Get("/api/v3/dataclasses", RouteAccess.Catalogue, DataClassesAsync)
+            .Describe("All data classes", typeof(IReadOnlyList<string>));
     }
 
-    /// <summary><c>GET /api/v3/breach/{name}</c>.</summary>
-    public async Task BreachAsync(WebCall call)
+    private async Task<IResult> BreachesAsync(
+        HttpContext context,
+        [Description("Only those of the site at this domain")] string? domain,
+        [Description("Only spam lists, or only others")] Flag? isSpamList,
+        CancellationToken cancellationToken)
     {
-        if ((await catalogue.GetAsync(call.Aborted)).Find(call.Parameter) is { } breach)
-            await ReadyAnswer.WriteAsync(call.Context, breach.Json);
-        else
-            await ErrorAnswer.NotFound.WriteAsync(call.Response);
+        var snapshot = await catalogue.GetAsync(cancellationToken);
+        var (site, wanted) = (RequestQuery.First(domain), isSpamList?.Value);
+        if (string.IsNullOrEmpty(site) && wanted is null)
+            return new ReadyAnswer(snapshot.AllBreaches);
+        context.Response.Headers.CacheControl = ReadyAnswer.CacheControl;
+        return new JsonArrayAnswer<PublishedBreach>(
+            [.. snapshot.ByTitle.Where(breach =>
+                (string.IsNullOrEmpty(site) || breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))
+                && (wanted is null || breach.Model.IsSpamList == wanted))],
+            breach => breach.Json.Identity);
     }
 
-    /// <summary><c>GET /api/v3/latestbreach</c>.</summary>
-    public async Task LatestBreachAsync(WebCall call)
+    private async Task<IResult> BreachAsync(HttpContext context, CancellationToken cancellationToken) =>
+        (await catalogue.GetAsync(cancellationToken)).Find(ApiRoute.ParameterOf(context)) is { } breach
+            ? new ReadyAnswer(breach.Json) : ErrorAnswer.NotFound;
+
+    private async Task<IResult> LatestBreachAsync(CancellationToken cancellationToken)
     {
-        var latest = (await catalogue.GetAsync(call.Aborted)).Latest;
-        if (latest.Identity.Span.SequenceEqual(Null.Span))
-            await ErrorAnswer.NotFound.WriteAsync(call.Response);
-        else
-            await ReadyAnswer.WriteAsync(call.Context, latest);
+        var latest = (await catalogue.GetAsync(cancellationToken)).Latest;
+        return latest.Identity.Span.SequenceEqual(Null.Span) ? ErrorAnswer.NotFound : new ReadyAnswer(latest);
     }
 
-    /// <summary><c>GET /api/v3/dataclasses</c>.</summary>
-    public async Task DataClassesAsync(WebCall call) =>
-        await ReadyAnswer.WriteAsync(call.Context, (await catalogue.GetAsync(call.Aborted)).DataClasses);
+    private async Task<IResult> DataClassesAsync(CancellationToken cancellationToken) =>
+        new ReadyAnswer((await catalogue.GetAsync(cancellationToken)).DataClasses);
 }

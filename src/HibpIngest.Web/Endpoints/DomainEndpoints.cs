@@ -1,75 +1,62 @@
-using System.Buffers;
+using System.Text.Encodings.Web;
 using System.Text.Json;
 using HibpIngest.Accounts;
-using HibpIngest.Errors;
 using HibpIngest.Lookup;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
 /// <summary>All accounts of a domain, for its owner.</summary>
-internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes sizes, WebOptions options)
+internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes sizes, WebOptions options) : IApiEndpoints
 {
     private const int FlushBytes = 32 * 1024;
+
+    private static readonly JsonWriterOptions Unescaped =
+        new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping, SkipValidation = true };
 
     private static readonly ErrorAnswer NoDomain = new(400, "The domain is expected to be one, as example.com");
     private static readonly ErrorAnswer NotOwned = new(403, "The domain is not among those that your API key has been verified for");
 
-    /// <summary>
-    /// <c>GET /api/v3/breacheddomain/{domain}</c>: streamed. Whether there is anything, and whether it is too much, is known
-    /// before the first byte; where a store fails later, the connection is aborted and the JSON is never closed.
-    /// </summary>
-    public async Task BreachedDomainAsync(WebCall call)
+    public void Map(ApiRoutes routes)
     {
-        if (!AccountRules.TryParseDomain(call.Parameter, out var domain, out _))
-        {
-            await NoDomain.WriteAsync(call.Response);
-            return;
-        }
-        if (!call.Caller.Owns(domain))
-        {
-            await NotOwned.WriteAsync(call.Response);
-            return;
-        }
-        if (await sizes.IsTooLargeAsync(domain, call.Aborted))
-        {
-            await new ErrorAnswer(
-                403, $"Your plan is too small for this domain: it has more than {options.DomainMax} breached accounts").WriteAsync(
-                call.Response);
-            return;
-        }
-        await using var found = accounts.ReadDomainAsync(domain, call.Aborted).GetAsyncEnumerator(call.Aborted);
-        if (!await found.MoveNextAsync())
-        {
-            await ErrorAnswer.NotFound.WriteAsync(call.Response);
-            return;
-        }
-        call.Response.ContentType = JsonAnswer.ContentType;
-        if (!HttpMethods.IsHead(call.Context.Request.Method))
-            await StreamAsync(call, found);
+        routes.Get("/api/v3/breacheddomain/{domain?}", RouteAccess.Key, BreachedDomainAsync)
+            .Requires(KeyScopes.Domains)
+            .Describe("All breached accounts of a verified domain", typeof(Dictionary<string, IReadOnlyList<string>>), 400, 404);
+        routes.Get("/api/v3/subscribeddomains", RouteAccess.Key, SubscribedDomains)
+            .Requires(KeyScopes.None).Describe("The domains that the key is verified for", typeof(IReadOnlyList<SubscribedDomain>));
     }
 
-    /// <summary><c>GET /api/v3/subscribeddomains</c>.</summary>
-    public Task SubscribedDomainsAsync(WebCall call) => JsonAnswer.WriteAsync(call.Response, writer =>
+    /// <summary>
+    /// Streams the accounts. Whether there are any or too many is known before the first byte; if a store fails later, the connection is
+    /// aborted and the JSON is never closed.
+    /// </summary>
+    private async Task<IResult> BreachedDomainAsync(HttpContext context, CancellationToken cancellationToken)
     {
-        writer.WriteStartArray();
-        foreach (var domain in call.Caller.Key?.Domains ?? [])
-        {
-            writer.WriteStartObject();
-            writer.WriteString("DomainName"u8, domain);
-            writer.WriteNull("PwnCount"u8);
-            writer.WriteNull("PwnCountExcludingSpamLists"u8);
-            writer.WriteNull("PwnCountExcludingSpamListsAtLastSubscriptionRenewal"u8);
-            writer.WriteNull("NextSubscriptionRenewal"u8);
-            writer.WriteEndObject();
-        }
-        writer.WriteEndArray();
-    });
+        if (!AccountRules.TryParseDomain(ApiRoute.ParameterOf(context), out var domain, out _))
+            return NoDomain;
+        if (!Caller.Of(context).Owns(domain))
+            return NotOwned;
+        if (await sizes.IsTooLargeAsync(domain, cancellationToken))
+            return new ErrorAnswer(403, $"Your plan is too small for this domain: it has more than {options.DomainMax} breached accounts");
+        await using var found = accounts.ReadDomainAsync(domain, cancellationToken).GetAsyncEnumerator(cancellationToken);
+        if (!await found.MoveNextAsync())
+            return ErrorAnswer.NotFound;
+        context.Response.ContentType = JsonAnswer.ContentType;
+        if (!HttpMethods.IsHead(context.Request.Method))
+            await StreamAsync(context.Response, found, cancellationToken);
+        return Results.Empty;
+    }
+
+    private static IResult SubscribedDomains(HttpContext context) => JsonAnswer.Of(
+        (Caller.Of(context).Key?.Domains ?? []).Select(domain => new SubscribedDomain(domain)),
+        ApiJson.Documents.IEnumerableSubscribedDomain);
 
     private static async Task StreamAsync(
-        WebCall call, IAsyncEnumerator<(string Alias, IReadOnlyList<PublishedBreach> Breaches)> found)
+        HttpResponse response, IAsyncEnumerator<(string Alias, IReadOnlyList<PublishedBreach> Breaches)> found,
+        CancellationToken cancellationToken)
     {
-        var body = call.Response.BodyWriter;
-        using var writer = new Utf8JsonWriter(body, JsonAnswer.Options);
+        var body = response.BodyWriter;
+        using var writer = new Utf8JsonWriter(body, Unescaped);
         writer.WriteStartObject();
         do
         {
@@ -80,12 +67,12 @@ internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes siz
             if (writer.BytesPending >= FlushBytes)
             {
                 writer.Flush();
-                await body.FlushAsync(call.Aborted);
+                await body.FlushAsync(cancellationToken);
             }
         }
         while (await found.MoveNextAsync());
         writer.WriteEndObject();
         writer.Flush();
-        await body.FlushAsync(call.Aborted);
+        await body.FlushAsync(cancellationToken);
     }
 }

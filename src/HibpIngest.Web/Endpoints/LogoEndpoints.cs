@@ -2,30 +2,27 @@ using HibpIngest.Lookup;
 
 namespace HibpIngest.Web;
 
-/// <summary>Logos of breaches.</summary>
-internal sealed class LogoEndpoints(CatalogueReader catalogue, LogoReader logos)
+/// <summary>Logos of breaches; ours for a breach that has none.</summary>
+internal sealed class LogoEndpoints(CatalogueReader catalogue, LogoReader logos) : IApiEndpoints
 {
     private const string Extension = ".png";
 
     private static readonly ReadyContent Default = ReadDefault();
 
-    /// <summary><c>GET /logos/{name}.png</c>; ours for a breach that has none.</summary>
-    public async Task LogoAsync(WebCall call)
+    public void Map(ApiRoutes routes) => routes.Get("/logos/{file}", RouteAccess.Open, LogoAsync)
+        .Describe("A breach's logo, or ours if it has none: PNG", typeof(Stream), 404);
+
+    private async Task<IResult> LogoAsync(HttpContext context, CancellationToken cancellationToken)
     {
-        if (!call.Parameter.EndsWith(Extension, StringComparison.OrdinalIgnoreCase))
-        {
-            await ErrorAnswer.NotFound.WriteAsync(call.Response);
-            return;
-        }
-        var name = call.Parameter[..^Extension.Length];
-        // Only what the catalogue lists is looked for: anybody may ask here.
-        var logo = (await catalogue.GetAsync(call.Aborted)).Find(name) is { } breach
-            ? await logos.FindAsync(breach.Model.Name, call.Aborted) ?? Default
+        var file = ApiRoute.ParameterOf(context);
+        if (!file.EndsWith(Extension, StringComparison.OrdinalIgnoreCase))
+            return ErrorAnswer.NotFound;
+        var name = file[..^Extension.Length];
+        // Only names of the catalogue reach the store: anybody may call this.
+        var logo = (await catalogue.GetAsync(cancellationToken)).Find(name) is { } breach
+            ? await logos.FindAsync(breach.Model.Name, cancellationToken) ?? Default
             : name.Equals("default", StringComparison.OrdinalIgnoreCase) ? Default : null;
-        if (logo is null)
-            await ErrorAnswer.NotFound.WriteAsync(call.Response);
-        else
-            await ReadyAnswer.WriteAsync(call.Context, logo, "image/png");
+        return logo is null ? ErrorAnswer.NotFound : new ReadyAnswer(logo, "image/png");
     }
 
     private static ReadyContent ReadDefault()

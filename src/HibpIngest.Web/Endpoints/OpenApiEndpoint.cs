@@ -2,18 +2,15 @@ using HibpIngest.Lookup;
 
 namespace HibpIngest.Web;
 
-/// <summary>The API's description.</summary>
-internal sealed class OpenApiEndpoint
+/// <summary>
+/// The description of the API for programs. Not <c>MapOpenApi</c>, which makes the document again for each request, without an ETag.
+/// </summary>
+internal sealed class OpenApiEndpoint(IServiceProvider services) : IApiEndpoints
 {
-    private readonly Lock _lock = new();
-    private Task<ReadyContent>? _document;
+    private readonly Lazy<Task<ReadyContent>> _document = new(() => OpenApiDocuments.CreateAsync(services));
 
-    /// <summary><c>GET /openapi/v3.json</c>.</summary>
-    public async Task DocumentAsync(WebCall call)
-    {
-        Task<ReadyContent> document;
-        lock (_lock)
-            document = _document ??= OpenApiDocuments.CreateAsync(call.Context.RequestServices);
-        await ReadyAnswer.WriteAsync(call.Context, await document);
-    }
+    public void Map(ApiRoutes routes) => routes.Get(OpenApiDocuments.Route, RouteAccess.Open, DocumentAsync)
+        .Describe("This document", typeof(object));
+
+    private async Task<IResult> DocumentAsync() => new ReadyAnswer(await _document.Value);
 }

@@ -1,92 +1,84 @@
+using System.ComponentModel;
 using System.Globalization;
 using HibpIngest.Passwords;
 
 namespace HibpIngest.Web;
 
 /// <summary>Pwned Passwords by range.</summary>
-internal sealed class PasswordEndpoints(IPasswordRanges ranges, PasswordOptions options)
+internal sealed class PasswordEndpoints(IPasswordRanges ranges, PasswordOptions options) : IApiEndpoints
 {
-    private const string PaddingHeader = "Add-Padding";
+    public const string PaddingHeader = "Add-Padding";
 
-    private static readonly ErrorAnswer BadLength = new(400, "The hash prefix was not in a valid format") { AsText = true };
-    private static readonly ErrorAnswer BadDigits = new(400, "The hash prefix was not valid hexadecimal") { AsText = true };
+    private const string ModeWords = "ntlm for NTLM hashes; else SHA-1";
+
+    private static readonly ErrorAnswer BadLength = new(400, "The hash prefix was not in a valid format");
+    private static readonly ErrorAnswer BadDigits = new(400, "The hash prefix was not valid hexadecimal");
     private static readonly ErrorAnswer BadTime =
-        new(400, "since is expected to be a time, as 2026-11-22T00:00:00Z: what the last answer gave as next") { AsText = true };
-    private static readonly ErrorAnswer NotServed = new(404, "Passwords hashed in this way are not served here") { AsText = true };
+        new(400, "since is expected to be a time, as 2026-11-22T00:00:00Z: what the last answer gave as next");
+    private static readonly ErrorAnswer NotServed = new(404, "Passwords hashed in this way are not served here");
 
     private readonly string _cacheControl = string.Create(
         CultureInfo.InvariantCulture, $"public, max-age={options.MaxAge()}");
 
-    /// <summary><c>GET /range/{prefix}</c>.</summary>
-    public async Task RangeAsync(WebCall call)
+    public void Map(ApiRoutes routes)
     {
-        if (call.Parameter.Length != HashModes.PrefixDigits)
-        {
-            await BadLength.WriteAsync(call.Response);
-            return;
-        }
-        if (!int.TryParse(call.Parameter, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out var prefix))
-        {
-            await BadDigits.WriteAsync(call.Response);
-            return;
-        }
-        var mode = ModeOf(call);
-        if (await ranges.FindAsync(mode, prefix, call.Aborted) is not { } range)
-        {
-            await NotServed.WriteAsync(call.Response);
-            return;
-        }
-        var takesGzip = RequestHeaders.TakesGzip(call.Context.Request);
-        AddHeaders(call.Response, range);
-        if (call.Context.Request.Headers[PaddingHeader].ToString().Equals("true", StringComparison.OrdinalIgnoreCase))
+        routes.Get("/range/{prefix?}", RouteAccess.Passwords, RangeAsync).Describe(
+            "The passwords whose hash begins with five hex digits: rows SUFFIX:COUNT, CRLF between them", typeof(string), 400, 404);
+        routes.Get("/passwords/changes", RouteAccess.Passwords, ChangesAsync)
+            .Describe("The ranges of passwords that have changed since a time", typeof(PasswordChanges), 400, 404);
+    }
+
+    private async Task<IResult> RangeAsync(HttpContext context, [Description(ModeWords)] string? mode, CancellationToken cancellationToken)
+    {
+        var text = ApiRoute.ParameterOf(context);
+        if (text.Length != HashModes.PrefixDigits)
+            return BadLength;
+        if (!int.TryParse(text, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out var prefix))
+            return BadDigits;
+        if (await ranges.FindAsync(ModeOf(mode), prefix, cancellationToken) is not { } range)
+            return NotServed;
+        var (request, response) = (context.Request, context.Response);
+        var takesGzip = RequestHeaders.TakesGzip(request);
+        AddHeaders(response, range);
+        if (request.Headers[PaddingHeader].ToString().Equals("true", StringComparison.OrdinalIgnoreCase))
         {
             var (bytes, isGzip) = range.Padded(takesGzip);
-            await WriteAsync(call.Response, bytes, isGzip);
-            return;
+            await WriteAsync(response, bytes, isGzip);
+            return Results.Empty;
         }
         var body = range.For(takesGzip);
-        call.Response.Headers.ETag = body.ETag;
-        call.Response.Headers.ContentMD5 = body.Md5;
-        if (RequestHeaders.Has(call.Context.Request, body.ETag))
-            call.Response.StatusCode = StatusCodes.Status304NotModified;
+        response.Headers.ETag = body.ETag;
+        response.Headers.ContentMD5 = body.Md5;
+        if (RequestHeaders.Has(request, body.ETag))
+            response.StatusCode = StatusCodes.Status304NotModified;
         else
-            await WriteAsync(call.Response, body.Bytes, body.IsGzip);
+            await WriteAsync(response, body.Bytes, body.IsGzip);
+        return Results.Empty;
     }
 
-    /// <summary><c>GET /passwords/changes</c>.</summary>
-    public async Task ChangesAsync(WebCall call)
+    private async Task<IResult> ChangesAsync(
+        HttpContext context,
+        [Description("The time, as 2026-11-22T00:00:00Z: the value of next in the last response")] string? since,
+        [Description(ModeWords)] string? mode,
+        CancellationToken cancellationToken)
     {
         if (!DateTimeOffset.TryParse(
-            call.Query("since"), CultureInfo.InvariantCulture, DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal,
-            out var since))
-        {
-            await BadTime.WriteAsync(call.Response);
-            return;
-        }
-        var mode = ModeOf(call);
-        if (await ranges.FindChangesAsync(mode, since, call.Aborted) is not { } changed)
-        {
-            await NotServed.WriteAsync(call.Response);
-            return;
-        }
-        call.Response.Headers.CacheControl = "no-store";
-        await JsonAnswer.WriteAsync(call.Response, writer =>
-        {
-            writer.WriteStartObject();
-            writer.WriteString("release"u8, changed.Release);
-            writer.WriteString("mode"u8, mode.Name());
-            writer.WriteString("next"u8, changed.Next.UtcDateTime.ToString("yyyy-MM-ddTHH:mm:ssZ", CultureInfo.InvariantCulture));
-            writer.WriteBoolean("everything"u8, changed.Prefixes is null);
-            writer.WriteStartArray("prefixes"u8);
-            foreach (var prefix in changed.Prefixes ?? [])
-                writer.WriteStringValue(HashModes.PrefixText(prefix));
-            writer.WriteEndArray();
-            writer.WriteEndObject();
-        });
+            RequestQuery.First(since), CultureInfo.InvariantCulture, DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal,
+            out var time))
+            return BadTime;
+        if (await ranges.FindChangesAsync(ModeOf(mode), time, cancellationToken) is not { } changed)
+            return NotServed;
+        context.Response.Headers.CacheControl = "no-store";
+        var next = changed.Next.UtcDateTime;
+        return JsonAnswer.Of(
+            new PasswordChanges(
+                changed.Release, ModeOf(mode).Name(), next.AddTicks(-(next.Ticks % TimeSpan.TicksPerSecond)), changed.Prefixes is null,
+                (changed.Prefixes ?? []).Select(HashModes.PrefixText)),
+            ApiJson.Documents.PasswordChanges);
     }
 
-    // Exactly so; whatever else is asked for is SHA-1.
-    private static HashMode ModeOf(WebCall call) => call.Query("mode") == HashMode.Ntlm.Name() ? HashMode.Ntlm : HashMode.Sha1;
+    // Exactly so; any other text means SHA-1.
+    private static HashMode ModeOf(string? mode) => RequestQuery.First(mode) == HashMode.Ntlm.Name() ? HashMode.Ntlm : HashMode.Sha1;
 
     private void AddHeaders(HttpResponse response, RangeContent range)
     {

@@ -1,49 +1,33 @@
-using System.Text.Json;
 using HibpIngest.Lookup;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
 /// <summary>Accounts by the beginning of their hash.</summary>
-internal sealed class RangeEndpoints(BreachedRanges ranges)
+internal sealed class RangeEndpoints(BreachedRanges ranges) : IApiEndpoints
 {
     private static readonly ErrorAnswer BadPrefix = new(400, "Invalid hex prefix");
     private static readonly ErrorAnswer NoHashes = new(404, "There are no hashes beginning with that prefix");
 
-    /// <summary><c>GET /api/v3/breachedaccount/range/{prefix}</c>: what is wrong is said in plain text.</summary>
-    public Task BreachedAccountRangeAsync(WebCall call) => AnswerAsync(call, asText: true);
-
-    /// <summary>
-    /// <c>GET /enterprise/range/search/{prefix}</c>: all in JSON, which its clients parse before they look at the status.
-    /// </summary>
-    public Task EnterpriseSearchAsync(WebCall call) => AnswerAsync(call, asText: false);
-
-    private async Task AnswerAsync(WebCall call, bool asText)
+    public void Map(ApiRoutes routes)
     {
-        if (call.Parameter.Length != BreachedRanges.PrefixDigits || !call.Parameter.All(char.IsAsciiHexDigit))
-        {
-            await (BadPrefix with { AsText = asText }).WriteAsync(call.Response);
-            return;
-        }
-        var found = await ranges.FindAsync(call.Parameter.ToUpperInvariant(), call.Aborted);
-        if (found.Count == 0)
-        {
-            await (NoHashes with { AsText = asText }).WriteAsync(call.Response);
-            return;
-        }
-        await JsonAnswer.WriteAsync(call.Response, writer =>
-        {
-            writer.WriteStartArray();
-            foreach (var (suffix, breaches) in found)
-            {
-                writer.WriteStartObject();
-                writer.WriteString("hashSuffix"u8, suffix);
-                writer.WriteStartArray("websites"u8);
-                foreach (var breach in breaches)
-                    writer.WriteStringValue(breach.Model.Name);
-                writer.WriteEndArray();
-                writer.WriteEndObject();
-            }
-            writer.WriteEndArray();
-        });
+        routes.Get("/api/v3/breachedaccount/range/{prefix?}", RouteAccess.KeyWithText, SearchAsync)
+            .Requires(KeyScopes.Range).WithName("breachedaccountrange")
+            .Describe("The accounts whose SHA-1 begins with six hex digits", typeof(IReadOnlyList<RangeDocument>), 400, 404);
+        // Every response is JSON: its clients parse it before they look at the status.
+        routes.Get("/enterprise/range/search/{prefix?}", RouteAccess.Enterprise, SearchAsync)
+            .Requires(KeyScopes.Range)
+            .Describe("The same for clients of the Enterprise API", typeof(IReadOnlyList<RangeDocument>), 400, 404);
+    }
+
+    private async Task<IResult> SearchAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        var prefix = ApiRoute.ParameterOf(context);
+        if (prefix.Length != BreachedRanges.PrefixDigits || !prefix.All(char.IsAsciiHexDigit))
+            return BadPrefix;
+        var found = await ranges.FindAsync(prefix.ToUpperInvariant(), cancellationToken);
+        return found.Count == 0 ? NoHashes : JsonAnswer.Of(
+            found.Select(one => new RangeDocument(one.Suffix, [.. one.Breaches.Select(breach => breach.Model.Name)])),
+            ApiJson.Documents.IEnumerableRangeDocument);
     }
 }

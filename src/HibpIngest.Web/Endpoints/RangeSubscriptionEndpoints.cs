@@ -1,19 +1,20 @@
 using System.Text;
 using HibpIngest.Clients;
+using HibpIngest.Stores;
 using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Web;
 
 /// <summary>Which prefixes of hashes a client of callbacks watches. Every answer is JSON but the bitmap.</summary>
-internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscriptions, TimeProvider time) : IDisposable
+internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscriptions, TimeProvider time) : IApiEndpoints, IDisposable
 {
     private const string Json = "application/json";
     private const string Bitmap = "application/octet-stream";
 
-    private const int MostOneBytes = 4_096;
+    private const int MaxOneBytes = 4_096;
 
     /// <summary>Longest body of a bulk: 100,000 prefixes are some 1 MB.</summary>
-    public const int MostManyBytes = 4 << 20;
+    public const int MaxManyBytes = 4 << 20;
 
     /// <summary>Bodies in memory at once: with what is made of them some 40 MB.</summary>
     private const int AtOnce = 4;
@@ -26,142 +27,112 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
         new(400, $"A bitmap of {PrefixBitmap.Length} bytes is expected: one bit for each prefix of six hex digits");
     private static readonly ErrorAnswer OtherVersion = new(412, "There is another version by now: get it, and change that");
 
+    private static readonly JsonAnswer Done = JsonAnswer.Of(new EmptyDocument(), ApiJson.Documents.EmptyDocument);
+
     private readonly BodyTurns _bodies = new(AtOnce, "subscribing to ranges", time);
 
-    /// <summary>
-    /// <c>POST /enterprise/range/subscribe</c>: 201 where it is new. By GET, which a known client sends by mistake, nothing.
-    /// </summary>
-    public async Task SubscribeAsync(WebCall call)
+    public void Map(ApiRoutes routes)
     {
-        if (!HttpMethods.IsPost(call.Context.Request.Method))
-        {
-            await DoneAsync(call);
-            return;
-        }
-        var refusal = BodyTurns.Refuse(call.Context.Request, Json, MostOneBytes);
-        var prefix = 0;
-        if (refusal is null)
-        {
-            using var body = await RequestBody.ReadAsync(call.Context, MostOneBytes, time);
-            refusal = body is null ? BodyTurns.TooLong(MostOneBytes) : PrefixesDocument.ReadOne(body.Bytes, out prefix);
-        }
-        if (refusal is not null)
-        {
-            await (refusal with { AsText = false }).WriteAsync(call.Response);
-            return;
-        }
-        if (await subscriptions.SetAsync(ClientOf(call), prefix, true, call.Aborted))
-            call.Response.StatusCode = StatusCodes.Status201Created;
-        await DoneAsync(call);
-    }
+        Map(HttpMethods.Post, "subscribe", SubscribeAsync)
+            .WithMetadata(new RequestBodyMetadata(typeof(PrefixDocument)), new ProducesResponseTypeMetadata(201))
+            .Describe("Subscribes the client to a prefix; 201 if it was not subscribed before", null, 400, 413, 415);
+        // Sent by a known client by mistake: changes nothing.
+        Map(HttpMethods.Get, "subscribe", () => Done).WithName("subscribed").Describe("Changes nothing", null);
+        Map(HttpMethods.Delete, "{prefix}", UnsubscribeAsync).WithName("unsubscribe")
+            .Describe("Ends the client's subscription to a prefix", null, 400);
+        Map(HttpMethods.Get, "subscriptions", (HttpContext context) => _bodies.RunAsync(context, () => WriteAllAsync(context)))
+            .Describe("All prefixes that the client is subscribed to, as a bitmap", typeof(Stream));
+        Map(HttpMethods.Post, "subscriptions", async (HttpContext context) => BodyTurns.Refuse(context.Request, Json, MaxManyBytes)
+            ?? await _bodies.RunAsync(context, MaxManyBytes, body => SetManyAsync(context, body)))
+            .WithName("changesubscriptions").WithMetadata(new RequestBodyMetadata(typeof(PrefixLists)))
+            .Describe("Changes up to 100,000 of the client's subscriptions at once", typeof(PrefixCounts), 400, 413, 415);
+        Map(HttpMethods.Put, "subscriptions", async (HttpContext context) => BodyTurns.Refuse(context.Request, Bitmap, PrefixBitmap.Length)
+            ?? await _bodies.RunAsync(context, PrefixBitmap.Length, body => ReplaceAsync(context, body)))
+            .WithName("replacesubscriptions").WithMetadata(new RequestBodyMetadata(typeof(Stream), Bitmap))
+            .Describe("Replaces all of the client's subscriptions", typeof(PrefixCount), 400, 412, 413, 415);
 
-    /// <summary><c>DELETE /enterprise/range/{prefix}</c>, whether it was watched or not.</summary>
-    public async Task UnsubscribeAsync(WebCall call)
-    {
-        if (!PrefixBitmap.TryParse(Encoding.UTF8.GetBytes(call.Parameter), out var prefix))
-        {
-            await BadPrefix.WriteAsync(call.Response);
-            return;
-        }
-        await subscriptions.SetAsync(ClientOf(call), prefix, false, call.Aborted);
-        await DoneAsync(call);
-    }
-
-    /// <summary><c>/enterprise/range/subscriptions</c>: all by GET and PUT as a bitmap, many by POST.</summary>
-    public async Task AllAsync(WebCall call)
-    {
-        var request = call.Context.Request;
-        if (HttpMethods.IsPost(request.Method))
-        {
-            await RefuseAsync(call, BodyTurns.Refuse(request, Json, MostManyBytes)
-                ?? await _bodies.RunAsync(call.Context, MostManyBytes, body => SetManyAsync(call, body)));
-        }
-        else if (HttpMethods.IsPut(request.Method))
-        {
-            await RefuseAsync(call, BodyTurns.Refuse(request, Bitmap, PrefixBitmap.Length)
-                ?? await _bodies.RunAsync(call.Context, PrefixBitmap.Length, body => ReplaceAsync(call, body)));
-        }
-        else
-        {
-            await RefuseAsync(call, await _bodies.RunAsync(call.Context, () => WriteAllAsync(call)));
-        }
+        RouteHandlerBuilder Map(string method, string path, Delegate answer) =>
+            routes.Map(method, $"/enterprise/range/{path}", RouteAccess.Client, answer).Requires(KeyScopes.Range)
+                .RequireAuthorization(KeyPolicies.Client);
     }
 
     public void Dispose() => _bodies.Dispose();
 
-    private static Task RefuseAsync(WebCall call, ErrorAnswer? refusal) =>
-        refusal is null ? Task.CompletedTask : (refusal with { AsText = false }).WriteAsync(call.Response);
+    private async Task<IResult> SubscribeAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        if (BodyTurns.Refuse(context.Request, Json, MaxOneBytes) is { } refusal)
+            return refusal;
+        int prefix;
+        using (var body = await RequestBody.ReadAsync(context, MaxOneBytes, time))
+        {
+            if (body is null)
+                return BodyTurns.TooLong(MaxOneBytes);
+            if (PrefixesDocument.ReadOne(body.Bytes, out prefix) is { } malformed)
+                return malformed;
+        }
+        if (await subscriptions.SetAsync(ClientOf(context), prefix, true, cancellationToken))
+            context.Response.StatusCode = StatusCodes.Status201Created;
+        return Done;
+    }
 
-    private async Task<ErrorAnswer?> SetManyAsync(WebCall call, RequestBody body)
+    private async Task<IResult> UnsubscribeAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        if (!PrefixBitmap.TryParse(Encoding.UTF8.GetBytes(ApiRoute.ParameterOf(context)), out var prefix))
+            return BadPrefix;
+        await subscriptions.SetAsync(ClientOf(context), prefix, false, cancellationToken);
+        return Done;
+    }
+
+    private async Task<IResult> SetManyAsync(HttpContext context, RequestBody body)
     {
         var refusal = PrefixesDocument.Read(body.Bytes, out var document);
         body.Dispose(); // its memory is not held while the store is written
         if (refusal is not null)
             return refusal;
         var (subscribed, unsubscribed, count) = await subscriptions.SetManyAsync(
-            ClientOf(call), document.Subscribed, document.Unsubscribed, call.Aborted);
-        await JsonAnswer.WriteAsync(call.Response, writer =>
-        {
-            writer.WriteStartObject();
-            writer.WriteNumber("subscribed"u8, subscribed);
-            writer.WriteNumber("unsubscribed"u8, unsubscribed);
-            writer.WriteNumber("total"u8, count);
-            writer.WriteEndObject();
-        });
-        return null;
+            ClientOf(context), document.Subscribed, document.Unsubscribed, context.RequestAborted);
+        return JsonAnswer.Of(new PrefixCounts(subscribed, unsubscribed, count), ApiJson.Documents.PrefixCounts);
     }
 
-    private async Task<ErrorAnswer?> ReplaceAsync(WebCall call, RequestBody body)
+    private async Task<IResult> ReplaceAsync(HttpContext context, RequestBody body)
     {
         if (body.Bytes.Length != PrefixBitmap.Length)
             return BadLength;
-        var ifMatch = call.Context.Request.Headers.IfMatch.ToString();
+        var ifMatch = context.Request.Headers.IfMatch.ToString();
         if (ifMatch is not ("" or "*")
             && (!Ascii.IsValid(ifMatch) || !EntityTagHeaderValue.TryParse(ifMatch, out var tag) || tag.IsWeak))
             return OtherVersion;
         var prefixes = new PrefixBitmap(body.Bytes.ToArray());
         body.Dispose();
         if (await subscriptions.ReplaceAsync(
-            ClientOf(call), prefixes, ifMatch is "" or "*" ? null : ifMatch, call.Aborted) is not { } version)
+            ClientOf(context), prefixes, ifMatch is "" or "*" ? null : ifMatch, context.RequestAborted) is not { } version)
             return OtherVersion;
-        call.Response.Headers.ETag = version;
-        await JsonAnswer.WriteAsync(call.Response, writer =>
-        {
-            writer.WriteStartObject();
-            writer.WriteNumber("total"u8, prefixes.Count);
-            writer.WriteEndObject();
-        });
-        return null;
+        context.Response.Headers.ETag = version;
+        return JsonAnswer.Of(new PrefixCount(prefixes.Count), ApiJson.Documents.PrefixCount);
     }
 
-    private async Task<ErrorAnswer?> WriteAllAsync(WebCall call)
+    private async Task<IResult> WriteAllAsync(HttpContext context)
     {
-        var there = await subscriptions.ReadAsync(ClientOf(call), call.Aborted);
-        call.Response.ContentType = Bitmap;
-        call.Response.ContentLength = PrefixBitmap.Length;
+        var there = await subscriptions.ReadAsync(ClientOf(context), context.RequestAborted);
+        context.Response.ContentType = Bitmap;
+        context.Response.ContentLength = PrefixBitmap.Length;
         if (there is not null)
-            call.Response.Headers.ETag = there.Version;
-        if (HttpMethods.IsHead(call.Context.Request.Method))
-            return null;
+            context.Response.Headers.ETag = there.Version;
+        if (HttpMethods.IsHead(context.Request.Method))
+            return Results.Empty;
         // Who reads slowly has a turn that others wait for.
         using var late = new CancellationTokenSource(SendWithin, time);
-        using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, call.Aborted);
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, context.RequestAborted);
         try
         {
-            await call.Response.Body.WriteAsync((there?.Prefixes ?? new PrefixBitmap()).Bytes, stop.Token);
+            await context.Response.Body.WriteAsync((there?.Prefixes ?? new PrefixBitmap()).Bytes, stop.Token);
         }
         catch (OperationCanceledException) when (late.IsCancellationRequested)
         {
-            call.Context.Abort();
+            context.Abort();
         }
-        return null;
+        return Results.Empty;
     }
 
-    private static Task DoneAsync(WebCall call) => JsonAnswer.WriteAsync(call.Response, writer =>
-    {
-        writer.WriteStartObject();
-        writer.WriteEndObject();
-    });
-
-    private static int ClientOf(WebCall call) => call.Caller.Key!.Client!.Value;
+    private static int ClientOf(HttpContext context) => Caller.Of(context).Key!.Client!.Value;
 }

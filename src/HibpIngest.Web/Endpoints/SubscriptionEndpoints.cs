@@ -2,37 +2,28 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-/// <summary>What a key is good for.</summary>
-internal sealed class SubscriptionEndpoints(WebOptions options)
+/// <summary>What a key allows.</summary>
+internal sealed class SubscriptionEndpoints(WebOptions options) : IApiEndpoints
 {
     // Keys don't end.
-    private const string Never = "9999-12-31T23:59:59Z";
+    private static readonly DateTime Never = new(9999, 12, 31, 23, 59, 59, DateTimeKind.Utc);
 
     private static readonly ErrorAnswer None = new(404, "No active subscription found.");
 
-    /// <summary>What no key is good for here: stealer logs, which are not kept apart.</summary>
-    public static Task NotIncludedAsync(WebCall call) => ErrorAnswer.NotAllowed.WriteAsync(call.Response);
-
-    /// <summary><c>GET /api/v3/subscription/status</c>.</summary>
-    public Task StatusAsync(WebCall call)
+    public void Map(ApiRoutes routes)
     {
-        if (call.Caller.Key is not { } key)
-            return None.WriteAsync(call.Response);
-        return JsonAnswer.WriteAsync(call.Response, writer =>
-        {
-            writer.WriteStartObject();
-            writer.WriteString("SubscriptionName"u8, key.Name);
-            writer.WriteString("Description"u8, $"{key.Rpm} requests a minute");
-            writer.WriteString("SubscribedUntil"u8, Never);
-            writer.WriteNumber("Rpm"u8, key.Rpm);
-            writer.WriteNumber("DomainSearchMaxBreachedAccounts"u8, key.Scopes.HasFlag(KeyScopes.Domains) ? options.DomainMax : 0);
-            writer.WriteNumber("MaxBreachedDomains"u8, key.Domains.Count);
-            writer.WriteBoolean("IncludesStealerLogs"u8, false);
-            writer.WriteBoolean("IncludesBulkDomainAdd"u8, false);
-            writer.WriteBoolean("IncludesAutoSubdomainVerification"u8, false);
-            writer.WriteBoolean("IncludesCustomerDomains"u8, false);
-            writer.WriteBoolean("IncludesKAnon"u8, key.Scopes.HasFlag(KeyScopes.Range));
-            writer.WriteEndObject();
-        });
+        routes.Get("/api/v3/subscription/status", RouteAccess.Key, Status)
+            .Requires(KeyScopes.None).Describe("What the key allows", typeof(SubscriptionStatus), 404);
+        // Stealer logs are not kept apart here, so no key allows them.
+        foreach (var template in (string[])["email/{account?}", "websitedomain/{domain?}", "emaildomain/{domain?}"])
+            routes.Get($"/api/v3/stealerlogsby{template}", RouteAccess.Key, () => ErrorAnswer.NotAllowed)
+                .Requires(KeyScopes.None).Describe("Stealer logs: none are kept here", typeof(IReadOnlyList<string>));
     }
+
+    private IResult Status(HttpContext context) => Caller.Of(context).Key is not { } key ? None : JsonAnswer.Of(
+        new SubscriptionStatus(
+            key.Name, $"{key.Rpm} requests a minute", Never, key.Rpm, key.Scopes.HasFlag(KeyScopes.Domains) ? options.DomainMax : 0,
+            key.Domains.Count, IncludesStealerLogs: false, IncludesBulkDomainAdd: false, IncludesAutoSubdomainVerification: false,
+            IncludesCustomerDomains: false, IncludesKAnon: key.Scopes.HasFlag(KeyScopes.Range)),
+        ApiJson.Documents.SubscriptionStatus);
 }

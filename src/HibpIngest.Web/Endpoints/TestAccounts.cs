@@ -1,6 +1,5 @@
 using HibpIngest.Breaches;
 using HibpIngest.Lookup;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
@@ -44,18 +43,12 @@ internal sealed class TestAccounts
         ["unverified-breach"] = Of("Unverified"),
     };
 
-    /// <summary>Names of the accounts, for the documentation.</summary>
-    public static IReadOnlyCollection<string> Names => Accounts.Keys;
-
-    /// <summary>Whether such an account is asked for, with a key of the right form: no other is then looked for.</summary>
-    public bool IsAsked(HttpContext context, string account) =>
-        account.Trim().EndsWith(Domain, StringComparison.OrdinalIgnoreCase)
-        && context.Request.Headers[CallerCheck.KeyHeader] is { Count: 1 } key && ApiKey.IsWellFormed(key[0]);
+    /// <summary>Returns whether an account is one of these, which any well-formed key may ask for.</summary>
+    public static bool IsOne(string account) => account.EndsWith(Domain, StringComparison.OrdinalIgnoreCase);
 
     /// <summary>The breaches of such an account; null: it is none of these.</summary>
     public IReadOnlyList<PublishedBreach>? Find(string account) =>
-        !account.EndsWith(Domain, StringComparison.OrdinalIgnoreCase) ? null
-        : Accounts.GetValueOrDefault(account[..^Domain.Length], []);
+        !IsOne(account) ? null : Accounts.GetValueOrDefault(account[..^Domain.Length], []);
 
     private static PublishedBreach[] Of(params string[] names) => [.. names.Select(name => Breaches[name])];
 

@@ -18,8 +18,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     [Fact]
     public void Every_route_has_its_section_and_every_section_its_route()
     {
-        var routes = WebRoute.AllOf(fixture.Web.Services).SelectMany(
-            route => route.Verbs.Select(verb => $"{verb} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}")).Order();
+        var routes = RoutesOf(fixture.Web).Order();
         var sections = Section().Matches(Text).Select(section => section.Groups["route"].Value).Order();
         Assert.Equal(string.Join('\n', routes), string.Join('\n', sections));
     }
@@ -70,8 +69,9 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         var real = (await fixture.Web.GetAsync("/api/v3/breach/Alpha")).Json.EnumerateObject().Select(property => property.Name).Order();
         Assert.Equal(real, breach);
         var account = document.GetProperty("paths").GetProperty("/api/v3/breachedaccount/{account}").GetProperty("get");
+        // Keys are security schemes: OpenAPI has no other way for a generated client to be given one.
         Assert.Equal(
-            ["account", "truncateResponse", "domain", "includeUnverified", "hibp-api-key", "user-agent"],
+            ["account", "truncateResponse", "domain", "includeUnverified", "user-agent"],
             account.GetProperty("parameters").EnumerateArray().Select(one => one.GetProperty("name").GetString()!));
         Assert.Equal(
             ["200", "400", "401", "403", "404", "429", "503"],
@@ -80,14 +80,36 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         Assert.True(range.GetProperty("responses").GetProperty("404").GetProperty("content").TryGetProperty("text/plain", out _));
         Assert.True(range.GetProperty("responses").GetProperty("429").GetProperty("content").TryGetProperty("application/json", out _));
         var append = document.GetProperty("paths").GetProperty("/ingestion/append").GetProperty("post");
-        Assert.Equal(
-            ["Ocp-Apim-Subscription-Key"],
-            append.GetProperty("parameters").EnumerateArray().Select(one => one.GetProperty("name").GetString()!));
+        Assert.Equal(["hibp-api-key"], SchemesOf(account));
+        Assert.Equal(["Ocp-Apim-Subscription-Key", "hibp-api-key"], SchemesOf(append));
+        Assert.Empty(SchemesOf(document.GetProperty("paths").GetProperty("/range/{prefix}").GetProperty("get")));
         Assert.Equal(
             ["200", "400", "401", "403", "413", "415", "429", "503"],
             append.GetProperty("responses").EnumerateObject().Select(response => response.Name).Order());
         Assert.True(append.GetProperty("requestBody").GetProperty("content").TryGetProperty("application/json", out _));
     }
+
+    [Fact]
+    public async Task The_description_for_programs_lists_every_route()
+    {
+        var document = (await fixture.Web.GetAsync("/openapi/v3.json", agent: null)).Json;
+        var operations = document.GetProperty("paths").EnumerateObject().SelectMany(
+            path => path.Value.EnumerateObject().Select(one => (Name: $"{one.Name.ToUpperInvariant()} {path.Name}", one.Value))).ToList();
+        Assert.Equal(RoutesOf(fixture.Web).Order(), operations.Select(one => one.Name).Order());
+        Assert.All(operations, one => Assert.NotEqual("", one.Value.GetProperty("summary").GetString()));
+        var ids = operations.Select(one => one.Value.GetProperty("operationId").GetString()).ToList();
+        Assert.Equal(ids.Distinct(), ids);
+        // Where a key is required, so is it there.
+        Assert.All(operations, one => Assert.Equal(
+            one.Value.GetProperty("responses").TryGetProperty("401", out _), SchemesOf(one.Value).Count > 0));
+    }
+
+    private static IReadOnlyList<string> SchemesOf(JsonElement operation) => operation.TryGetProperty("security", out var security)
+        ? [.. security.EnumerateArray().SelectMany(one => one.EnumerateObject().Select(scheme => scheme.Name))] : [];
+
+    private static IEnumerable<string> RoutesOf(WebRig web) => ApiRoute.AllOf(web.Services)
+        .Where(route => !route.Methods.Contains("OPTIONS"))
+        .Select(route => $"{route.Methods[0]} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}");
 
     /// <summary>Equal, but that "…" stands for any text.</summary>
     private static void AssertLike(JsonElement expected, JsonElement found, string where)

@@ -227,7 +227,7 @@ public sealed class AppendApiTests
     {
         await using var rig = await SenderRig.StartAsync();
         // The rest is white space, which JSON may have anywhere.
-        var most = new byte[AppendEndpoints.MostBytes];
+        var most = new byte[AppendEndpoints.MaxBytes];
         most.AsSpan().Fill((byte)' ');
         Encoding.ASCII.GetBytes(SenderRig.Items(50_000)).CopyTo(most, 0);
         foreach (var (bytes, status) in ((byte[], int)[])[(most, 200), ([.. most, (byte)' '], 413)])
@@ -299,8 +299,8 @@ public sealed class AppendApiTests
         SenderRig? rig = null;
         var id = "";
         var between = 1;
-        await using (rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
-            inner, async method =>
+        await using (rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(
+            inner => PortProxy<IPasswordAppends>.Create(inner, async method =>
             {
                 // Behind the read, somebody else writes.
                 if (method == nameof(IPasswordAppends.UpdateAsync) && Interlocked.Decrement(ref between) == 0)
@@ -320,7 +320,8 @@ public sealed class AppendApiTests
     {
         var lines = new CollectingLogger();
         using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Trace).AddProvider(lines));
-        await using var rig = await SenderRig.StartAsync(logs: logs, stand: services => services.AddSingleton<IMessageQueues>(new FailingQueues()));
+        await using var rig = await SenderRig.StartAsync(
+            logs: logs, stand: services => services.AddSingleton<IMessageQueues>(new FailingQueues()));
         var id = SenderRig.IdOf(await rig.AppendAsync(One));
         for (var again = 0; again < 2; again++)
             Assert.Equal(200, (await rig.ConfirmAsync(id)).Status);
@@ -339,8 +340,9 @@ public sealed class AppendApiTests
     [InlineData(false, 500, "An error occurred.")]
     public async Task A_store_that_fails_is_said_in_plain_text(bool isDown, int status, string text)
     {
-        await using var rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
-            inner, _ => throw (isDown ? new StoreUnavailableException("down") : new InvalidOperationException(Sha1)))));
+        await using var rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(
+            inner => PortProxy<IPasswordAppends>.Create(
+                inner, _ => throw (isDown ? new StoreUnavailableException("down") : new InvalidOperationException(Sha1)))));
         foreach (var reply in (WebReply[])[await rig.AppendAsync(One), await rig.ConfirmAsync(NoSuch)])
         {
             Assert.Equal((status, text), (reply.Status, reply.Text));
@@ -369,7 +371,7 @@ public sealed class AppendApiTests
         await using var rig = await SenderRig.StartAsync();
         // Fast enough at first not to be hung up on for being slow.
         var head = $"POST /append HTTP/1.1\r\nHost: x\r\n{SenderRig.KeyHeader}: {rig.Key}\r\nContent-Type: application/json\r\n"
-            + $"Content-Length: {AppendEndpoints.MostBytes}\r\n\r\n{new string(' ', 1 << 20)}";
+            + $"Content-Length: {AppendEndpoints.MaxBytes}\r\n\r\n{new string(' ', 1 << 20)}";
         var held = Enumerable.Range(0, AppendEndpoints.AtOnce).Select(_ => new RawBody(rig.Web.Address.Port)).ToList();
         try
         {
@@ -402,7 +404,7 @@ public sealed class AppendApiTests
         using var body = new RawBody(rig.Web.Address.Port);
         await body.SendAsync(
             $"POST /append HTTP/1.1\r\nHost: x\r\n{SenderRig.KeyHeader}: {rig.Key}\r\nContent-Type: application/json\r\n"
-            + $"Content-Length: {AppendEndpoints.MostBytes}\r\n\r\n{new string(' ', 1 << 20)}");
+            + $"Content-Length: {AppendEndpoints.MaxBytes}\r\n\r\n{new string(' ', 1 << 20)}");
         var answered = body.ReadToEndAsync();
         await clock.AdvanceUntilAsync(answered, TimeSpan.FromMinutes(2));
         Assert.StartsWith("HTTP/1.1 408", await answered, StringComparison.Ordinal);
@@ -436,7 +438,7 @@ public sealed class AppendApiTests
             DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
         };
         client.DefaultRequestHeaders.Add(SenderRig.KeyHeader, rig.Key);
-        var longer = new byte[AppendEndpoints.MostBytes + 1];
+        var longer = new byte[AppendEndpoints.MaxBytes + 1];
         longer.AsSpan().Fill((byte)' ');
         foreach (var (content, status) in ((HttpContent, HttpStatusCode)[])[
             (SenderRig.Json(SenderRig.Items(1_000)), HttpStatusCode.OK),
@@ -457,8 +459,9 @@ public sealed class AppendApiTests
         var written = new List<string>();
         foreach (var failing in (bool[])[false, true])
         {
-            await using var rig = await SenderRig.StartAsync(logs: logs, stand: services => _ = !failing ? services : services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
-                inner, method => throw new InvalidOperationException($"{Sha1} {NoSuch} {method}"))));
+            await using var rig = await SenderRig.StartAsync(logs: logs, stand: services => _ = !failing ? services
+                : services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
+                    inner, method => throw new InvalidOperationException($"{Sha1} {NoSuch} {method}"))));
             written.AddRange([rig.Key, ApiKey.HashOf(rig.Key)]);
             var sent = await rig.AppendAsync(One);
             if (sent.Status == 200)

@@ -99,8 +99,8 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     public async Task Guessing_keys_at_full_speed_reads_little_and_harms_nobody()
     {
         var reads = 0;
-        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: services => services.Wrap<IApiKeys>(inner => PortProxy<IApiKeys>.Create(
-            inner, method =>
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: services => services.Wrap<IApiKeys>(
+            inner => PortProxy<IApiKeys>.Create(inner, method =>
             {
                 if (method == nameof(IApiKeys.FindAsync))
                     Interlocked.Increment(ref reads);

@@ -99,8 +99,8 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         await using var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection,
             configure: options => options.Proxies = 1,
-            stand: services => services.Wrap<IApiKeys>(inner => PortProxy<IApiKeys>.Create(
-                inner, method =>
+            stand: services => services.Wrap<IApiKeys>(
+                inner => PortProxy<IApiKeys>.Create(inner, method =>
             {
                 if (method == nameof(IApiKeys.FindAsync))
                     Interlocked.Increment(ref reads);

@@ -170,8 +170,8 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     public async Task Those_that_come_together_are_written_together_and_none_is_lost_beside_another_server()
     {
         var writes = 0;
-        await using var other = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(inner => PortProxy<IPrefixBlobs>.Create(
-            inner, method =>
+        await using var other = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(
+            inner => PortProxy<IPrefixBlobs>.Create(inner, method =>
             {
                 if (method == nameof(IPrefixBlobs.WriteAsync))
                     Interlocked.Increment(ref writes);
@@ -221,8 +221,9 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     public async Task A_store_that_is_down_is_503_and_what_comes_behind_is_stored()
     {
         var isDown = true;
-        await using var web = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(inner => PortProxy<IPrefixBlobs>.Create(
-            inner, _ => isDown ? throw new StoreUnavailableException("down") : Task.CompletedTask)));
+        await using var web = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(
+            inner => PortProxy<IPrefixBlobs>.Create(
+                inner, _ => isDown ? throw new StoreUnavailableException("down") : Task.CompletedTask)));
         Assert.Equal(503, (await SendAsync("POST", One, """{"hashPrefix":"0A1B2C"}""", web: web)).Status);
         Assert.Equal(503, (await SendAsync("GET", All, web: web)).Status);
         isDown = false;

@@ -31,7 +31,8 @@ public sealed class RecordedAccountTests(WebFixture fixture) : IClassFixture<Web
     public async Task Is_the_one_that_is_in_the_path_decoded_once(string mode, string recording, int status, string? account)
     {
         var asked = new AskedAccounts();
-        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: services => services.AddSingleton<IAccountReads>(asked));
+        await using var web = await WebRig.StartAsync(
+            fixture.Pipeline.Connection, stand: services => services.AddSingleton<IAccountReads>(asked));
         var request = RecordedRequest.Of(mode, recording);
         var answer = await RawHttp.SendAsync(web.Address, request with
         {

@@ -1,0 +1,40 @@
+using HibpIngest.Stores;
+using Microsoft.AspNetCore.Authentication;
+using Microsoft.AspNetCore.Authorization;
+using Microsoft.Extensions.DependencyInjection;
+
+namespace HibpIngest.Web;
+
+/// <summary>What a key must allow for a route.</summary>
+internal static class KeyPolicies
+{
+    /// <summary>The key is that of a client of callbacks.</summary>
+    public const string Client = "client";
+
+    /// <summary>The key has this scope; <see cref="KeyScopes.None"/>: any key.</summary>
+    public static string Of(KeyScopes scope) => $"scope {scope}";
+
+    /// <summary>Adds authentication by key, a policy for each scope, and the limit of each key.</summary>
+    public static void Add(IServiceCollection services)
+    {
+        // Not AddAuthentication, whose data protection writes keys to the disk when the host starts.
+        services.AddAuthenticationCore(options => options.AddScheme<ApiKeyHandler>(ApiKeyHandler.SchemeName, displayName: null));
+        services.AddTransient<ApiKeyHandler>();
+        services.AddAuthorization(options =>
+        {
+            foreach (var scope in Enum.GetValues<KeyScopes>())
+                options.AddPolicy(Of(scope), policy => Require(policy, caller => caller.Key?.Scopes.HasFlag(scope) ?? true));
+            options.AddPolicy(Client, policy => Require(policy, caller => caller.Key?.Client is not null));
+        });
+        services.AddRateLimiter(options =>
+        {
+            options.AddPolicy(RequestLimits.PolicyName, RequestLimits.PartitionOf);
+            options.OnRejected = (rejected, _) => new ValueTask(
+                ErrorAnswer.TooMany(RequestLimits.RetryAfter(rejected.Lease)).ExecuteAsync(rejected.HttpContext));
+        });
+        services.AddSingleton<KeyCache>().AddSingleton<RequestLimits>();
+    }
+
+    private static void Require(AuthorizationPolicyBuilder policy, Func<Caller, bool> may) => policy
+        .AddAuthenticationSchemes(ApiKeyHandler.SchemeName).RequireAssertion(context => context.User is Caller caller && may(caller));
+}

@@ -1,0 +1,19 @@
+using HibpIngest.Lookup;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
+
+namespace HibpIngest.Web;
+
+/// <summary>Healthy when the catalogue has been read and the account table answers.</summary>
+internal sealed class StoresHealth(CatalogueReader catalogue, IAccountReads accounts, TimeProvider time) : IHealthCheck
+{
+    private readonly CachedCheck _stores = new(
+        async cancellationToken =>
+        {
+            await catalogue.GetAsync(cancellationToken);
+            _ = await accounts.GetMarksAsync("example.com", "ready", 0, cancellationToken);
+        }, time);
+
+    public async Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context, CancellationToken cancellationToken = default) =>
+        await _stores.IsWellAsync() ? HealthCheckResult.Healthy() : HealthCheckResult.Unhealthy();
+}
