@@ -7,6 +7,8 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Stores;
+using Microsoft.AspNetCore.Authentication;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
@@ -78,6 +80,17 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
             refused.Text);
         // Another one's minute is its own.
         Assert.Equal(200, (await Web.GetAsync(Path, fixture.Key)).Status);
+    }
+
+    [Fact]
+    public async Task Routes_for_anybody_authenticate_nobody()
+    {
+        await using var web = await WebRig.StartAsync(
+            fixture.Pipeline.Connection,
+            stand: services => services.AddScoped<IAuthenticationService>(_ => throw new InvalidOperationException("authenticated")));
+        foreach (var path in (string[])["/api/v3/breaches", "/range/00000", "/logos/default.png", "/healthz", "/nothing"])
+            Assert.NotEqual((path, 500), (path, (await web.GetAsync(path, fixture.Key)).Status));
+        Assert.Equal(500, (await web.GetAsync(Path, fixture.Key)).Status);
     }
 
     [Fact]
