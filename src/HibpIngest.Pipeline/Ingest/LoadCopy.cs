@@ -78,10 +78,11 @@ public sealed class LoadCopy(
                 await sending;
                 // Before anything writes the mark into the table: a database that lost it again, to a backup, is then refused.
                 if (firstCommit == 0)
-                    await ids.ConfirmAsync(new StoreIds(load.Id, load.Mark), CancellationToken.None);
-                sending = messages.SendSlicesAsync(slices, CancellationToken.None);
-                if (firstCommit == 0)
+                {
                     firstCommit = time.GetTimestamp();
+                    await ids.ConfirmAsync(new StoreIds(load.Id, load.Mark), CancellationToken.None);
+                }
+                sending = messages.SendSlicesAsync(slices, CancellationToken.None);
                 lease.Token.ThrowIfCancellationRequested();
                 span?.Stop(); // a continuation hangs on this run, not on its last batch
                 if (limit.IsCancellationRequested
