@@ -9,6 +9,7 @@ using HibpIngest.Hosting.Local;
 using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -43,7 +44,8 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
     /// <param name="rows">Of each.</param>
     /// <param name="kills">How often a process is killed.</param>
     /// <param name="seed">Of everything that is random.</param>
-    public async Task<bool> RunAsync(int appends, int rows, int kills, int seed)
+    /// <param name="skipsTime">Sends messages that a killed process had received again instead of waiting for them.</param>
+    public async Task<bool> RunAsync(int appends, int rows, int kills, int seed, bool skipsTime = false)
     {
         say($"seed {seed}");
         var random = new Random(seed);
@@ -53,6 +55,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         _variables["HIBP_STORAGE"] = emulator.ConnectionString;
         _variables["HIBP_DATABASE"] = File("campaign.db");
         await using var processes = new CommandProcesses(folder, _variables);
+        using var passed = new PassedTime(emulator.ConnectionString, File("campaign.db"));
         foreach (var mode in HashModes.All)
             await processes.RunAsync("passwords", "import", ListOf(mode), "--mode", mode.Name(), "--release", Release);
         using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
@@ -77,6 +80,8 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         });
         var sent = Stopwatch.GetElapsedTime(began);
         await killing;
+        if (skipsTime)
+            await passed.SweepAppendsAsync();
         await UntilAddedAsync(account.PasswordAppends);
         var added = Stopwatch.GetElapsedTime(began);
         await stop.CancelAsync();

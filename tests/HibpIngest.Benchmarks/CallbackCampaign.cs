@@ -8,6 +8,7 @@ using HibpIngest.Hosting.Local;
 using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 
 namespace HibpIngest.Benchmarks;
 
@@ -34,7 +35,8 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
     /// <param name="accounts">Of each breach; a fifth of the second is in the first too.</param>
     /// <param name="kills">How often a host is killed.</param>
     /// <param name="seed">Of everything that is random but what is watched and answered.</param>
-    public async Task<bool> RunAsync(int accounts, int kills, int seed)
+    /// <param name="skipsTime">Gives the stores the state of minutes after each kill instead of waiting for it.</param>
+    public async Task<bool> RunAsync(int accounts, int kills, int seed, bool skipsTime = false)
     {
         say($"seed {seed}");
         var random = new Random(seed);
@@ -52,7 +54,8 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
         try
         {
             var port = (await receiver.StandardOutput.ReadLineAsync())!;
-            return await RunAsync(processes, port, kills, random);
+            using var passed = new PassedTime(emulator.ConnectionString, File("hibp.db"));
+            return await RunAsync(processes, port, kills, random, skipsTime ? passed : null);
         }
         finally
         {
@@ -60,7 +63,7 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
         }
     }
 
-    private async Task<bool> RunAsync(CommandProcesses processes, string port, int kills, Random random)
+    private async Task<bool> RunAsync(CommandProcesses processes, string port, int kills, Random random, PassedTime? passed)
     {
         var hosts = new Process[Hosts];
         for (var i = 0; i < Hosts; i++)
@@ -77,7 +80,7 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
 
         var began = Stopwatch.GetTimestamp();
         foreach (var breach in Breaches)
-            await processes.RunAsync("drop", $"{breach}.zip");
+            await processes.RunAsync("drop", File($"{breach}.zip"));
         await using var database = SqliteBreachDatabase.Open(File("hibp.db"), TimeProvider.System);
         var killed = 0;
         for (var told = await WaitForCallAsync(database, -1); killed < kills && told >= 0; told = await WaitForCallAsync(database, told))
@@ -89,6 +92,11 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
             hosts[one].Kill();
             await hosts[one].WaitForExitAsync();
             killed++;
+            if (passed is not null)
+            {
+                await passed.ExpireLeasesAsync(hosts[one].Id);
+                await passed.SweepAsync();
+            }
             told = CallsReceived();
             hosts[one] = await StartHostAsync(processes);
         }

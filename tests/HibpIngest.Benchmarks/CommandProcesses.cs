@@ -1,13 +1,14 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Testing;
 
 namespace HibpIngest.Benchmarks;
 
 /// <summary>The real command line in processes of its own, which end with this at the latest.</summary>
 /// <param name="folder">Where they work.</param>
 /// <param name="variables">Of their environment; what is put there later counts for those that start later.</param>
-internal sealed class CommandProcesses(string folder, IDictionary<string, string> variables) : IAsyncDisposable
+internal sealed class CommandProcesses(string folder, Dictionary<string, string> variables) : IAsyncDisposable
 {
     private readonly List<Process> _processes = [];
 
@@ -29,16 +30,16 @@ internal sealed class CommandProcesses(string folder, IDictionary<string, string
         return process;
     }
 
-    /// <summary>Runs a command to its end, and returns what it shows.</summary>
+    /// <summary>
+    /// Runs a command to its end, and returns what it shows. Runs in this process, since starting another one costs up to a second of
+    /// CPU: paths must be absolute.
+    /// </summary>
     /// <exception cref="InvalidOperationException">It failed.</exception>
     public async Task<string> RunAsync(params string[] arguments)
     {
-        var process = Start(arguments);
-        var error = process.StandardError.ReadToEndAsync();
-        var output = await process.StandardOutput.ReadToEndAsync();
-        await process.WaitForExitAsync();
-        return process.ExitCode == 0
-            ? output : throw new InvalidOperationException($"hibp {string.Join(' ', arguments)}: {process.ExitCode}: {await error}");
+        var result = await HibpInProcess.RunAsync(folder, variables, arguments);
+        return result.ExitCode == 0 ? result.Output
+            : throw new InvalidOperationException($"hibp {string.Join(' ', arguments)}: {result.ExitCode}: {result.Error}");
     }
 
     /// <summary>The first line on standard error that begins so; what comes behind it is read too, and dropped.</summary>

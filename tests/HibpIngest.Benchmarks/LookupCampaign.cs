@@ -73,10 +73,10 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
 
         await using var database = SqliteBreachDatabase.Open(File("hibp.db"), TimeProvider.System);
         var began = Stopwatch.GetTimestamp();
-        await processes.RunAsync("drop", "First.zip", "--verified", "true");
-        await processes.RunAsync("drop", "Second.zip", "--verified", "true", "--sensitive", "true");
+        await processes.RunAsync("drop", File("First.zip"), "--verified", "true");
+        await processes.RunAsync("drop", File("Second.zip"), "--verified", "true", "--sensitive", "true");
         foreach (var name in (string[])["Small", "Hidden", "Removed"])
-            await processes.RunAsync("drop", $"{name}.zip");
+            await processes.RunAsync("drop", File($"{name}.zip"));
         await WaitAsync(host, database, loads => loads.Count == 5 && loads.All(load => load.State == LoadState.Done));
         var loaded = Stopwatch.GetElapsedTime(began);
         await processes.RunAsync("breach", "hide", "Hidden");
@@ -84,7 +84,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
         await processes.RunAsync("breach", "remove", "Removed", "--yes");
         var removed = await OutAfterAsync(client, "Removed");
 
-        await processes.RunAsync("drop", $"{Loading}.zip", "--verified", "true");
+        await processes.RunAsync("drop", File($"{Loading}.zip"), "--verified", "true");
         await WaitAsync(host, database, loads => Open(loads) is { Slices.Done: > 0 });
         if (freezes)
             host.Kill(entireProcessTree: true);

@@ -5,6 +5,7 @@ using System.Net.NetworkInformation;
 using System.Net.Sockets;
 using System.Text.Json;
 using System.Text.RegularExpressions;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Sql.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Cli;
@@ -29,6 +30,8 @@ public sealed partial class OperationTests : IAsyncDisposable
         ["HIBP_MAIL"] = _mail.Setting,
         ["HIBP_MAIL_FROM"] = "breaches@example.com",
         ["HIBP_SLICEROWS"] = "1000",
+        // One request to the emulator for each account, which nothing here looks at.
+        ["HIBP_RANGES"] = "off",
     };
 
     [Fact]
@@ -77,6 +80,8 @@ public sealed partial class OperationTests : IAsyncDisposable
     [Fact]
     public async Task What_dies_around_it_is_said_and_comes_right()
     {
+        var emulatorPort = int.Parse(_variables["HIBP_EMULATOR_PORT"], CultureInfo.InvariantCulture);
+        using var passed = new PassedTime(new LocalEmulator(_folder.Path, emulatorPort).Connection, DatabaseFile);
         // Somebody watches before there is anything.
         await using var terminal = new TerminalProcess(_folder.Path, _variables, "status --watch");
         await terminal.SeesAsync("waiting: the storage emulator is not running");
@@ -94,17 +99,20 @@ public sealed partial class OperationTests : IAsyncDisposable
         await using (var dies = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
         {
             // Looked for in the database: by the time that a process has told of them, slices are done.
-            await using (var database = SqliteBreachDatabase.Open(Path.Combine(_folder.Path, ".hibp", "hibp.db"), TimeProvider.System))
+            await using (var database = SqliteBreachDatabase.Open(DatabaseFile, TimeProvider.System))
             {
                 await UntilAsync(
                     async () => (await database.ListHeldAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null),
                     TimeSpan.FromMilliseconds(50));
             }
             await KillAsync(dies.Id);
+            await passed.MissHeartbeatAsync(dies.Id);
             var line = await UntilAsync(async () => HeldLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
             Assert.Contains($"({Environment.MachineName}, process {dies.Id})", line, StringComparison.Ordinal);
             Assert.True((await ListAsync("hosts")).Single(host => host.GetProperty("processId").GetInt32() == dies.Id)
                 .GetProperty("missed").GetBoolean());
+            await passed.ExpireLeasesAsync(dies.Id);
+            await passed.SweepAsync();
         }
 
         // The mail server is down when its mails are due; then the emulator dies, too.
@@ -136,6 +144,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         // It comes right: what the emulator may have forgotten is done again.
         _mail.Script = null;
         (await RunAsync("requeue", "Big", "--all")).Succeeded();
+        await passed.SweepAsync();
         var done = (await drop.EndAsync()).Succeeded();
         Assert.Contains($"{Accounts:N0} accounts", done.Output, StringComparison.Ordinal);
         Assert.Contains("load 1 of Big: ", owner.Error + second.Error, StringComparison.Ordinal);
@@ -219,6 +228,8 @@ public sealed partial class OperationTests : IAsyncDisposable
 
     private FileInfo Zip(string breach, int accounts) => new(_folder.Write(
         $"{breach}.zip", PipelineRig.Zip(("accounts.csv", PipelineRig.Accounts(0, accounts)))));
+
+    private string DatabaseFile => Path.Combine(_folder.Path, ".hibp", "hibp.db");
 
     private string Subscribers() => _folder.Write("subscribers.csv", "email,domain\nuser7@d7.example.org,\n");
 

@@ -1,0 +1,89 @@
+using HibpIngest.AzureStorage;
+using HibpIngest.Delivery;
+using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
+using Microsoft.Data.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// Gives the stores the state that they have minutes after a process was killed: its leases have expired, and Sweep has sent again the
+/// messages that it had received. Tests of what follows then need no real minutes; the long forms of the campaigns wait.
+/// </summary>
+/// <param name="connection">Connection string of the storage account.</param>
+/// <param name="databaseFile">The SQLite database.</param>
+internal sealed class PassedTime(string connection, string databaseFile) : IDisposable
+{
+    /// <summary>Longer than each age at which Sweep takes a message for lost.</summary>
+    private static readonly TimeSpan SweepsAfter = TimeSpan.FromMinutes(25);
+
+    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(50);
+
+    private readonly StorageAccount _account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+
+    /// <summary>Returns the last heartbeat of a process. It sends the first one at its start.</summary>
+    public async Task<HostSign> FindHeartbeatAsync(int processId)
+    {
+        while (true)
+        {
+            if ((await _account.Signs.ListSignsAsync(CancellationToken.None)).FirstOrDefault(one => one.ProcessId == processId) is { } found)
+                return found;
+            await Task.Delay(LookEvery);
+        }
+    }
+
+    /// <summary>Makes the last heartbeat of a killed process a missed one.</summary>
+    public async Task MissHeartbeatAsync(int killed)
+    {
+        var last = await FindHeartbeatAsync(killed);
+        await _account.Signs.PutSignAsync(last with { SeenAt = last.SeenAt - (2 * HostSign.MissedAfter) }, CancellationToken.None);
+    }
+
+    /// <summary>Expires every lease and claim of a killed process.</summary>
+    public async Task ExpireLeasesAsync(int killed)
+    {
+        var host = (await FindHeartbeatAsync(killed)).Host;
+        await ExecuteAsync($"UPDATE locks SET expires_at = 0 WHERE owner LIKE '{host}-%'");
+        await ExecuteAsync($"UPDATE loads SET lease_expires_at = 0 WHERE owner LIKE '{host}-%'");
+        await ExecuteAsync($"UPDATE slices SET lease_expires_at = 0 WHERE owner LIKE '{host}-%'");
+        await ExecuteAsync($"UPDATE notifications SET claim_expires_at = 0 WHERE claim_owner LIKE '{host}-%'");
+        await ExecuteAsync($"UPDATE call_clients SET lease_expires_at = 0 WHERE owner LIKE '{host}-%'");
+    }
+
+    /// <summary>Expires the locks of killed operator commands, which send no heartbeat.</summary>
+    public Task ExpireLocksAsync() => ExecuteAsync("UPDATE locks SET expires_at = 0 WHERE name IN ('fill-ranges', 'layouts')");
+
+    /// <summary>Sends again whatever Sweep takes for lost by then; messages that were not lost get a second copy.</summary>
+    public async Task SweepAsync()
+    {
+        var clock = new TestClock();
+        clock.Advance(SweepsAfter);
+        await using var database = SqliteBreachDatabase.Open(databaseFile, clock);
+        await using var sender = NotificationSenders.Create($"pickup:{databaseFile}.mail");
+        var parts = PipelineParts.Of(_account, database, sender, new PipelineOptions(), NullLoggerFactory.Instance) with { Time = clock };
+        await parts.Get<Sweep>().RunAsync(CancellationToken.None);
+    }
+
+    /// <summary>Sends again the messages of appended passwords that Sweep takes for lost by then.</summary>
+    public Task SweepAppendsAsync()
+    {
+        var clock = new TestClock();
+        clock.Advance(SweepsAfter);
+        var queue = _account.Queues.Get(QueueNames.PasswordsAppend);
+        return new SweepAppends(_account.PasswordAppends, queue, clock, NullLogger<SweepAppends>.Instance).RunAsync(CancellationToken.None);
+    }
+
+    public void Dispose() => _account.Dispose();
+
+    private async Task ExecuteAsync(string sql)
+    {
+        await using var database = new SqliteConnection($"Data Source={databaseFile};Pooling=False");
+        await database.OpenAsync();
+        await using var command = database.CreateCommand();
+        command.CommandText = sql;
+        await command.ExecuteNonQueryAsync();
+    }
+}
