@@ -64,7 +64,8 @@ public sealed class CallbackTests
     public async Task What_fails_is_tried_again_under_the_same_key_and_what_doesn_t_is_not()
     {
         var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        // Pauses between calls of one turn are real ones.
+        await using var rig = await CallRig.StartAsync(clock, options => options.CallPause = TimeSpan.FromMilliseconds(50));
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         // By turns, by what the call is of: two in three fail the first time.
         var seen = new HashSet<string>();

@@ -46,7 +46,9 @@ internal sealed class CallRig : IAsyncDisposable
         var stores = await PipelineRig.StartAsync(
             options =>
             {
-                (options.BatchRows, options.SliceRows, options.CallPause) = (100, 40, TimeSpan.FromSeconds(6));
+                // Without ranges by hash, which no call is made from.
+                (options.BatchRows, options.SliceRows, options.CallPause, options.Ranges) =
+                    (100, 40, TimeSpan.FromSeconds(6), RangesMode.Off);
                 configure?.Invoke(options);
             },
             clock, secretKey);
