@@ -13,7 +13,7 @@ public abstract class AcceptanceContract
 {
     // Little of it finds the same faults; HIBP_TEST_ACCOUNTS=250000 takes some minutes, most of them the emulator's.
     private static readonly int Accounts = int.Parse(
-        Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "10000", System.Globalization.CultureInfo.InvariantCulture);
+        Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "4000", System.Globalization.CultureInfo.InvariantCulture);
 
     /// <summary>What <c>--database</c> is told: an empty database of the test's own.</summary>
     protected abstract string Database(string folder);
@@ -30,14 +30,14 @@ public abstract class AcceptanceContract
             ["HIBP_MAIL"] = $"pickup:{File("mail")}",
             ["HIBP_MAILSPERSECOND"] = "1000",
             // Several batches of several slices, however few accounts there are.
-            ["HIBP_BATCHROWS"] = "4000",
-            ["HIBP_SLICEROWS"] = "2000",
+            ["HIBP_BATCHROWS"] = "1600",
+            ["HIBP_SLICEROWS"] = "800",
         };
         string File(string name) => Path.Combine(folder.Path, name);
-        Task<HibpResult> HibpAsync(params string[] arguments) => HibpProcess.RunAsync(folder.Path, variables, arguments);
+        Task<HibpResult> HibpAsync(params string[] arguments) => HibpInProcess.RunAsync(folder.Path, variables, arguments);
 
-        (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "7", "First.zip")).Succeeded();
-        (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "8", "--overlap", "20", "--overlap-seed", "7", "Second.zip"))
+        (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "7", File("First.zip"))).Succeeded();
+        (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "8", "--overlap", "20", "--overlap-seed", "7", File("Second.zip")))
             .Succeeded();
         var first = await ExtractAsync(File("First.zip"));
         var second = await ExtractAsync(File("Second.zip"));
@@ -50,14 +50,14 @@ public abstract class AcceptanceContract
         await System.IO.File.WriteAllLinesAsync(
             File("subscribers.csv"),
             ["email,domain", .. people.Select(email => $"{email},"), .. domains.Select(domain => $"owner@{domain},{domain}")]);
-        (await HibpAsync("subscribers", "import", "subscribers.csv")).Succeeded();
+        (await HibpAsync("subscribers", "import", File("subscribers.csv"))).Succeeded();
 
         await using (await HibpProcess.StartAsync(folder.Path, variables, "ready", "run"))
         await using (await HibpProcess.StartAsync(folder.Path, variables, "ready", "run"))
         {
             foreach (var name in new[] { "First", "Second" })
             {
-                var load = (await HibpAsync("drop", $"{name}.zip", "--title", $"Breach {name}", "--verified", "--wait", "--json"))
+                var load = (await HibpAsync("drop", File($"{name}.zip"), "--title", $"Breach {name}", "--verified", "--wait", "--json"))
                     .Succeeded().Json;
                 Assert.Equal(("done", Accounts), (load.GetProperty("state").GetString(), load.GetProperty("accounts").GetInt32()));
             }
