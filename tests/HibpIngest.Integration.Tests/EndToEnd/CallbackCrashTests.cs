@@ -19,7 +19,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
     [Fact]
     public async Task A_crash_at_any_call_leaves_nothing_unsaid()
     {
-        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var draw = new CallDraw(oneOf: 6, output.WriteLine);
         var calls = await RunAsync(new CrashPoint(int.MaxValue, afterwards: false));
         output.WriteLine($"{calls} calls without a crash");
         Assert.True(calls > 2 * Accounts, "every client was expected to be called");

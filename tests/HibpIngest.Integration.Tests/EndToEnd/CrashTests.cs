@@ -22,7 +22,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     [Fact]
     public async Task A_crash_at_any_call_changes_nothing_in_the_result()
     {
-        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var draw = new CallDraw(oneOf: 5, output.WriteLine);
         var calls = await RunAsync(new CrashPoint(int.MaxValue, afterwards: false));
         output.WriteLine($"{calls} calls without a crash");
         Assert.True(calls > 50, "the whole pipeline was expected to run");

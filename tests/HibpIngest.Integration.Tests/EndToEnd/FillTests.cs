@@ -60,7 +60,7 @@ public sealed class FillTests(ITestOutputHelper output)
     {
         // More of its first and of its last steps than of the walk between them.
         const int Steps = 20;
-        var (few, many) = (new CallDraw(oneOf: 7, output.WriteLine), new CallDraw(oneOf: 3, output.WriteLine));
+        var (few, many) = (new CallDraw(oneOf: 12, output.WriteLine), new CallDraw(oneOf: 5, output.WriteLine));
         var calls = await BreakOffAsync(int.MaxValue, afterwards: false);
         var walk = few.Of(calls).Where(at => at > Steps && at <= calls - 3);
         var ends = many.Of(calls).Where(at => at <= Steps || at > calls - 3);

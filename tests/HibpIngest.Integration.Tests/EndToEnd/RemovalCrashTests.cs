@@ -28,7 +28,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         });
         await rig.ImportAsync((InBoth, null));
         var other = await LoadAsync(rig, "Other", FirstOfNew, New);
-        var draw = new CallDraw(purged ? 10 : 3, output.WriteLine); // a walk over the table is of 36 parts
+        var draw = new CallDraw(purged ? 18 : 5, output.WriteLine); // a walk over the table is of 36 parts
         for (var crashed = true; crashed;)
         {
             var at = draw.Next();

@@ -30,7 +30,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync((InBoth, null), ("owner@example.net", "example.com"));
-        var draw = new CallDraw(purged ? 9 : 2, output.WriteLine); // a walk over the table is of 36 parts
+        var draw = new CallDraw(purged ? 18 : 3, output.WriteLine); // a walk over the table is of 36 parts
         var (at, reached) = (0, true);
         while (reached)
         {

@@ -63,7 +63,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     public async Task Deletion_and_import_that_are_interrupted_at_any_call_leave_the_new_release_whole()
     {
         var random = AppendRig.NewRandom(output);
-        var draw = new CallDraw(oneOf: 4, output.WriteLine);
+        var draw = new CallDraw(oneOf: 8, output.WriteLine);
         for (var calls = int.MaxValue; calls == int.MaxValue;)
         {
             var (call, isCarriedOut) = (draw.Next(), draw.IsAfterwards());
