@@ -1,6 +1,5 @@
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
-using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
 using Microsoft.Extensions.Logging;
 
@@ -32,7 +31,8 @@ public sealed class ReplicaAccounts : IDisposable
         {
             foreach (var connection in options.ReplicaConnections())
             {
-                var account = WebFactory.Open(Setting, connection, logs, storage);
+                StorageAccount.Check(connection, Setting);
+                var account = StorageAccount.Open(connection, logs, storage);
                 opened._accounts.Add(account);
                 if (account.BlobEndpoint == primary.BlobEndpoint)
                     throw new BadInputException($"{Setting} names {account.DisplayName}, which is the account that is copied from");
@@ -47,7 +47,7 @@ public sealed class ReplicaAccounts : IDisposable
         }
         // Caches are purged once, after the primary's switch.
         var purge = new PurgeHook(null, null, new HttpClient(), logs.CreateLogger<PurgeHook>());
-        opened.Replicas = [.. opened._accounts.Select(account => (account, Stores: WebFactory.PasswordsOf(account)))
+        opened.Replicas = [.. opened._accounts.Select(account => (account, Stores: new PasswordStores(account.PasswordBlobs, account.PasswordTables)))
             .Select(one => new PasswordReplica(one.account.DisplayName, one.Stores, new PasswordReleases(one.Stores, purge, time)))];
         return opened;
     }

@@ -11,8 +11,6 @@ public sealed class BreachedAccounts(CatalogueReader catalogue, IAccountReads ac
     /// point read, and in parallel one more for every 250 marks.
     /// </summary>
     /// <param name="alias">Lower-case, of an account by our rules.</param>
-    /// <param name="domain">As well.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public async Task<IReadOnlyList<PublishedBreach>> FindAsync(string alias, string domain, CancellationToken cancellationToken)
     {
         var snapshot = await catalogue.GetAsync(cancellationToken);

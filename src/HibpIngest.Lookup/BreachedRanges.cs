@@ -13,7 +13,6 @@ public sealed class BreachedRanges(CatalogueReader catalogue, IRangeReads ranges
 
     /// <summary>The hashes of a range that are in a breach, in order, without those that nobody is told of about somebody.</summary>
     /// <param name="prefix">Six upper-case hex digits.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="RangesNotReadyException">Not every account is in the table of hashes yet.</exception>
     public async Task<IReadOnlyList<(string Suffix, IReadOnlyList<PublishedBreach> Breaches)>> FindAsync(
         string prefix, CancellationToken cancellationToken)

@@ -10,8 +10,6 @@ namespace HibpIngest.Lookup;
 /// </summary>
 /// <param name="register">Says which layout is read.</param>
 /// <param name="accounts">Makes sure that each storage account is the one of its place.</param>
-/// <param name="tables">Of every storage account.</param>
-/// <param name="time">The clock.</param>
 /// <param name="log">Told when the register can't be read.</param>
 public sealed class LayoutReads(
     IReadLayout register, IStoreAccounts accounts, ITableReads tables, TimeProvider time, ILogger<LayoutReads> log)
@@ -22,7 +20,6 @@ public sealed class LayoutReads(
     /// <summary>Looks until cancelled.</summary>
     public Task RunAsync(CancellationToken cancellationToken) => _current.RunAsync(cancellationToken);
 
-    /// <inheritdoc/>
     public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
     {
         var (layout, placement) = await _current.GetAsync(cancellationToken);
@@ -30,7 +27,6 @@ public sealed class LayoutReads(
         return await AccountsOf(layout, place).GetMarksAsync(place.Partition, alias, highestMark, cancellationToken);
     }
 
-    /// <inheritdoc/>
     public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(
         string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
@@ -42,7 +38,6 @@ public sealed class LayoutReads(
         }
     }
 
-    /// <inheritdoc/>
     public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken)
     {
         var (layout, placement) = await _current.GetAsync(cancellationToken);

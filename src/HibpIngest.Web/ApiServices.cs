@@ -27,8 +27,7 @@ public static class ApiServices
         services.TryAddSingleton<IRangeReads>(provider => provider.GetRequiredService<LayoutReads>());
         services.AddSingleton<CatalogueReader>().AddSingleton<LogoReader>().AddSingleton<BreachedAccounts>().AddSingleton<BreachedRanges>();
         services.AddSingleton(provider => ActivatorUtilities.CreateInstance<DomainSizes>(provider, options.Web.DomainMax));
-        services.AddSingleton(provider => ActivatorUtilities.CreateInstance<SubmitAppends>(
-            provider, provider.GetRequiredService<IMessageQueues>().Get(AppendMessage.Queue)));
+        services.AddSingleton<SubmitAppends>();
         services.AddHostedService<ApiRefresh>();
 
         KeyPolicies.Add(services);

@@ -4,7 +4,6 @@ namespace HibpIngest.Web;
 
 /// <summary>Whether something answers, asked once in a while however often anybody wants to know.</summary>
 /// <param name="ask">Asks; throws where there is no answer.</param>
-/// <param name="time">The clock.</param>
 public sealed class CachedCheck(Func<CancellationToken, Task> ask, TimeProvider time)
 {
     // Anybody may ask, however often; the store is asked once in that time.

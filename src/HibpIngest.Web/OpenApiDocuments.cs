@@ -12,7 +12,6 @@ internal static class OpenApiDocuments
 
     private const string Document = "v3";
 
-    /// <param name="services">The host's.</param>
     /// <param name="address">The public address (HIBP_WEB_URL).</param>
     public static void Add(IServiceCollection services, string address)
     {

@@ -36,7 +36,6 @@ public readonly struct RequestTarget
         }
     }
 
-    /// <summary>Of this request.</summary>
     public static RequestTarget Of(HttpContext context) => Parse(context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget);
 
     /// <summary>Of a request line's target: <c>/path?query</c>, or with scheme and host before it.</summary>

@@ -80,7 +80,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     {
         var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MostLatency);
         using var ranges = new PasswordRanges(
-            WebFactory.PasswordsOf(account), OptionsOf(backend, cacheMegabytes: 0), TimeProvider.System, NullLoggerFactory.Instance);
+            new PasswordStores(account.PasswordBlobs, account.PasswordTables), OptionsOf(backend, cacheMegabytes: 0), TimeProvider.System, NullLoggerFactory.Instance);
         await ranges.RefreshAsync(CancellationToken.None);
         var reads = new List<IReadOnlyList<ReadyPasswords.KeptRequest>>();
         for (var i = 0; i < Prefixes; i++)
@@ -178,7 +178,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
-        var stores = WebFactory.PasswordsOf(account);
+        var stores = new PasswordStores(account.PasswordBlobs, account.PasswordTables);
         PasswordBackend[] backends = [PasswordBackend.Blob, PasswordBackend.Table];
         var releases = await ImportAsync(stores, prefixes: 1, backends);
         var times = new Dictionary<PasswordBackend, double[]>();

@@ -39,9 +39,15 @@ public static class ApiStorage
         if (string.IsNullOrWhiteSpace(nearest))
             return services;
         // The container disposes of the account.
-        services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) => WebFactory.Open(
-            "HIBP_PASSWORDS_NEAREST", nearest, provider.GetRequiredService<ILoggerFactory>(), NearestPatience));
-        return services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) => WebFactory.PasswordsOf(
-            provider.GetRequiredKeyedService<StorageAccount>(ApiServices.NearestPasswords)));
+        services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) =>
+        {
+            StorageAccount.Check(nearest, "HIBP_PASSWORDS_NEAREST");
+            return StorageAccount.Open(nearest, provider.GetRequiredService<ILoggerFactory>(), NearestPatience);
+        });
+        return services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) =>
+        {
+            var account = provider.GetRequiredKeyedService<StorageAccount>(ApiServices.NearestPasswords);
+            return new PasswordStores(account.PasswordBlobs, account.PasswordTables);
+        });
     }
 }

@@ -34,7 +34,6 @@ public sealed class WebServer : IAsyncDisposable
 
     private WebServer(IHost host) => _host = host;
 
-    /// <summary>Where it listens.</summary>
     public IReadOnlyList<string> Addresses =>
         [.. _host.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>().Addresses];
 
@@ -44,9 +43,6 @@ public sealed class WebServer : IAsyncDisposable
     /// <summary>Starts it; it answers when this returns.</summary>
     /// <param name="options">How it answers, and where.</param>
     /// <param name="addStorage">Adds the storage ports (<see cref="ApiStorage.AddHibpApiStorage"/>).</param>
-    /// <param name="time">The clock.</param>
-    /// <param name="logs">Where everything is logged.</param>
-    /// <param name="cancellationToken">Stops the start.</param>
     /// <exception cref="BadInputException">An address is none, or not one for a server without keys.</exception>
     /// <exception cref="NotPossibleException">An address is taken.</exception>
     public static async Task<WebServer> StartAsync(

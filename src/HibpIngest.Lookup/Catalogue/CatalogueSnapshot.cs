@@ -50,7 +50,6 @@ public sealed class CatalogueSnapshot
     public PublishedBreach? Find(string name) => _byName.GetValueOrDefault(name);
 
     /// <summary>The breaches that these marks mean, each once, by name; marks that don't count say nothing.</summary>
-    /// <param name="marks">Of one account.</param>
     /// <param name="withSensitive">For the owner of the account's domain.</param>
     public IReadOnlyList<PublishedBreach> BreachesOf(IReadOnlyList<int> marks, bool withSensitive)
     {

@@ -19,8 +19,6 @@ public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
     private long _bytes;
 
     /// <summary>A breach's logo; null where it has none.</summary>
-    /// <param name="name">As in the catalogue.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     public async ValueTask<ReadyContent?> FindAsync(string name, CancellationToken cancellationToken)
     {
         if (_known.TryGetValue(name, out var known) && time.GetElapsedTime(known.At) < KeptFor)

@@ -19,7 +19,6 @@ public sealed class PublishedBreach
     public required int Ordinal { get; init; }
 
     /// <summary>Of what is told of a breach.</summary>
-    /// <param name="model">What is told.</param>
     /// <param name="ordinal">Its <see cref="Ordinal"/>.</param>
     public static PublishedBreach Of(PublicBreach model, int ordinal) => new()
     {

@@ -15,7 +15,6 @@ public sealed class ReadyContent
         (Identity, Gzip, ETag, GzipETag) = (identity, gzip, $"\"{hash}\"", $"\"{hash}-gzip\"");
     }
 
-    /// <summary>As it is.</summary>
     public ReadOnlyMemory<byte> Identity { get; }
 
     /// <summary>Gzipped; null where that is not worth it.</summary>

@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -9,9 +10,9 @@ namespace HibpIngest.Passwords;
 /// Takes hashes that are to be added to what is served, and their confirmation. The row of a confirmed transaction is its message's
 /// outbox: it says when one was sent, and <see cref="SweepAppends"/> sends another where that is never or long ago.
 /// </summary>
-/// <param name="queue">Of <see cref="AppendMessage"/>.</param>
+/// <param name="queues">Holds the queue of <see cref="AppendMessage"/>.</param>
 /// <param name="log">Told of messages that were not sent.</param>
-public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueue queue, TimeProvider time, ILogger<SubmitAppends> log)
+public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SubmitAppends> log)
 {
     /// <summary>Keeps hashes as a new transaction, which counts once it is confirmed. Nothing is told from what was sent before.</summary>
     /// <param name="sha1">Those of SHA-1, in any order; sorted here.</param>
@@ -82,17 +83,17 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
 
     private async Task SendAsync(AppendTransaction confirmed)
     {
-        var message = new AppendMessage(confirmed.Subscription, confirmed.Id).ToJson();
+        var message = new AppendMessage(confirmed.Subscription, confirmed.Id);
         try
         {
             try
             {
-                await queue.SendAsync(message, TimeSpan.Zero, CancellationToken.None);
+                await queues.SendAsync(message, TimeSpan.Zero, CancellationToken.None);
             }
             catch (StoreMissingException)
             {
-                await queue.CreateAsync(CancellationToken.None);
-                await queue.SendAsync(message, TimeSpan.Zero, CancellationToken.None);
+                await queues.Get(message.GetQueue()).CreateAsync(CancellationToken.None);
+                await queues.SendAsync(message, TimeSpan.Zero, CancellationToken.None);
             }
             // Behind the message: a row that says too much would keep Sweep from sending it. Where this loses, it is in hand already.
             await appends.UpdateAsync(confirmed with { SentAt = time.GetUtcNow() }, CancellationToken.None);

@@ -15,7 +15,6 @@ internal sealed class RenewingLease : IAsyncDisposable
 
     /// <param name="every">Time between renewals: a third of the lease.</param>
     /// <param name="renew">Renews; false: the lease is lost.</param>
-    /// <param name="time">The clock.</param>
     /// <param name="cancellationToken">Cancels <see cref="Token"/>; renewals continue.</param>
     /// <param name="failed">Receives any other error, which ends the renewals; null: renewals continue.</param>
     public RenewingLease(

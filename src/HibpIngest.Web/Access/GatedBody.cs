@@ -4,8 +4,6 @@ using Microsoft.AspNetCore.Http.Features;
 namespace HibpIngest.Web;
 
 /// <summary>The body of an answer of which nothing is sent before its request is logged.</summary>
-/// <param name="inner">The server's.</param>
-/// <param name="entry">The request.</param>
 internal sealed class GatedBody(IHttpResponseBodyFeature inner, RequestEntry entry) : Stream, IHttpResponseBodyFeature
 {
     private PipeWriter? _writer;

@@ -11,7 +11,6 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
 
     public HttpContext Context => context;
 
-    /// <summary>By the clock.</summary>
     public long Began => began;
 
     /// <summary>First 8 bytes of the key's SHA-256; 0: it came without one.</summary>
@@ -23,7 +22,6 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
     /// <summary>Of a request, where there is a log.</summary>
     public static RequestEntry? Of(HttpContext context) => context.Features.Get<RequestEntry>();
 
-    /// <summary>Who asks.</summary>
     public void SetKey(ApiKey key)
     {
         var text = key.Hash.AsSpan(0, 2 * sizeof(ulong));

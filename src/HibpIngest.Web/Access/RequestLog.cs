@@ -28,8 +28,6 @@ internal sealed class RequestLog
         [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
 
     /// <summary>A request has come.</summary>
-    /// <param name="context">Of the server.</param>
-    /// <param name="began">By the clock.</param>
     public RequestEntry Begin(HttpContext context, long began)
     {
         var entry = new RequestEntry(this, context, began);

@@ -4,7 +4,6 @@ namespace HibpIngest.Web;
 /// An error, in the form of Have I Been Pwned's API: <c>{"statusCode":401,"message":"..."}</c>, in this order, or plain text where
 /// <see cref="ApiRoute.IsText"/> says so. No cache keeps it.
 /// </summary>
-/// <param name="StatusCode">The status.</param>
 /// <param name="Message">For the client's developer, in ASCII; repeats nothing of the request.</param>
 public sealed record ErrorAnswer(int StatusCode, string Message) : IResult
 {
@@ -31,7 +30,6 @@ public sealed record ErrorAnswer(int StatusCode, string Message) : IResult
         };
     }
 
-    /// <inheritdoc/>
     public Task ExecuteAsync(HttpContext httpContext)
     {
         var response = httpContext.Response;

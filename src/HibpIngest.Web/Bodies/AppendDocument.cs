@@ -19,7 +19,6 @@ internal sealed class AppendDocument
     /// <summary>Of SHA-1, in the order in which they came.</summary>
     public List<HashCount> Sha1 { get; } = [];
 
-    /// <summary>Of NTLM.</summary>
     public List<HashCount> Ntlm { get; } = [];
 
     /// <summary>Reads one; not null: what is wrong with it, of what is wrong the first.</summary>

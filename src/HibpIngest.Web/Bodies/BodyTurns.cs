@@ -4,9 +4,7 @@ using Microsoft.Net.Http.Headers;
 namespace HibpIngest.Web;
 
 /// <summary>Long bodies, of which few are in memory at once. One waits for the others for a while.</summary>
-/// <param name="atOnce">As many are.</param>
 /// <param name="what">What they are, for who has to come again: as in "Others are handing passwords in just now".</param>
-/// <param name="time">The clock.</param>
 internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : IDisposable
 {
     /// <summary>How long one waits for the others.</summary>

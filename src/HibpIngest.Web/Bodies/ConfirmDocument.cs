@@ -2,7 +2,6 @@ using System.Text.Json;
 
 namespace HibpIngest.Web;
 
-/// <summary>A confirmation: <c>{"transactionId":"…"}</c>.</summary>
 internal static class ConfirmDocument
 {
     private static readonly ErrorAnswer Nothing = new(400, "No content provided.");

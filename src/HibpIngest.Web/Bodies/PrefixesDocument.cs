@@ -20,7 +20,6 @@ internal sealed class PrefixesDocument
         413, string.Create(
             CultureInfo.InvariantCulture, $"At most {Most} prefixes are taken at once: send them in several parts, or all as a bitmap"));
 
-    /// <summary>To be watched.</summary>
     public List<int> Subscribed { get; } = [];
 
     /// <summary>To be watched no more.</summary>

@@ -6,7 +6,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-/// <summary>Single accounts.</summary>
 internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? tests = null) : IApiEndpoints
 {
     // RFC 5321, 4.5.3.1: 64 before the @, 255 after it.

@@ -4,7 +4,6 @@ using HibpIngest.Lookup;
 
 namespace HibpIngest.Web;
 
-/// <summary>The breaches themselves.</summary>
 internal sealed class CatalogueEndpoints(CatalogueReader catalogue) : IApiEndpoints
 {
     private static readonly ReadOnlyMemory<byte> Null = "null"u8.ToArray();

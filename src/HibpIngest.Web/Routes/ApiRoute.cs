@@ -98,6 +98,5 @@ internal enum RouteAccess
     /// <summary>Callers with a key in either of two headers, without a user agent; errors of the request are plain text.</summary>
     Append,
 
-    /// <summary>Anybody.</summary>
     Open,
 }

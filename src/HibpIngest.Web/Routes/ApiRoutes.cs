@@ -74,8 +74,6 @@ internal static class ApiRouteConventions
     }
 
     /// <summary>Describes the endpoint for the OpenAPI document.</summary>
-    /// <param name="endpoint">The endpoint.</param>
-    /// <param name="summary">What it does.</param>
     /// <param name="answer">The type of a 200 response; null: it has no body, or an empty document.</param>
     /// <param name="errors">The endpoint's own errors; those of its kind of route are added.</param>
     public static T Describe<T>(this T endpoint, string summary, Type? answer, params int[] errors)
@@ -103,5 +101,4 @@ internal static class ApiRouteConventions
 /// The body that an endpoint takes. Not by <c>Accepts</c>: routing would then answer another Content-Type, before the key is checked.
 /// </summary>
 /// <param name="Type">The type of the document.</param>
-/// <param name="ContentType">Its media type.</param>
 internal sealed record RequestBodyMetadata(Type Type, string ContentType = "application/json");

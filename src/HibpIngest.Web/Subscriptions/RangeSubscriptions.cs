@@ -57,11 +57,8 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         return (added, removed, count);
     }
 
-    /// <summary>Replaces all.</summary>
-    /// <param name="client">Whose.</param>
     /// <param name="prefixes">All that there are then.</param>
     /// <param name="version">Only where this is what there is, as its ETag says; null: whatever there is.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     /// <returns>The ETag it has then; null: there is another version than that.</returns>
     public async Task<string?> ReplaceAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken)
     {
@@ -130,9 +127,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         }
     }
 
-    /// <param name="client">Whose.</param>
     /// <param name="change">Called again where somebody else has written meanwhile; false: there is nothing to write.</param>
-    /// <param name="cancellationToken">Stops it.</param>
     private async Task ChangeAsync(int client, Func<PrefixBitmap, bool> change, CancellationToken cancellationToken)
     {
         while (true)

@@ -72,8 +72,8 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     {
         var clock = new TestClock();
         clock.Advance(SweepsAfter);
-        var queue = _account.Queues.Get(QueueNames.PasswordsAppend);
-        return new SweepAppends(_account.PasswordAppends, queue, clock, NullLogger<SweepAppends>.Instance).RunAsync(CancellationToken.None);
+        return new SweepAppends(_account.PasswordAppends, _account.Queues, clock, NullLogger<SweepAppends>.Instance)
+            .RunAsync(CancellationToken.None);
     }
 
     public void Dispose() => _account.Dispose();

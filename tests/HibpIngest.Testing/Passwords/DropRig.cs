@@ -37,7 +37,7 @@ internal sealed class DropRig : IDisposable
 
     public TestClock Clock { get; } = new();
 
-    public PasswordStores Stores => WebFactory.PasswordsOf(_account);
+    public PasswordStores Stores => new PasswordStores(_account.PasswordBlobs, _account.PasswordTables);
 
     public PasswordReleases Releases => PasswordRig.ReleasesOf(Stores);
 

@@ -22,7 +22,7 @@ internal sealed class PasswordRig : IDisposable
     {
         Connection = connection;
         _account = StorageAccount.Open(connection, NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
-        Stores = WebFactory.PasswordsOf(_account);
+        Stores = new PasswordStores(_account.PasswordBlobs, _account.PasswordTables);
     }
 
     public string Connection { get; }
