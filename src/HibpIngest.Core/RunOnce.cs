@@ -1,7 +1,7 @@
 namespace HibpIngest;
 
 /// <summary>Runs a set-up until it has succeeded once. Concurrent callers wait for one attempt. Thread-safe.</summary>
-public sealed class RunOnce(Func<CancellationToken, Task> setUp) : IDisposable
+public sealed class RunOnce(Func<CancellationToken, Task> setUp)
 {
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _isDone;
@@ -26,6 +26,4 @@ public sealed class RunOnce(Func<CancellationToken, Task> setUp) : IDisposable
             _one.Release();
         }
     }
-
-    public void Dispose() => _one.Dispose();
 }

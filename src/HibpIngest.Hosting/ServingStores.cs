@@ -10,7 +10,6 @@ namespace HibpIngest.Hosting;
 /// </summary>
 public sealed class ServingStores(
     IPasswordBlobs passwords, IPasswordDrops drops, IPasswordAppends appends, IAccessBlobs access, IUsageTable usage, IMessageQueues queues)
-    : IDisposable
 {
     private readonly RunOnce _setUp = new(async cancellationToken =>
     {
@@ -37,6 +36,4 @@ public sealed class ServingStores(
             throw new NotPossibleException(e.Message);
         }
     }
-
-    public void Dispose() => _setUp.Dispose();
 }

@@ -56,8 +56,9 @@ public abstract record WorkMessage
         {
             message = JsonSerializer.Deserialize<T>(body, Json);
         }
-        catch (JsonException)
+        catch (Exception e) when (e is JsonException or ArgumentException)
         {
+            // ArgumentException: half of a surrogate pair.
             message = null;
         }
         if (message is { Version: not CurrentVersion and var version })

@@ -11,7 +11,7 @@ namespace HibpIngest.Passwords;
 /// place of the version that was there before (If-Match), which was looked for before the plan was.
 /// </summary>
 public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, ImportPlans plans, CompleteImport complete)
-    : IMessageStage<ImportMessage>, IDisposable
+    : IMessageStage<ImportMessage>
 {
     // A group keeps a core busy and takes some 30 MB of memory and up to 200 MB of disk; hosts deliver 24 messages at once.
     private static readonly int GroupsAtOnce = Math.Clamp(Environment.ProcessorCount, 1, 4);
@@ -43,8 +43,6 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
             _groups.Release();
         }
     }
-
-    public void Dispose() => _groups.Dispose();
 
     private async Task ImportAsync(ImportMessage message, CancellationToken cancellationToken)
     {

@@ -31,6 +31,9 @@ public sealed record IngestMessage : PipelineMessage
 
     internal BlobVersion Zip => new(Blob ?? "", ETag ?? "");
 
+    /// <inheritdoc/>
+    protected override bool IsComplete() => Load > 0 || (!string.IsNullOrEmpty(Blob) && !string.IsNullOrEmpty(ETag));
+
     internal override string Span => TelemetryNames.Spans.Load;
 }
 

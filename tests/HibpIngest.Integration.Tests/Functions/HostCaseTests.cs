@@ -12,11 +12,10 @@ public sealed class HostCaseTests
     [MemberData(nameof(Drivers))]
     public async Task A_dropped_breach_becomes_accounts_and_mails_once(string driver)
     {
-        const int Accounts = 6_000;
-        await using var app = await DrivenApp.StartAsync(
-            driver, ("HIBP_RANGES", "on"), ("HIBP_BATCHROWS", "2500"), ("HIBP_SLICEROWS", "1200"));
+        const int Accounts = 50_000;
+        await using var app = await DrivenApp.StartAsync(driver, ("HIBP_RANGES", "on"));
         var folder = Path.GetDirectoryName(app.DatabaseFile)!;
-        var subscribers = Enumerable.Range(0, 20).Select(i => $"user{i * 250}@example.com").Append("nobody@example.org").ToList();
+        var subscribers = Enumerable.Range(0, 20).Select(i => $"user{i * 2_000}@example.com").Append("nobody@example.org").ToList();
         var file = Path.Combine(folder, "subscribers.csv");
         await File.WriteAllLinesAsync(file, ["email,domain", .. subscribers.Select(one => $"{one},")]);
         (await app.HibpAsync("subscribers", "import", file)).Succeeded();
