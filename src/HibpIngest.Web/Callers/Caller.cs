@@ -1,20 +1,28 @@
 using System.Security.Claims;
 using HibpIngest.Stores;
+using Microsoft.AspNetCore.Authentication;
 
 namespace HibpIngest.Web;
 
 /// <summary>The caller of a route that takes a key. One is kept for each key, and shared by its requests.</summary>
-internal sealed class Caller(ApiKey? key) : ClaimsPrincipal(new ClaimsIdentity(ApiKeyHandler.SchemeName))
+internal sealed class Caller : ClaimsPrincipal
 {
     /// <summary>The caller where no key is required.</summary>
     public static readonly Caller Anybody = new(null);
 
+    public Caller(ApiKey? key)
+        : base(new ClaimsIdentity(ApiKeyHandler.SchemeName)) =>
+        (Key, Result) = (key, AuthenticateResult.Success(new AuthenticationTicket(this, ApiKeyHandler.SchemeName)));
+
     /// <summary>Null: no key is required.</summary>
-    public ApiKey? Key => key;
+    public ApiKey? Key { get; }
+
+    /// <summary>The result of authentication, the same for each request.</summary>
+    public AuthenticateResult Result { get; }
 
     /// <summary>Returns the caller of a request, which is anybody for a route that takes no key.</summary>
     public static Caller Of(HttpContext context) => context.User as Caller ?? Anybody;
 
     /// <summary>Returns whether the caller may read all accounts of a domain.</summary>
-    public bool Owns(string domain) => key is null || key.Domains.Contains(domain, StringComparer.Ordinal);
+    public bool Owns(string domain) => Key is null || Key.Domains.Contains(domain, StringComparer.Ordinal);
 }

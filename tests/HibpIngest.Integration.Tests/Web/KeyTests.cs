@@ -7,7 +7,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Stores;
-using Microsoft.AspNetCore.Authentication;
+using Microsoft.AspNetCore.Authorization.Policy;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -87,7 +87,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     {
         await using var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection,
-            stand: services => services.AddScoped<IAuthenticationService>(_ => throw new InvalidOperationException("authenticated")));
+            stand: services => services.AddScoped<IPolicyEvaluator>(_ => throw new InvalidOperationException("authenticated")));
         foreach (var path in (string[])["/api/v3/breaches", "/range/00000", "/logos/default.png", "/healthz", "/nothing"])
             Assert.NotEqual((path, 500), (path, (await web.GetAsync(path, fixture.Key)).Status));
         Assert.Equal(500, (await web.GetAsync(Path, fixture.Key)).Status);
