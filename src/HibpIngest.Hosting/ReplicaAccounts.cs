@@ -47,8 +47,11 @@ public sealed class ReplicaAccounts : IDisposable
         }
         // Caches are purged once, after the primary's switch.
         var purge = new PurgeHook(null, null, new HttpClient(), logs.CreateLogger<PurgeHook>());
-        opened.Replicas = [.. opened._accounts.Select(account => (account, Stores: new PasswordStores(account.PasswordBlobs, account.PasswordTables)))
-            .Select(one => new PasswordReplica(one.account.DisplayName, one.Stores, new PasswordReleases(one.Stores, purge, time)))];
+        opened.Replicas = [.. opened._accounts.Select(account =>
+        {
+            var stores = new PasswordStores(account.PasswordBlobs, account.PasswordTables);
+            return new PasswordReplica(account.DisplayName, stores, new PasswordReleases(stores, purge, time));
+        })];
         return opened;
     }
 

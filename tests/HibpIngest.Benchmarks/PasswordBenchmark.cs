@@ -80,7 +80,8 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     {
         var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MostLatency);
         using var ranges = new PasswordRanges(
-            new PasswordStores(account.PasswordBlobs, account.PasswordTables), OptionsOf(backend, cacheMegabytes: 0), TimeProvider.System, NullLoggerFactory.Instance);
+            new PasswordStores(account.PasswordBlobs, account.PasswordTables), OptionsOf(backend, cacheMegabytes: 0), TimeProvider.System,
+            NullLoggerFactory.Instance);
         await ranges.RefreshAsync(CancellationToken.None);
         var reads = new List<IReadOnlyList<ReadyPasswords.KeptRequest>>();
         for (var i = 0; i < Prefixes; i++)

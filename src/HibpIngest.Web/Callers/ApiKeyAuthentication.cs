@@ -35,7 +35,8 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         if (access is RouteAccess.Client or RouteAccess.Enterprise)
             return headers[ApiKeyHandler.EnterpriseKeyHeader];
         var given = headers[ApiKeyHandler.KeyHeader];
-        if (access != RouteAccess.Append || headers[ApiKeyHandler.SubscriptionKeyHeader] is not { Count: > 0 } other || string.IsNullOrEmpty(other[0]))
+        if (access != RouteAccess.Append
+            || headers[ApiKeyHandler.SubscriptionKeyHeader] is not { Count: > 0 } other || string.IsNullOrEmpty(other[0]))
             return given;
         // Two keys that differ are none.
         var isOne = given.Count == 0 || string.IsNullOrEmpty(given[0])

@@ -91,7 +91,8 @@ public sealed class ApiCaseTests : IAsyncLifetime
             ["AzureWebJobsStorage"] = storage,
             ["HIBP_TESTACCOUNTS"] = "on",
         };
-        return driver == "host" ? new RealApi(await HostProcess.StartAsync("HibpIngest.Functions.Api", _folder.Path, settings, "healthz"))
+        return driver == "host" ? new RealApi(await HostProcess.StartAsync(
+            BuiltApp.Folder("HibpIngest.Functions.Api"), _folder.Path, settings, "healthz"))
             : new ListenedApi(await ApiHost.StartAsync(_folder.Path, settings));
     }
 

@@ -37,7 +37,27 @@ public sealed class HostCaseTests
         Assert.Equal(20, Recipients(app).Count);
         await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
         Assert.Null(await database.GetLoadAsync(3, CancellationToken.None));
+
+        // Nor does an app in another folder fire anything again.
+        await app.MoveAsync();
+        await app.DropAsync("Big.3.zip", PipelineRig.Zip(("a.csv", Lines(0, 10))));
+        await DoneAsync(app, 3);
+        Assert.Null(await database.GetLoadAsync(4, CancellationToken.None));
+        Assert.Equal(20, Recipients(app).Count);
         Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task A_host_that_is_killed_loses_and_doubles_nothing(string driver)
+    {
+        const int Accounts = 20_000;
+        await using var app = await StartQuickAsync(driver);
+        await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
+        await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
+        await app.CrashHostAsync();
+        await DoneAsync(app, 1);
+        await AssertAccountsAsync(app, Accounts);
     }
 
     [Theory]
@@ -45,9 +65,7 @@ public sealed class HostCaseTests
     public async Task A_worker_that_is_killed_loses_and_doubles_nothing(string driver)
     {
         const int Accounts = 20_000;
-        await using var app = await DrivenApp.StartAsync(
-            driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_LOADLEASE", "00:00:03"), ("HIBP_SLICELEASE", "00:00:03"),
-            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
+        await using var app = await StartQuickAsync(driver);
         await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
         // In mid-copy.
         await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
@@ -97,6 +115,11 @@ public sealed class HostCaseTests
         await DoneAsync(app, 2);
         Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
     }
+
+    /// <summary>Starts an app of many small batches and slices, whose lost work Sweep sends again after seconds.</summary>
+    private static Task<DrivenApp> StartQuickAsync(string driver) => DrivenApp.StartAsync(
+        driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_LOADLEASE", "00:00:03"), ("HIBP_SLICELEASE", "00:00:03"),
+        ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
 
     /// <summary>Asserts that exactly these accounts are in the table, and none in a log.</summary>
     private static async Task AssertAccountsAsync(DrivenApp app, int accounts)

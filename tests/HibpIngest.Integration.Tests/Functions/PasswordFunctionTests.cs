@@ -35,7 +35,8 @@ public sealed class PasswordFunctionTests
         (await host.InvokeMessageAsync(
             "ImportPasswords", """{"release":"one","mode":"sha1","plan":"0123456789abcdef","group":7}""")).AssertDone();
         Assert.Contains(
-            "is not the JSON of ImportMessage", (await host.InvokeMessageAsync("ImportPasswords", """{"load":1}""")).AssertFailed(), StringComparison.Ordinal);
+            "is not the JSON of ImportMessage", (await host.InvokeMessageAsync("ImportPasswords", """{"load":1}""")).AssertFailed(),
+            StringComparison.Ordinal);
         await host.StopWorkerAsync();
         Assert.Contains("two/hashes.txt.gz", host.Worker.Said, StringComparison.Ordinal);
     }

@@ -37,7 +37,8 @@ public abstract class AcceptanceContract
         Task<HibpResult> HibpAsync(params string[] arguments) => HibpInProcess.RunAsync(folder.Path, variables, arguments);
 
         (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "7", File("First.zip"))).Succeeded();
-        (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "8", "--overlap", "20", "--overlap-seed", "7", File("Second.zip")))
+        (await HibpAsync(
+            "sample", "--accounts", $"{Accounts}", "--seed", "8", "--overlap", "20", "--overlap-seed", "7", File("Second.zip")))
             .Succeeded();
         var first = await ExtractAsync(File("First.zip"));
         var second = await ExtractAsync(File("Second.zip"));

@@ -29,7 +29,8 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     {
         while (true)
         {
-            if ((await _account.Signs.ListSignsAsync(CancellationToken.None)).FirstOrDefault(one => one.ProcessId == processId) is { } found)
+            var hosts = await _account.Signs.ListSignsAsync(CancellationToken.None);
+            if (hosts.FirstOrDefault(one => one.ProcessId == processId) is { } found)
                 return found;
             await Task.Delay(LookEvery);
         }

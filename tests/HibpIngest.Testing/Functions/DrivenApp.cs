@@ -38,8 +38,14 @@ internal abstract class DrivenApp : IAsyncDisposable
     /// <summary>kill -9 of the worker, in whose place the host starts another.</summary>
     public abstract Task CrashWorkerAsync();
 
+    /// <summary>kill -9 of the host, in whose place another one starts; its worker goes on for a while.</summary>
+    public abstract Task CrashHostAsync();
+
     /// <summary>Takes the instance away by SIGTERM, and starts another.</summary>
     public abstract Task RestartAsync();
+
+    /// <summary>Takes the instance away, and starts another from another folder.</summary>
+    public abstract Task MoveAsync();
 
     public QueueClient Queue(string name) => new(Storage, name);
 
@@ -92,7 +98,7 @@ internal sealed class ListenedApp : DrivenApp
     private static readonly TimeSpan SweepEvery = TimeSpan.FromSeconds(5);
 
     private readonly FunctionsHost _host;
-    private readonly TriggerListeners _listeners;
+    private TriggerListeners _listeners;
     private readonly CancellationTokenSource _stop = new();
     private readonly Task _timer;
 
@@ -121,10 +127,19 @@ internal sealed class ListenedApp : DrivenApp
     public override Task PostEventAsync(string blob) =>
         _listeners.PostEventAsync(Container.GetBlobClient(blob).Uri, Container.Name, blob);
 
-
     public override Task CrashWorkerAsync() => _host.ReplaceWorkerAsync(() => _host.Worker.KillAsync());
 
+    /// <summary>The listeners are of the test's process: they are stopped when their worker is gone, and others start.</summary>
+    public override async Task CrashHostAsync()
+    {
+        await CrashWorkerAsync();
+        await _listeners.DisposeAsync();
+        _listeners = await TriggerListeners.StartAsync(_host);
+    }
+
     public override Task RestartAsync() => _host.ReplaceWorkerAsync(_host.StopWorkerAsync);
+
+    public override Task MoveAsync() => RestartAsync();
 
     public override async ValueTask DisposeAsync()
     {

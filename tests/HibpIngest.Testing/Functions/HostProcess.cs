@@ -17,7 +17,7 @@ internal sealed class HostProcess : IAsyncDisposable
     private readonly StringBuilder _said = new();
     private readonly int _port = TestProcess.FreePort();
 
-    private HostProcess(string app, string folder, IReadOnlyDictionary<string, string> settings)
+    private HostProcess(string appFolder, string folder, IReadOnlyDictionary<string, string> settings)
     {
         var secrets = Directory.CreateDirectory(Path.Combine(folder, "secrets"));
         File.WriteAllText(Path.Combine(secrets.FullName, "host.json"), $$"""
@@ -26,7 +26,7 @@ internal sealed class HostProcess : IAsyncDisposable
             """);
         var start = new ProcessStartInfo(Environment.GetEnvironmentVariable(DrivenApp.HostVariable)!)
         {
-            ArgumentList = { BuiltApp.Folder(app), "--port", _port.ToString(CultureInfo.InvariantCulture) },
+            ArgumentList = { appFolder, "--port", _port.ToString(CultureInfo.InvariantCulture) },
             UseShellExecute = false,
             RedirectStandardOutput = true,
             RedirectStandardError = true,
@@ -62,14 +62,14 @@ internal sealed class HostProcess : IAsyncDisposable
     }
 
     /// <summary>Starts it, and returns when it answers.</summary>
-    /// <param name="app">The project of the app.</param>
+    /// <param name="appFolder">The folder of the built app.</param>
     /// <param name="folder">Where its secrets are.</param>
     /// <param name="settings">The app settings.</param>
     /// <param name="health">What answers 200 once it is up.</param>
     public static async Task<HostProcess> StartAsync(
-        string app, string folder, IReadOnlyDictionary<string, string> settings, string health)
+        string appFolder, string folder, IReadOnlyDictionary<string, string> settings, string health)
     {
-        var host = new HostProcess(app, folder, settings);
+        var host = new HostProcess(appFolder, folder, settings);
         try
         {
             using var http = new HttpClient();
@@ -89,15 +89,30 @@ internal sealed class HostProcess : IAsyncDisposable
     /// <summary>kill -9 of the worker.</summary>
     public async Task KillWorkerAsync()
     {
+        using var worker = await FindWorkerAsync();
+        worker.Kill();
+        await worker.WaitForExitAsync();
+    }
+
+    /// <summary>kill -9 of the host alone.</summary>
+    /// <returns>Its worker, which goes on without a host.</returns>
+    public async Task<Process> KillHostAsync()
+    {
+        var worker = await FindWorkerAsync();
+        _process.Kill();
+        await _process.WaitForExitAsync();
+        return worker;
+    }
+
+    private async Task<Process> FindWorkerAsync()
+    {
         using var find = Process.Start(new ProcessStartInfo("pgrep", ["-P", $"{_process.Id}", "-f", "functions-uri"])
         {
             UseShellExecute = false,
             RedirectStandardOutput = true,
         })!;
-        using var worker = Process.GetProcessById(
+        return Process.GetProcessById(
             int.Parse((await find.StandardOutput.ReadToEndAsync()).Trim(), CultureInfo.InvariantCulture));
-        worker.Kill();
-        await worker.WaitForExitAsync();
     }
 
     /// <summary>As the platform does when it takes an instance away.</summary>

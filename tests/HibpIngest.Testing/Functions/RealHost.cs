@@ -1,3 +1,5 @@
+using System.Diagnostics;
+
 namespace HibpIngest.Testing;
 
 /// <summary>Driven by a real Functions host.</summary>
@@ -6,7 +8,9 @@ internal sealed class RealHost : DrivenApp
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables;
     private readonly HttpClient _http = new();
+    private readonly List<Process> _orphans = [];
     private HostProcess _host = null!;
+    private string _appFolder = BuiltApp.Folder("HibpIngest.Functions");
     private string _saidBefore = "";
 
     private RealHost(string storage, IReadOnlyDictionary<string, string> settings)
@@ -46,21 +50,51 @@ internal sealed class RealHost : DrivenApp
 
     public override Task CrashWorkerAsync() => _host.KillWorkerAsync();
 
+    public override async Task CrashHostAsync()
+    {
+        _orphans.Add(await _host.KillHostAsync());
+        await ReplaceHostAsync();
+    }
+
     public override async Task RestartAsync()
     {
         Assert.Equal(0, await _host.TerminateAsync());
-        _saidBefore += _host.Said;
-        await _host.DisposeAsync();
-        await StartHostAsync();
+        await ReplaceHostAsync();
+    }
+
+    public override Task MoveAsync()
+    {
+        var moved = Path.Combine(_folder.Path, "moved");
+        foreach (var file in Directory.EnumerateFiles(_appFolder, "*", SearchOption.AllDirectories))
+        {
+            var copy = Path.Combine(moved, Path.GetRelativePath(_appFolder, file));
+            Directory.CreateDirectory(Path.GetDirectoryName(copy)!);
+            File.Copy(file, copy);
+        }
+        _appFolder = moved;
+        return RestartAsync();
     }
 
     public override async ValueTask DisposeAsync()
     {
         await _host.DisposeAsync();
+        foreach (var orphan in _orphans)
+        {
+            orphan.Kill();
+            await orphan.WaitForExitAsync();
+            orphan.Dispose();
+        }
         _http.Dispose();
         _folder.Dispose();
     }
 
+    private async Task ReplaceHostAsync()
+    {
+        _saidBefore += _host.Said;
+        await _host.DisposeAsync();
+        await StartHostAsync();
+    }
+
     private async Task StartHostAsync() =>
-        _host = await HostProcess.StartAsync("HibpIngest.Functions", _folder.Path, _variables, "api/health");
+        _host = await HostProcess.StartAsync(_appFolder, _folder.Path, _variables, "api/health");
 }
