@@ -44,7 +44,6 @@ internal sealed class CommandSession : IDisposable
             else
             {
                 logging.SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
-                    .AddFilter(typeof(StageRunner).FullName, LogLevel.Warning)
                     .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel));
             }
             logging

@@ -4,12 +4,11 @@ using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// Work that a host with the sweep role does once a minute. Sweeps run concurrently: none waits for the stores of another.
+/// Work that a host with the sweep role does once a minute. Sweeps run concurrently: a slow one delays no other.
 /// </summary>
 /// <param name="Name">Names the sweep in logs.</param>
 /// <param name="RunAsync">Runs it once.</param>

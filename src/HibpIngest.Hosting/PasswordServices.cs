@@ -11,7 +11,9 @@ namespace HibpIngest.Hosting;
 /// <summary>Adds Pwned Passwords to a host's services.</summary>
 public static class PasswordServices
 {
-    private static readonly TimeSpan PurgeTimeout = TimeSpan.FromSeconds(30);
+    /// <summary>Calls the purge address; one for the process.</summary>
+    internal static readonly HttpClient Http =
+        new(new SocketsHttpHandler { PooledConnectionLifetime = TimeSpan.FromMinutes(5) }) { Timeout = TimeSpan.FromSeconds(30) };
 
     /// <summary>
     /// Adds imports, appends, releases and replicas. The caller adds the storage account, the clock and the logs. Replicas are opened
@@ -26,8 +28,7 @@ public static class PasswordServices
         services.TryAddSingleton<PasswordStores>();
         return services.AddSingleton(options)
             .AddSingleton(provider => new PurgeHook(
-                PurgeUrl(options), options.PurgeToken, new HttpClient { Timeout = PurgeTimeout },
-                provider.GetRequiredService<ILogger<PurgeHook>>()))
+                PurgeUrl(options), options.PurgeToken, Http, provider.GetRequiredService<ILogger<PurgeHook>>()))
             .AddSingleton<PasswordReleases>()
             .AddSingleton(provider => ReplicaAccounts.Open(
                 provider.GetRequiredService<StorageAccount>(), options, provider.GetRequiredService<TimeProvider>(),

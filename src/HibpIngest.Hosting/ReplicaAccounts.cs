@@ -46,7 +46,7 @@ public sealed class ReplicaAccounts : IDisposable
             throw;
         }
         // Caches are purged once, after the primary's switch.
-        var purge = new PurgeHook(null, null, new HttpClient(), logs.CreateLogger<PurgeHook>());
+        var purge = new PurgeHook(null, null, PasswordServices.Http, logs.CreateLogger<PurgeHook>());
         opened.Replicas = [.. opened._accounts.Select(account =>
         {
             var stores = new PasswordStores(account.PasswordBlobs, account.PasswordTables);

@@ -116,7 +116,8 @@ internal sealed class DemoCommand : HibpCommand
                 LogStorage = null,
                 Database = session.Parsed.GetValue(CommonOptions.Database)
                 ?? Path.Combine(folder, "hibp.db"),
-                Mail = "pickup:" + mails
+                Mail = "pickup:" + mails,
+                Passwords = new(),
             };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -143,6 +144,7 @@ internal sealed class DemoCommand : HibpCommand
             services,
             new LocalHostOptions
             {
+                Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
                 Queues = Impatient,
                 OnFailure = (_, e) => GiveUpOn(e),
                 OnStopping = messages =>
@@ -174,7 +176,7 @@ internal sealed class DemoCommand : HibpCommand
 
         var account = await FirstAccountAsync(database, load, cancellationToken);
         var found = account is null ? []
-            : await AskAsync(session, account, cancellationToken);
+            : await AskAsync(session, settings, account, cancellationToken);
         var subscribers = new List<DemoSubscriber>();
         foreach (var address in subscribed)
         {
@@ -207,11 +209,11 @@ internal sealed class DemoCommand : HibpCommand
 
     /// <summary>What the API answers, over HTTP as anybody would ask it.</summary>
     private static async Task<IReadOnlyList<PublicBreach>> AskAsync(
-        CommandSession session, string account, CancellationToken cancellationToken)
+        CommandSession session, PipelineSettings settings, string account, CancellationToken cancellationToken)
     {
         await using var server = await WebServer.StartAsync(
             new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = true },
-            services => services.AddHibpApiStorage(session.Settings.Storage, session.Settings.FurtherStorage, nearest: null),
+            services => services.AddHibpApiStorage(settings.Storage, settings.FurtherStorage, nearest: null),
             session.Time, session.Logs, cancellationToken);
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
         client.DefaultRequestHeaders.UserAgent.ParseAdd("hibp-demo");

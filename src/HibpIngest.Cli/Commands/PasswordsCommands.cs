@@ -16,7 +16,7 @@ internal sealed class PasswordsCommands() : CommandGroup(
 {
     /// <summary>Opens Pwned Passwords for a command whose operator waits for each replica's answer.</summary>
     public static Task<ServiceProvider> OpenAsync(CommandSession session, CancellationToken cancellationToken) =>
-        session.OpenPasswordsAsync(cancellationToken, ApiStorage.Patience);
+        session.OpenPasswordsAsync(cancellationToken, ApiStorage.Retries);
 
     /// <summary>Says what became of the replicas in a switch.</summary>
     public static void SaySwitched(CommandSession session, ServedRelease served, IReadOnlyList<ReplicaOutcome> replicas)

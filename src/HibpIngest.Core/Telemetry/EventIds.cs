@@ -45,7 +45,7 @@ public static class EventIds
     public const int SweepSlicesResent = 1401;
     public const int SweepClientsResent = 1402;
 
-    // StageRunner
+    // StageRunner. It also replaces 5230 and 5330, which are not given to other events.
     public const int StageRunnerDeferred = 1500;
     public const int IngestBreachNotItsTurn = 1501;
 

@@ -14,7 +14,7 @@ public static class ApiStorage
     /// Retries and timeouts for storage that a caller waits for: an unavailable store is reported within seconds. An append gets longer,
     /// because one that was given up would refuse every request, not only those that wait for it.
     /// </summary>
-    public static readonly StorageOptions Patience = new()
+    public static readonly StorageOptions Retries = new()
     {
         MaxRetries = 2,
         RetryDelay = TimeSpan.FromMilliseconds(100),
@@ -24,25 +24,25 @@ public static class ApiStorage
     };
 
     // No retries: the primary account is asked instead.
-    private static readonly StorageOptions NearestPatience = new() { MaxRetries = 0, NetworkTimeout = TimeSpan.FromSeconds(10) };
+    private static readonly StorageOptions NearestRetries = new() { MaxRetries = 0, NetworkTimeout = TimeSpan.FromSeconds(10) };
 
     /// <summary>Adds the storage ports of the API, and the account that passwords are read from first. Nothing is called.</summary>
     /// <param name="services">Those of a host, which brings the logs.</param>
     /// <param name="connection">Connection string (HIBP_STORAGE).</param>
     /// <param name="further">Connection strings of the store's further accounts, in their order.</param>
     /// <param name="nearest">Connection string of that account (HIBP_PASSWORDS_NEAREST); null or empty: there is none.</param>
-    /// <param name="options">Retries and timeouts; null: <see cref="Patience"/>.</param>
+    /// <param name="options">Retries and timeouts; null: <see cref="Retries"/>.</param>
     public static IServiceCollection AddHibpApiStorage(
         this IServiceCollection services, string connection, IReadOnlyList<string> further, string? nearest, StorageOptions? options = null)
     {
-        services.AddHibpStorage(connection, further, options: options ?? Patience);
+        services.AddHibpStorage(connection, further, options: options ?? Retries);
         if (string.IsNullOrWhiteSpace(nearest))
             return services;
         // The container disposes of the account.
         services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) =>
         {
             StorageAccount.Check(nearest, "HIBP_PASSWORDS_NEAREST");
-            return StorageAccount.Open(nearest, provider.GetRequiredService<ILoggerFactory>(), NearestPatience);
+            return StorageAccount.Open(nearest, provider.GetRequiredService<ILoggerFactory>(), NearestRetries);
         });
         return services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) =>
         {

@@ -29,7 +29,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
     public async Task RunAsync(ImportMessage message, CancellationToken cancellationToken)
     {
         if (!await _groups.WaitAsync(MaxWait, cancellationToken))
-            throw new StoreThrottledException("others of them take longer here");
+            throw new StoreThrottledException("all import slots of this process are in use");
         try
         {
             await ImportAsync(message, cancellationToken);

@@ -39,8 +39,8 @@ internal static class RenewingLock
         async Task<bool> RenewAsync(CancellationToken ended)
         {
             var now = time.GetTimestamp();
-            // Another process has the lock, or may have had it since.
-            if (!await locks.TryLockAsync(name, owner, Lease, ended) || time.GetElapsedTime(began, now) >= Lease)
+            // Another process may have had the lock since.
+            if (time.GetElapsedTime(began, now) >= Lease || !await locks.TryLockAsync(name, owner, Lease, ended))
                 return false;
             began = now;
             return true;

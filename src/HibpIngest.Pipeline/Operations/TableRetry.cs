@@ -9,8 +9,9 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 internal static class TableRetry
 {
-    // Two minutes in all, on top of the retries of each request: as long as a failover takes.
+    // About two minutes in all, on top of the retries of each request: as long as a failover takes.
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan MaxDelay = TimeSpan.FromSeconds(64);
     private const int MaxRetries = 7;
 
     /// <param name="onDelay">Called before each delay, with the reason.</param>
@@ -19,6 +20,7 @@ internal static class TableRetry
         {
             MaxRetryAttempts = MaxRetries,
             Delay = FirstDelay,
+            MaxDelay = MaxDelay,
             BackoffType = DelayBackoffType.Exponential,
             UseJitter = true,
             ShouldHandle = new PredicateBuilder().Handle<StoreUnavailableException>(e => e is not StoreFullException),

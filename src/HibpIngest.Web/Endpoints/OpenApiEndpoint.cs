@@ -7,10 +7,10 @@ namespace HibpIngest.Web;
 /// </summary>
 internal sealed class OpenApiEndpoint(IServiceProvider services) : IApiEndpoints
 {
-    private readonly Lazy<Task<ReadyContent>> _document = new(() => OpenApiDocuments.CreateAsync(services));
+    private ReadyContent? _document;
 
     public void Map(ApiRoutes routes) => routes.Get(OpenApiDocuments.Route, RouteAccess.Open, DocumentAsync)
         .Describe("This document", typeof(object));
 
-    private async Task<IResult> DocumentAsync() => new ReadyAnswer(await _document.Value);
+    private async Task<IResult> DocumentAsync() => new ReadyAnswer(_document ??= await OpenApiDocuments.CreateAsync(services));
 }

@@ -44,7 +44,7 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
         foreach (var routes in _mapped.GroupBy(route => route.Template).ToList())
         {
             var methods = routes.SelectMany(route => route.Methods).OrderBy(method => method == HttpMethods.Head);
-            var route = new ApiRoute(routes.Key, routes.First().Access, [.. methods, HttpMethods.Options]);
+            var route = routes.First() with { Methods = [.. methods, HttpMethods.Options] };
             endpoints.MapMethods(routes.Key, [HttpMethods.Options], () => Results.NoContent())
                 .WithMetadata(route).WithDisplayName(routes.Key).ExcludeFromDescription();
         }
