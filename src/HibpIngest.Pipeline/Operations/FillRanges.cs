@@ -161,9 +161,9 @@ public sealed partial class FillRanges(
     private async Task WriteAsync(
         LayoutFacts facts, LayoutPlacement placement, Dictionary<string, List<MarkedRow>> gathered, CancellationToken cancellationToken)
     {
+        // A token that the service takes no longer starts its part again: a row may come twice.
         var transactions =
             from partition in gathered
-            // A token that the service takes no longer starts its part again: a row may come twice.
             from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
             select (Partition: partition.Key, Rows: rows);
         await Parallel.ForEachAsync(transactions, AtOnce(RequestsAPart, cancellationToken), async (transaction, token) =>

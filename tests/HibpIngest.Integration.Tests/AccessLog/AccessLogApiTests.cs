@@ -161,6 +161,6 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     private Task<WebRig> StartAsync(bool isOn = true) => WebRig.StartAsync(
-        fixture.Pipeline.Connection, configure: options => options.AccessLog = isOn, 
+        fixture.Pipeline.Connection, configure: options => options.AccessLog = isOn,
         stand: services => services.AddSingleton<IAccessBlobs>(_blobs));
 }

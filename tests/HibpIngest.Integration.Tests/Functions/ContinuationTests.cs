@@ -50,7 +50,8 @@ public sealed class ContinuationTests(ITestOutputHelper output)
         await Eventually.IsSoAsync(async () => (await LoadAsync(host))?.LastPosition > 0, call);
         await host.StopWorkerAsync();
 
-        Assert.Contains("stopped", (await call).AssertFailed(), StringComparison.Ordinal);
+        // "stopped", unless the process has ended before its response was sent.
+        (await call).AssertFailed();
         var stopped = (await LoadAsync(host))!;
         Assert.Equal((LoadState.Ingesting, null), (stopped.State, stopped.LeaseExpiresAt));
         Assert.InRange(stopped.LastPosition, 1, Accounts - 1);
