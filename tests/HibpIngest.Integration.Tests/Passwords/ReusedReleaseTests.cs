@@ -178,10 +178,10 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await appends.SendAsync(random, [0x00000], rows: 3);
         await appends.WorkAsync();
         var overlay = await NameAsync(rig, "/overlay/sha1/00000");
-        var rows = Text((await rig.Stores.Blobs.ReadAsync(overlay, null, None))!.Bytes).Split('\n');
+        var rows = Text((await rig.Stores.Blobs.ReadAsync(overlay, null, None))!.Bytes).Split("\r\n");
         var imported = lines[0][HashModes.PrefixDigits..].Split(':')[0];
         var shortened = Encoding.ASCII.GetBytes(
-            string.Join('\n', rows.Where(row => !row.StartsWith(imported, StringComparison.Ordinal))));
+            string.Join("\r\n", rows.Where(row => !row.StartsWith(imported, StringComparison.Ordinal))));
         await rig.Stores.Blobs.WriteAsync(
             overlay, PasswordContent.Range(RangeGzip.Compress(shortened)), IPasswordBlobs.Anything, None);
 

@@ -38,7 +38,7 @@ internal abstract class DrivenApp : IAsyncDisposable
     /// <summary>kill -9 of the worker, in whose place the host starts another.</summary>
     public abstract Task CrashWorkerAsync();
 
-    /// <summary>kill -9 of the host, in whose place another one starts; its worker goes on for a while.</summary>
+    /// <summary>kill -9 of the host, in whose place another one starts; its worker keeps running.</summary>
     public abstract Task CrashHostAsync();
 
     /// <summary>Takes the instance away by SIGTERM, and starts another.</summary>

@@ -95,7 +95,7 @@ internal sealed class HostProcess : IAsyncDisposable
     }
 
     /// <summary>kill -9 of the host alone.</summary>
-    /// <returns>Its worker, which goes on without a host.</returns>
+    /// <returns>Its worker, which keeps running without a host.</returns>
     public async Task<Process> KillHostAsync()
     {
         var worker = await FindWorkerAsync();
