@@ -1,12 +1,13 @@
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Messages;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// Runs work on Pwned Passwords and the access log, which need no database: it first creates their containers, their table and the
-/// queues. Thread-safe.
+/// Runs work on Pwned Passwords and the access log, which need no database: it first creates their containers, their table and
+/// their queues. Thread-safe.
 /// </summary>
 public sealed class ServingStores(
     IPasswordBlobs passwords, IPasswordDrops drops, IPasswordAppends appends, IAccessBlobs access, IUsageTable usage, IMessageQueues queues)
@@ -18,8 +19,11 @@ public sealed class ServingStores(
         await appends.CreateAsync(cancellationToken);
         await access.CreateAsync(cancellationToken);
         await usage.CreateAsync(cancellationToken);
-        foreach (var queue in QueueNames.AllWithPoison)
-            await queues.Get(queue).CreateAsync(cancellationToken);
+        foreach (var route in MessageRoutes.All.Where(route => route.Role is HostRoles.Passwords or HostRoles.Access))
+        {
+            await queues.Get(route.Queue).CreateAsync(cancellationToken);
+            await queues.Get(route.Queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
+        }
     });
 
     /// <exception cref="NotPossibleException">The work found a damaged blob. It fails the work, where a

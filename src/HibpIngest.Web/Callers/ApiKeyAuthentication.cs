@@ -6,7 +6,7 @@ namespace HibpIngest.Web;
 
 /// <summary>
 /// Authenticates callers by their API key. A key that isn't known yet is looked up, at most as often as <see cref="RequestLimits"/> lets
-/// one network guess keys. A known key is accepted without an allocation.
+/// one network guess keys.
 /// </summary>
 internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, ApiOptions options, TestAccounts? tests = null)
 {
