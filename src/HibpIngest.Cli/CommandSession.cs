@@ -10,7 +10,10 @@ using HibpIngest.Pipeline;
 using HibpIngest.Sql;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using OpenTelemetry.Metrics;
+using OpenTelemetry.Trace;
 
 namespace HibpIngest.Cli;
 
@@ -20,7 +23,7 @@ internal sealed class CommandSession : IDisposable
     private const string PipelineLogs = "HibpIngest.Pipeline";
 
     private readonly bool _verbose;
-    private TelemetryExport? _telemetry;
+    private readonly ServiceProvider _logging;
     private PipelineSettings? _settings;
 
     /// <param name="screen">Where it shows what it does.</param>
@@ -33,7 +36,7 @@ internal sealed class CommandSession : IDisposable
         Screen = screen;
         Screen.Lines = format == LogFormat.Json ? new JsonLines(Time) : null;
         _verbose = parsed.GetValue(CommonOptions.Verbose);
-        Logs = LoggerFactory.Create(logging =>
+        var services = new ServiceCollection().AddLogging(logging =>
         {
             if (level is { } asked)
             {
@@ -46,11 +49,15 @@ internal sealed class CommandSession : IDisposable
                 logging.SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
                     .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel));
             }
-            logging
-                .AddProvider(new ScreenLoggerProvider(Screen, _verbose, Time));
-            if (exportsTelemetry)
-                _telemetry = TelemetryExport.Start(logging, Environment.Variables);
+            logging.AddProvider(new ScreenLoggerProvider(Screen, _verbose, Time));
         });
+        if (exportsTelemetry)
+            services.AddHibpTelemetry(Environment.Variables);
+        _logging = services.BuildServiceProvider();
+        Logs = _logging.GetRequiredService<ILoggerFactory>();
+        // No host starts these two.
+        _ = _logging.GetService<TracerProvider>();
+        _ = _logging.GetService<MeterProvider>();
     }
 
     /// <summary>
@@ -103,6 +110,25 @@ internal sealed class CommandSession : IDisposable
     {
         await RequireEmulatorAsync(cancellationToken);
         return StorageAccount.Open(Settings.Storage, Logs, null, Settings.FurtherStorage);
+    }
+
+    /// <summary>Opens the stores as <see cref="OpenAsync(CancellationToken)"/> does, for a host of this process.</summary>
+    public async Task<IHost> OpenHostAsync(LocalHostOptions options, CancellationToken cancellationToken)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        var host = new HostBuilder().ConfigureServices(
+            services => services.AddSingleton(Time).AddSingleton(Logs).AddHibp(Settings).AddHibpLocalHost(options)).Build();
+        try
+        {
+            host.Services.OpenStores();
+            await host.Services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
+            return host;
+        }
+        catch
+        {
+            await ((IAsyncDisposable)host).DisposeAsync();
+            throw;
+        }
     }
 
     /// <summary>Opens Pwned Passwords, which need no database.</summary>
@@ -180,11 +206,7 @@ internal sealed class CommandSession : IDisposable
     public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) =>
         OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
 
-    public void Dispose()
-    {
-        Logs.Dispose();
-        _telemetry?.Dispose();
-    }
+    public void Dispose() => _logging.Dispose();
 
     private async Task<ServiceProvider> OpenAsync(Func<ServiceProvider, Task> check, CancellationToken cancellationToken)
     {

@@ -17,7 +17,7 @@ internal static partial class Program
     private static async Task Main(string[] args)
     {
         var builder = FunctionsApplication.CreateBuilder(args).ConfigureFunctionsWebApplication();
-        using var app = FunctionsApp.Configure(builder, FunctionsAppSettings.ReadApi, AddApi, Open);
+        var app = FunctionsApp.Configure(builder, FunctionsAppSettings.ReadApi, AddApi, Open);
         // An error for each probe while a store is down, and anybody may probe.
         builder.Logging.AddFilter("Microsoft.Extensions.Diagnostics.HealthChecks", LogLevel.None);
         builder.Services.AddSingleton<ApiRequests>();

@@ -12,7 +12,7 @@ internal static class Program
     private static async Task Main(string[] args)
     {
         var builder = FunctionsApplication.CreateBuilder(args);
-        using var app = FunctionsApp.Configure(
+        var app = FunctionsApp.Configure(
             builder, FunctionsAppSettings.ReadPipeline, AddPipeline, services => services.OpenStores());
         builder.UseMiddleware<InvocationGuard>();
         builder.Services.AddHostedService(provider => provider.GetRequiredService<InvocationGuard>());
@@ -25,7 +25,7 @@ internal static class Program
 
     private static void AddPipeline(IServiceCollection services, PipelineSettings settings) => services
         .AddHibp(settings, setsUpStores: true)
-        .AddHostedService<HostHeartbeats>();
+        .AddHeartbeats(HostSign.Everything);
 
     /// <summary>Asks the storage account only: a probe would keep a serverless database awake.</summary>
     private static async Task CheckStoreAsync(IServiceProvider services, CancellationToken cancellationToken)

@@ -12,13 +12,12 @@ namespace HibpIngest.Hosting;
 /// What both Functions apps have in common: settings, logs, telemetry. Wrong settings don't end the process, since the third exit of
 /// a worker stops its host: each is logged, and <see cref="SettingsErrors"/> is registered for those who have to refuse work.
 /// </summary>
-public sealed partial class FunctionsApp : IDisposable
+public sealed partial class FunctionsApp
 {
     // A batch or a transaction ends within seconds; the platform waits longer than this.
     private static readonly TimeSpan ShutdownTimeout = TimeSpan.FromSeconds(30);
 
     private readonly SettingsErrors _errors = new();
-    private readonly TelemetryExport? _telemetry;
     private readonly PipelineSettings? _settings;
     private readonly Action<IServiceProvider> _open;
 
@@ -38,7 +37,7 @@ public sealed partial class FunctionsApp : IDisposable
                 filters.Rules.Remove(rule);
         });
         builder.Services.AddSingleton(_errors).Configure<HostOptions>(host => host.ShutdownTimeout = ShutdownTimeout);
-        _telemetry = _errors.Try(() => TelemetryExport.Start(builder.Logging, environment));
+        _errors.Try(() => builder.Services.AddHibpTelemetry(environment));
         _settings = _errors.Try(() => read(environment));
         if (_settings is not null)
             _errors.Try(() => Check(_settings));
@@ -83,9 +82,6 @@ public sealed partial class FunctionsApp : IDisposable
             _open(host.Services);
         await host.RunAsync();
     }
-
-    /// <summary>Sends the telemetry that is left.</summary>
-    public void Dispose() => _telemetry?.Dispose();
 
     private static bool IsOwn(string? category) => category?.StartsWith("HibpIngest", StringComparison.Ordinal) == true;
 

@@ -1,29 +1,45 @@
+using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>Sends the heartbeats of a host that does all of the pipeline's work, while it runs.</summary>
-public sealed class HostHeartbeats : IHostedService, IAsyncDisposable
+/// <summary>Sends a host's heartbeats until all of its other services have stopped.</summary>
+internal sealed class HostHeartbeats(HostSigns signs) : IHostedLifecycleService
 {
-    private readonly HostSigns _signs;
-
-    public HostHeartbeats(IHostSigns signs, Deferrals deferrals, TimeProvider time)
+    public Task StartingAsync(CancellationToken cancellationToken)
     {
-        var troubles = new HostTroubles(time);
-        deferrals.Subscribe(troubles.Note);
-        _signs = new HostSigns(signs, HostSign.Everything, troubles, time);
-    }
-
-    public Task StartAsync(CancellationToken cancellationToken)
-    {
-        _signs.Start();
+        signs.Start();
         return Task.CompletedTask;
     }
 
+    public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StoppingAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
     public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-    /// <summary>Sends the last one.</summary>
-    public ValueTask DisposeAsync() => _signs.DisposeAsync();
+    public Task StoppedAsync(CancellationToken cancellationToken) => signs.DisposeAsync().AsTask();
+}
+
+/// <summary>Adds heartbeats to a host's services.</summary>
+public static class HeartbeatServices
+{
+    /// <summary>Adds the heartbeats, and what they report: the work that waits for a store.</summary>
+    /// <param name="roles">The host's roles, separated by ", ".</param>
+    /// <param name="onBeat">Called after each heartbeat, with null or its error.</param>
+    public static IServiceCollection AddHeartbeats(
+        this IServiceCollection services, string roles, Action<IServiceProvider, HibpException?>? onBeat = null) =>
+        services.AddSingleton<HostTroubles>().AddHostedService(provider =>
+        {
+            var troubles = provider.GetRequiredService<HostTroubles>();
+            provider.GetRequiredService<Deferrals>().Subscribe(troubles.Note);
+            return new HostHeartbeats(new HostSigns(
+                provider.GetRequiredService<IHostSigns>(), roles, troubles, provider.GetRequiredService<TimeProvider>(),
+                error => onBeat?.Invoke(provider, error)));
+        });
 }

@@ -14,6 +14,7 @@ using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
 
@@ -121,7 +122,21 @@ internal sealed class DemoCommand : HibpCommand
             };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
-        await using var services = new ServiceCollection().AddSingleton(time).AddSingleton(session.Logs).AddHibp(settings).OpenHibp();
+        var host = new HostBuilder().ConfigureServices(
+            on => on.AddSingleton(time).AddSingleton(session.Logs).AddHibp(settings).AddHibpLocalHost(new LocalHostOptions
+            {
+                Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
+                Queues = Impatient,
+                OnFailure = (_, e) => GiveUpOn(e),
+                OnStopping = messages =>
+                {
+                    if (cancellationToken.IsCancellationRequested)
+                        screen.Say(RunCommand.Stopping(messages));
+                },
+            })).Build();
+        await using var opened = (IAsyncDisposable)host;
+        var services = host.Services;
+        services.OpenStores();
         services.GetRequiredService<Deferrals>().Subscribe(put => GiveUpOn(put.Error));
         var (database, keys) = (services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<InstallationKeys>());
         await services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
@@ -140,35 +155,22 @@ internal sealed class DemoCommand : HibpCommand
             services.GetRequiredService<IBreachBlobs>(), time, screen, file, drop, cancellationToken);
 
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        var host = LocalHost.RunAsync(
-            services,
-            new LocalHostOptions
-            {
-                Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
-                Queues = Impatient,
-                OnFailure = (_, e) => GiveUpOn(e),
-                OnStopping = messages =>
-                {
-                    if (cancellationToken.IsCancellationRequested)
-                        screen.Say(RunCommand.Stopping(messages));
-                },
-            },
-            stop.Token);
+        var running = LocalHost.RunAsync(host, stop.Token);
         Load load;
         try
         {
             var follow = new LoadFollower(database, screen, time, MailsPerSecond).FollowAsync(version, stop.Token);
-            var first = await Task.WhenAny(follow, host, hopeless.Task);
+            var first = await Task.WhenAny(follow, running, hopeless.Task);
             if (first == hopeless.Task)
                 throw new CommandFailedException((await hopeless.Task).Message);
-            if (first == host)
-                await host;
+            if (first == running)
+                await running;
             load = await follow;
         }
         finally
         {
             await stop.CancelAsync();
-            await host.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            await running.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
         if (load.State == LoadState.Failed)
             throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");

@@ -117,7 +117,11 @@ internal sealed class RunCommand : HibpCommand
         // Refused before it says that it is ready. The web needs no database.
         if (roles == HostRoles.Web)
             await session.RequireEmulatorAsync(cancellationToken);
-        await using var services = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
+        var host = roles == HostRoles.Web ? null : await session.OpenHostAsync(
+            new LocalHostOptions { Roles = roles & HostRoles.All, OnStopping = messages => session.Screen.Say(Stopping(messages)) },
+            cancellationToken);
+        await using var opened = (IAsyncDisposable?)host;
+        var services = host?.Services;
         if (services?.GetRequiredService<IBreachDatabase>() is SqliteBreachDatabase file)
             DatabaseRestore.RemoveLeft(file.DisplayName);
         await using var server = roles.HasFlag(HostRoles.Web) ? await serve.StartAsync(session, cancellationToken) : null;
@@ -143,21 +147,14 @@ internal sealed class RunCommand : HibpCommand
             : cancellationToken.Register(() => session.Screen.Say($"stopping: waiting for requests in progress; {StopAgain}"));
         try
         {
-            if (services is null)
+            if (host is null)
                 await Task.Delay(Timeout.InfiniteTimeSpan, session.Time, cancellationToken);
             else
             {
                 await using var progress = new LoadLines(
-                    services.GetRequiredService<IStoreRegister>(), services.GetRequiredService<IBreachDatabase>(), session.Screen,
+                    host.Services.GetRequiredService<IStoreRegister>(), host.Services.GetRequiredService<IBreachDatabase>(), session.Screen,
                     session.Time, session.Settings.Options.MailsPerSecond);
-                await LocalHost.RunAsync(
-                    services,
-                    new LocalHostOptions
-                    {
-                        Roles = roles & HostRoles.All,
-                        OnStopping = messages => session.Screen.Say(Stopping(messages)),
-                    },
-                    cancellationToken);
+                await LocalHost.RunAsync(host, cancellationToken);
             }
         }
         finally

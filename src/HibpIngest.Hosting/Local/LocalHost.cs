@@ -1,168 +1,140 @@
 using System.Collections.Concurrent;
+using System.Runtime.ExceptionServices;
 using HibpIngest.Errors;
-using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// Stands in for the Functions host on a laptop, a VM or a container, and keeps its rules (see
-/// <see cref="QueueListenerOptions"/>). Any number may run against the same stores.
+/// Runs the hosted services of a local host, which stands in for the Functions host on a laptop, a VM or a container and keeps its rules
+/// (<see cref="QueueListenerOptions"/>). Any number of local hosts may run against the same stores.
 /// </summary>
-public static partial class LocalHost
+/// <remarks>
+/// If one service ends with an error, all of them stop: a host that does half of its work would look alive.
+/// </remarks>
+public sealed partial class LocalHost(
+    LocalHostOptions options, HostTroubles troubles, IHostApplicationLifetime lifetime, TimeProvider time, ILoggerFactory logs)
+    : IHostLifetime
 {
+    private readonly ILogger _log = logs.CreateLogger("HibpIngest.LocalHost");
+
+    /// <summary>Counts the messages in progress, by queue.</summary>
+    private readonly ConcurrentDictionary<string, int> _working = new();
+
+    private Exception? _failure;
+
+    internal StoreHealth Health { get; } = new(
+        logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => troubles.Note(0, what, reason, pause));
+
     /// <summary>
-    /// Makes sure of the stores, then works until cancelled, and returns when everything in hand has come to a
-    /// stop: stages stop at a batch boundary, and messages that were not finished are visible again at once. A
-    /// store that is down is waited for.
+    /// Sets the stores up, then runs the host's services until cancelled. Returns when all of them have stopped: stages stop at a batch
+    /// boundary, and unfinished messages become visible at once. A store that is unavailable is waited for.
     /// </summary>
     /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's
     /// file is no longer the one that was opened.</exception>
-    /// <exception cref="StoreRefusedException">A store refuses this program: the set-up must be mended.</exception>
-    public static async Task RunAsync(IServiceProvider services, LocalHostOptions options, CancellationToken cancellationToken)
+    /// <exception cref="StoreRefusedException">A store refuses this program's credentials.</exception>
+    public static async Task RunAsync(IHost host, CancellationToken cancellationToken)
     {
-        await services.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
+        await host.Services.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
+        await host.Services.GetRequiredService<LocalHost>().RunUntilStoppedAsync(host, cancellationToken);
+    }
 
-        var (time, rules, logs) = (
-            services.GetRequiredService<TimeProvider>(), services.GetRequiredService<PipelineOptions>(),
-            services.GetRequiredService<ILoggerFactory>());
-        var log = logs.CreateLogger("HibpIngest.LocalHost");
-        // One loop that ends with an error ends the others: a host that does half of its work would look alive.
-        using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        // Messages that are being worked on, by queue.
-        var working = new ConcurrentDictionary<string, int>();
+    private async Task RunUntilStoppedAsync(IHost host, CancellationToken cancellationToken)
+    {
         using var stopping = cancellationToken.Register(
-            () => options.OnStopping?.Invoke(working.Where(one => one.Value > 0).ToDictionary()));
-        StoreMismatchException? mismatch = null;
-        var loops = new List<Task>();
-        var troubles = new HostTroubles(time);
-        var health = new StoreHealth(log, (what, reason, pause) => troubles.Note(0, what, reason, pause));
-        services.GetRequiredService<Deferrals>().Subscribe(troubles.Note);
-        var queues = services.GetRequiredService<IMessageQueues>();
-        var dispatcher = services.GetRequiredService<MessageDispatcher>();
-        if (options.Roles.HasFlag(HostRoles.Ingest))
-        {
-            var scan = services.GetRequiredService<BlobScan>();
-            loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token)));
-        }
-        if (options.Roles.HasFlag(HostRoles.Passwords))
-        {
-            var (stores, scan) = (services.GetRequiredService<ServingStores>(), services.GetRequiredService<SweepImports>());
-            loops.Add(RepeatAsync(
-                "passwords scan", options.BlobScanEvery, token => stores.RunAsync(on => scan.ScanAsync(TimeSpan.Zero, on), token)));
-        }
-        if (options.Roles.HasFlag(HostRoles.Sweep))
-        {
-            loops.AddRange(services.GetServices<HostSweep>().Select(
-                sweep => RepeatAsync(sweep.Name, options.SweepEvery, sweep.RunAsync)));
-        }
-        foreach (var route in MessageRoutes.All.Where(route => options.Roles.HasFlag(route.Role)))
-        {
-            // A load and a log segment each keep a process busy.
-            loops.Add(ListenAsync(route.Queue, route.Role is HostRoles.Ingest or HostRoles.Log
-                ? options.Queues with { BatchSize = 1, NewBatchThreshold = 0 } : options.Queues));
-        }
-        if (loops.Count == 0)
-            throw new ArgumentException("a host needs a role", nameof(options));
-        const string Heartbeat = "heartbeat";
-        var heartbeats = services.GetRequiredService<IHostSigns>();
-        await using (var signs = new HostSigns(heartbeats, Describe(options.Roles), troubles, time, failure =>
-        {
-            if (failure is StoreUnavailableException down)
-                health.Down(Heartbeat, down, HostSign.Every);
-            else if (failure is null)
-                health.Up(Heartbeat);
-        }))
-        {
-            signs.Start();
-            LogStarted(log, options.Roles);
-            await Task.WhenAll(loops);
-        }
-        LogStopped(log);
-        if (mismatch is not null)
-            throw mismatch;
+            () => options.OnStopping?.Invoke(_working.Where(one => one.Value > 0).ToDictionary()));
+        await host.StartAsync(CancellationToken.None);
+        LogStarted(options.Roles);
+        await host.WaitForShutdownAsync(cancellationToken);
+        LogStopped();
+        if (_failure is not null)
+            ExceptionDispatchInfo.Throw(_failure);
+    }
 
-        Task ListenAsync(string queue, QueueListenerOptions listening) => UntilStopAsync(async () => await new QueueListener(
-            queues, queue, (body, token) => DispatchAsync(queue, body, token),
-            listening with { MaxDequeueCount = rules.MaxTries }, time, logs.CreateLogger<QueueListener>(), health,
-            options.OnFailure is { } tell ? e => tell(queue, e) : null).RunAsync(stop.Token));
-
-        async Task DispatchAsync(string queue, string body, CancellationToken token)
+    /// <summary>Runs a service's loop until the host stops. When it ends, the host stops; its error is thrown by the host.</summary>
+    internal async Task RunLoopAsync(Func<CancellationToken, Task> loop)
+    {
+        Exception? failure = null;
+        try
         {
-            working.AddOrUpdate(queue, 1, (_, count) => count + 1);
+            await loop(lifetime.ApplicationStopping);
+        }
+        catch (OperationCanceledException) when (lifetime.ApplicationStopping.IsCancellationRequested)
+        {
+        }
+        catch (Exception e)
+        {
+            failure = e;
+        }
+        Stop(failure);
+    }
+
+    /// <summary>Repeats work with a pause between runs. A failed run is logged, as the Functions host does, and the next one follows.</summary>
+    internal Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => RunLoopAsync(async stop =>
+    {
+        while (true)
+        {
             try
             {
-                await dispatcher.DispatchAsync(queue, body, token);
+                await work(stop);
+                Health.Up(what);
             }
-            catch (StoreMismatchException e)
+            catch (StoreUnavailableException e)
             {
-                // No message would fare better. Stopped before the listener looks at what became of this one,
-                // so that it is given back, at no cost.
-                mismatch = e;
-                await stop.CancelAsync();
-                throw;
+                Health.Down(what, e, every);
             }
-            finally
+            catch (Exception e) when (e is not (OperationCanceledException or StoreRefusedException or StoreMismatchException))
             {
-                working.AddOrUpdate(queue, 0, (_, count) => count - 1);
+                LogRunFailed(what, e is HibpException ? e.Message : UnexpectedError.Describe(e));
+                options.OnFailure?.Invoke(what, e);
             }
+            await Task.Delay(every, time, stop);
         }
+    });
 
-        Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => UntilStopAsync(async () =>
+    /// <summary>Runs the work of a message.</summary>
+    internal async Task WorkAsync(string queue, Func<Task> work)
+    {
+        _working.AddOrUpdate(queue, 1, (_, count) => count + 1);
+        try
         {
-            while (true)
-            {
-                try
-                {
-                    await work(stop.Token);
-                    health.Up(what);
-                }
-                catch (StoreUnavailableException e)
-                {
-                    health.Down(what, e, every);
-                }
-                catch (Exception e) when (e is not (OperationCanceledException or StoreRefusedException or StoreMismatchException))
-                {
-                    // As under the Functions host: one run that failed is no reason against the next.
-                    LogRunFailed(log, what, e is HibpException ? e.Message : UnexpectedError.Describe(e));
-                    options.OnFailure?.Invoke(what, e);
-                }
-                await Task.Delay(every, time, stop.Token);
-            }
-        });
-
-        async Task UntilStopAsync(Func<Task> loop)
+            await work();
+        }
+        catch (StoreMismatchException e)
         {
-            // Off the caller's thread at once: a loop's first call may block.
-            await Task.Yield();
-            try
-            {
-                await loop();
-            }
-            catch (OperationCanceledException) when (stop.IsCancellationRequested)
-            {
-            }
-            finally
-            {
-                await stop.CancelAsync();
-            }
+            // Every other message would fail the same way. The host stops before the listener handles the failure, so that the message
+            // becomes visible again and no attempt is counted.
+            Stop(e);
+            throw;
+        }
+        finally
+        {
+            _working.AddOrUpdate(queue, 0, (_, count) => count - 1);
         }
     }
 
-    private static string Describe(HostRoles roles) => roles.HasFlag(HostRoles.All) ? HostSign.Everything : string.Join(
-        ", ", Enum.GetValues<HostRoles>().Where(role => role != HostRoles.None && int.IsPow2((int)role) && roles.HasFlag(role))
-            .Select(role => role.ToString().ToLowerInvariant()));
+    // The command handles signals, not the host.
+    Task IHostLifetime.WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    Task IHostLifetime.StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    private void Stop(Exception? failure)
+    {
+        Interlocked.CompareExchange(ref _failure, failure, null);
+        lifetime.StopApplication();
+    }
 
     [LoggerMessage(EventIds.LocalHostStarted, LogLevel.Information, "the local host works as: {Roles}")]
-    private static partial void LogStarted(ILogger log, HostRoles roles);
+    private partial void LogStarted(HostRoles roles);
 
     [LoggerMessage(EventIds.LocalHostRunFailed, LogLevel.Error, "{What} failed: {Reason}")]
-    private static partial void LogRunFailed(ILogger log, string what, string reason);
+    private partial void LogRunFailed(string what, string reason);
 
     [LoggerMessage(EventIds.LocalHostStopped, LogLevel.Information, "the local host has stopped")]
-    private static partial void LogStopped(ILogger log);
+    private partial void LogStopped();
 }

@@ -18,12 +18,11 @@ using OpenTelemetry.Trace;
 namespace HibpIngest.Hosting.Telemetry;
 
 /// <summary>
-/// Sends the pipeline's spans, instruments and log lines to Application Insights and to an OTLP endpoint, where
-/// the environment names them. Nothing else is collected, no calls over HTTP above all: the addresses of
-/// requests to Table Storage hold accounts. An endpoint that doesn't answer stops nothing; what was meant for
-/// it is lost in the end.
+/// Exports the pipeline's spans, instruments and log lines to Application Insights and to an OTLP endpoint. Nothing else is collected, in
+/// particular no HTTP calls: the addresses of requests to Table Storage contain accounts. An endpoint that doesn't answer delays nothing;
+/// its telemetry is dropped.
 /// </summary>
-public sealed class TelemetryExport : IDisposable
+public static class TelemetryExport
 {
     /// <summary>Names an Application Insights resource.</summary>
     public const string ApplicationInsightsVariable = "APPLICATIONINSIGHTS_CONNECTION_STRING";
@@ -58,90 +57,80 @@ public sealed class TelemetryExport : IDisposable
     /// <summary>Spans, or lines, that may wait for Application Insights: a load has thousands, and none may be dropped.</summary>
     private const int MaxQueued = 65_536;
 
-    /// <summary>For each of spans and metrics at the end; then what has not arrived is given up.</summary>
-    private const int ShutdownTimeoutMilliseconds = 5_000;
-
-    private readonly TracerProvider _spans;
-    private readonly MeterProvider _metrics;
-
-    private TelemetryExport(
-        AzureMonitorExporterOptions? azure, bool otlp, OtlpExportProtocol protocol, ILoggingBuilder logging, ResourceBuilder resource)
-    {
-        var spans = Sdk.CreateTracerProviderBuilder().SetResourceBuilder(resource).SetSampler(new AlwaysOnSampler()).AddSource(
-            TelemetryNames.Source);
-        var metrics = Sdk.CreateMeterProviderBuilder().SetResourceBuilder(resource).AddMeter(TelemetryNames.Source);
-        logging.AddFilter<OpenTelemetryLoggerProvider>(null, LogLevel.None).AddFilter<OpenTelemetryLoggerProvider>(
-            OwnCategories, LogLevel.Information);
-        if (azure is not null)
-        {
-            // The exporters themselves: AddAzureMonitor...Exporter would put a sampler of five traces a second in place of ours, and
-            // metrics of its own beside them.
-            spans.AddProcessor(new BatchActivityExportProcessor(new AzureMonitorTraceExporter(azure), MaxQueued));
-            metrics.AddReader(
-                new PeriodicExportingMetricReader(
-                    new AzureMonitorMetricExporter(azure),
-                    MetricPeriodMilliseconds)
-                { TemporalityPreference = MetricReaderTemporalityPreference.Delta });
-            // A provider of its own, as only this exporter is to see an exception.
-            var lines = new OpenTelemetryLoggerOptions { IncludeFormattedMessage = true };
-            lines.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard(keepsItem: true)).AddProcessor(
-                new BatchLogRecordExportProcessor(new AzureMonitorLogExporter(azure), MaxQueued));
-            logging.Services.AddSingleton<ILoggerProvider>(_ => new OpenTelemetryLoggerProvider(new FixedOptions(lines)));
-        }
-        if (otlp)
-        {
-            spans.AddOtlpExporter(options => options.Protocol = protocol);
-            metrics.AddOtlpExporter(options => options.Protocol = protocol);
-            logging.AddOpenTelemetry(options =>
-            {
-                options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard(keepsItem: false)).AddOtlpExporter(
-                    exporter => exporter.Protocol = protocol);
-                options.IncludeFormattedMessage = true;
-            });
-        }
-        _spans = spans.Build();
-        _metrics = metrics.Build();
-    }
-
-    /// <summary>
-    /// Starts what the environment asks for; null where it asks for nothing. To be disposed after whatever
-    /// logs.
-    /// </summary>
-    /// <exception cref="BadInputException">A variable is not what it has to be; the message names it, and holds
-    /// nothing of it.</exception>
-    public static TelemetryExport? Start(ILoggingBuilder logging, IDictionary environment)
+    /// <summary>Adds the exports that the environment names; nothing if it names none. The container's disposal sends what is left.</summary>
+    /// <exception cref="BadInputException">A variable is wrong; the message names it, and doesn't contain its value.</exception>
+    public static IServiceCollection AddHibpTelemetry(this IServiceCollection services, IDictionary environment)
     {
         var connection = Find(OwnApplicationInsightsVariable) ?? Find(ApplicationInsightsVariable);
         var endpoint = Find(OtlpVariable);
         if (connection is null && endpoint is null)
-            return null;
+            return services;
         if (endpoint is not null
             && !(Uri.TryCreate(endpoint, UriKind.Absolute, out var address)
                 && (address.Scheme == Uri.UriSchemeHttp || address.Scheme == Uri.UriSchemeHttps)))
             throw new BadInputException($"{OtlpVariable} is expected to be the http or https address of an OTLP endpoint, like "
                 + "http://localhost:4318; found something else");
-        // Where nothing is said: what passes through every proxy.
         var protocol = Find(ProtocolVariable) switch
         {
+            // Passes every proxy.
             null or "http/protobuf" => OtlpExportProtocol.HttpProtobuf,
             "grpc" => OtlpExportProtocol.Grpc,
             _ => throw new BadInputException($"{ProtocolVariable} is expected to be http/protobuf or grpc; found something else"),
         };
         var role = Find("OTEL_SERVICE_NAME") ?? Find("WEBSITE_SITE_NAME") ?? OwnCategories;
         var resource = ResourceBuilder.CreateEmpty().AddService(role).AddTelemetrySdk().AddEnvironmentVariableDetector();
-        var azure = connection is null ? null : AzureOptions(connection, Credential(Find(AuthenticationVariable)));
+        services.AddLogging(logging => logging.AddFilter<OpenTelemetryLoggerProvider>(null, LogLevel.None)
+            .AddFilter<OpenTelemetryLoggerProvider>(OwnCategories, LogLevel.Information));
+        services.AddOpenTelemetry()
+            .WithTracing(spans => spans.SetResourceBuilder(resource).SetSampler(new AlwaysOnSampler()).AddSource(TelemetryNames.Source))
+            .WithMetrics(metrics => metrics.SetResourceBuilder(resource).AddMeter(TelemetryNames.Source));
+        if (connection is not null)
+            AddApplicationInsights(services, AzureOptions(connection, Credential(Find(AuthenticationVariable))), resource);
+        if (endpoint is not null)
+        {
+            services.ConfigureOpenTelemetryTracerProvider(spans => spans.AddOtlpExporter(options => options.Protocol = protocol));
+            services.ConfigureOpenTelemetryMeterProvider(metrics => metrics.AddOtlpExporter(options => options.Protocol = protocol));
+            services.AddLogging(logging => logging.AddOpenTelemetry(options =>
+            {
+                options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard(keepsItem: false)).AddOtlpExporter(
+                    exporter => exporter.Protocol = protocol);
+                options.IncludeFormattedMessage = true;
+            }));
+        }
+        return services;
+
+        string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
+    }
+
+    /// <summary>
+    /// Adds the exporters themselves: AddAzureMonitor...Exporter would replace the sampler by one of five traces a second, and add
+    /// metrics of its own.
+    /// </summary>
+    private static void AddApplicationInsights(IServiceCollection services, AzureMonitorExporterOptions azure, ResourceBuilder resource)
+    {
         try
         {
-            return new TelemetryExport(azure, endpoint is not null, protocol, logging, resource);
+            var (spans, values, lines) = (
+                new AzureMonitorTraceExporter(azure), new AzureMonitorMetricExporter(azure), new AzureMonitorLogExporter(azure));
+            services.ConfigureOpenTelemetryTracerProvider(
+                builder => builder.AddProcessor(new BatchActivityExportProcessor(spans, MaxQueued)));
+            services.ConfigureOpenTelemetryMeterProvider(builder => builder.AddReader(
+                new PeriodicExportingMetricReader(values, MetricPeriodMilliseconds)
+                {
+                    TemporalityPreference = MetricReaderTemporalityPreference.Delta,
+                }));
+            // A provider of its own, since only this exporter may see an exception.
+            var options = new OpenTelemetryLoggerOptions { IncludeFormattedMessage = true };
+            options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard(keepsItem: true)).AddProcessor(
+                new BatchLogRecordExportProcessor(lines, MaxQueued));
+            services.AddSingleton<ILoggerProvider>(_ => new OpenTelemetryLoggerProvider(new FixedOptions(options)));
         }
-        catch (InvalidOperationException e) when (azure is not null)
+        catch (InvalidOperationException e)
         {
             throw new BadInputException(
                 $"{ApplicationInsightsVariable} is expected to be the connection string of an Application Insights "
                 + "resource (InstrumentationKey=...;IngestionEndpoint=https://...), as the portal shows it; found something else", e);
         }
-
-        string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
     }
 
     /// <summary>
@@ -185,15 +174,6 @@ public sealed class TelemetryExport : IDisposable
         }
         throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for an identity of "
             + "one's own; found something else");
-    }
-
-    /// <summary>Sends what is left; takes some seconds at most.</summary>
-    public void Dispose()
-    {
-        _spans.Shutdown(ShutdownTimeoutMilliseconds);
-        _metrics.Shutdown(ShutdownTimeoutMilliseconds);
-        _spans.Dispose();
-        _metrics.Dispose();
     }
 
     private sealed class FixedOptions(OpenTelemetryLoggerOptions options) : IOptionsMonitor<OpenTelemetryLoggerOptions>

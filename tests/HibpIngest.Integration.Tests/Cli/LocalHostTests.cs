@@ -4,6 +4,7 @@ using HibpIngest.Hosting.Local;
 using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Integration.Tests.Cli;
@@ -11,8 +12,11 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// <summary>The local host as a whole: its roles, several beside each other, and what it tells when a store is full.</summary>
 public sealed class LocalHostTests
 {
-    private static Task RunHostAsync(PipelineParts parts, LocalHostOptions options, CancellationToken cancellationToken) =>
-        LocalHost.RunAsync(parts.Services, options, cancellationToken);
+    private static async Task RunHostAsync(PipelineParts parts, LocalHostOptions options, CancellationToken cancellationToken)
+    {
+        using var host = new HostBuilder().ConfigureServices(services => parts.AddTo(services).AddHibpLocalHost(options)).Build();
+        await LocalHost.RunAsync(host, cancellationToken);
+    }
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 

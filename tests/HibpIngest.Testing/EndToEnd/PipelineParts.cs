@@ -66,26 +66,25 @@ internal sealed record PipelineParts
     public CallSchedule Calls => Get<CallSchedule>();
 
     /// <summary>The services of a process that has these parts.</summary>
-    public IServiceProvider Services
+    public IServiceProvider Services => AddTo(new ServiceCollection()).BuildServiceProvider();
+
+    /// <summary>Adds these parts to a host's services.</summary>
+    public IServiceCollection AddTo(IServiceCollection services)
     {
-        get
-        {
-            var deferrals = new Deferrals();
-            if (OnDeferred is not null)
-                deferrals.Subscribe(OnDeferred);
-            return new ServiceCollection()
-                .AddHibpPipeline().AddPipelineSweep().AddSingleton<MessageDispatcher>()
-                .AddSingleton(Database).AddDatabasePorts()
-                .AddSingleton(Register).AddRegisterPorts().AddSingleton(Signs)
-                .AddSingleton(Tables).AddSingleton(StoreAccounts).AddSingleton(Reads)
-                .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
-                .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
-                .AddSingleton(Queues).AddSingleton(Sender)
-                .AddSingleton(Options).AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey))
-                .AddSingleton(Passwords)
-                .AddSingleton(deferrals).AddSingleton(Time).AddSingleton(Logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>))
-                .BuildServiceProvider();
-        }
+        var deferrals = new Deferrals();
+        if (OnDeferred is not null)
+            deferrals.Subscribe(OnDeferred);
+        return services
+            .AddHibpPipeline().AddPipelineSweep().AddSingleton<MessageDispatcher>()
+            .AddSingleton(Database).AddDatabasePorts()
+            .AddSingleton(Register).AddRegisterPorts().AddSingleton(Signs)
+            .AddSingleton(Tables).AddSingleton(StoreAccounts).AddSingleton(Reads)
+            .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
+            .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
+            .AddSingleton(Queues).AddSingleton(Sender)
+            .AddSingleton(Options).AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey))
+            .AddSingleton(Passwords)
+            .AddSingleton(deferrals).AddSingleton(Time).AddSingleton(Logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>));
     }
 
     public static PipelineParts Of(

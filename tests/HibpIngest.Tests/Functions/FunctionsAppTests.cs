@@ -18,7 +18,7 @@ public sealed class FunctionsAppTests
     {
         var builder = Host.CreateApplicationBuilder();
         builder.Configuration.AddInMemoryCollection([new(setting, "Trace"), new("Logging:LogLevel:HibpIngest.Hosting", "Debug")]);
-        using var app = FunctionsApp.Configure(
+        FunctionsApp.Configure(
             builder, _ => throw new BadInputException("no settings"), (_, _) => { }, _ => { });
         using var host = builder.Build();
         var logs = host.Services.GetRequiredService<ILoggerFactory>();

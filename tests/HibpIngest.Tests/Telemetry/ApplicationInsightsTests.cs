@@ -3,7 +3,10 @@ using System.Net;
 using System.Net.Sockets;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
+using OpenTelemetry.Metrics;
+using OpenTelemetry.Trace;
 
 namespace HibpIngest.Tests.Telemetry;
 
@@ -51,22 +54,18 @@ public sealed class ApplicationInsightsTests
 
     private static void Send(string connection, int spans)
     {
-        TelemetryExport? export = null;
-        using (
-            var logs = LoggerFactory.Create(
-                logging => export = TelemetryExport.Start(
-                    logging, new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = connection })))
+        using var services = new ServiceCollection()
+            .AddHibpTelemetry(new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = connection })
+            .BuildServiceProvider();
+        _ = (services.GetService<TracerProvider>(), services.GetService<MeterProvider>());
+        var log = services.GetRequiredService<ILoggerFactory>().CreateLogger("HibpIngest.Anything");
+        for (var load = 1; load <= spans; load++)
         {
-            var log = logs.CreateLogger("HibpIngest.Anything");
-            for (var load = 1; load <= spans; load++)
-            {
-                using var span = Source.StartActivity("load", ActivityKind.Consumer)!;
-                span.SetTag(TelemetryNames.Tags.Load, load);
-                log.LogInformation(new EventId(1_000), "load {Load}", load);
-                if (load == 7)
-                    HibpTelemetry.Failed("rows are missing");
-            }
+            using var span = Source.StartActivity("load", ActivityKind.Consumer)!;
+            span.SetTag(TelemetryNames.Tags.Load, load);
+            log.LogInformation(new EventId(1_000), "load {Load}", load);
+            if (load == 7)
+                HibpTelemetry.Failed("rows are missing");
         }
-        export!.Dispose();
     }
 }

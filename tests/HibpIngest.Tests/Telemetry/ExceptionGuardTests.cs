@@ -1,4 +1,5 @@
 using HibpIngest.Hosting.Telemetry;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
@@ -13,17 +14,16 @@ public sealed class ExceptionGuardTests
     public async Task An_exception_goes_out_without_its_message_and_others_lines_do_not_go_out()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
-        TelemetryExport? export = null;
         using (
-            var logs = LoggerFactory.Create(
-                logging => export = TelemetryExport.Start(
-                    logging, new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString })))
+            var services = new ServiceCollection()
+                .AddHibpTelemetry(new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString })
+                .BuildServiceProvider())
         {
+            var logs = services.GetRequiredService<ILoggerFactory>();
             logs.CreateLogger("HibpIngest.Anything").LogError(new EventId(7), Thrown(), "load {Load}: something failed", 3);
             logs.CreateLogger("Microsoft.AspNetCore.Server.Kestrel").LogError("a request of {Person} failed", Address);
             logs.CreateLogger("HibpIngest.Anything").LogDebug("not that important");
         }
-        export!.Dispose();
         var item = Assert.Single(endpoint.Items);
         Assert.Equal(("ExceptionData", "Error", "7", "3"), (item.Kind, item.Severity, item["EventId"], item["Load"]));
         Assert.Equal([(typeof(LoggedException).FullName!, "load 3: something failed", 0)], item.Exceptions);
