@@ -28,7 +28,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var backups = await TellStoryAsync(rig);
         var (truth, table, mails, log) = (await StateAsync(rig), await rig.TableAsync(), rig.Mails(), await CountingAsync(rig));
         Assert.NotEmpty(rig.Mails());
-        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var draw = new CallDraw(oneOf: 5, output.WriteLine);
         foreach (var backup in draw.Of(backups.Count).Select(number => backups[number - 1]))
         {
             output.WriteLine(Path.GetFileName(backup));

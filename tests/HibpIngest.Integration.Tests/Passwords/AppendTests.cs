@@ -354,7 +354,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await appends.SendAsync(random, Prefixes, rows: 5);
         await appends.WorkAsync();
         var calls = 0;
-        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var draw = new CallDraw(oneOf: 5, output.WriteLine);
         while (calls == 0)
         {
             // Its cleaning up fails too: as if it were killed.

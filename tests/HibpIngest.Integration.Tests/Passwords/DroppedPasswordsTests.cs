@@ -86,7 +86,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         var file = Bytes(Few);
-        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var draw = new CallDraw(oneOf: 5, output.WriteLine);
         var calls = 0;
         while (calls == 0)
         {

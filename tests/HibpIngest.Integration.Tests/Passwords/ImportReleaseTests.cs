@@ -21,7 +21,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     public async Task Broken_off_at_any_call_the_same_import_goes_on_and_nothing_is_listed_before_its_end(
         PasswordBackend backend, bool isCarriedOut)
     {
-        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var draw = new CallDraw(oneOf: 5, output.WriteLine);
         var calls = 0;
         while (calls == 0)
         {

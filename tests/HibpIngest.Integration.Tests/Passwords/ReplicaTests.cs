@@ -24,7 +24,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     {
         using var rig = await PasswordRig.StartAsync();
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [backend]);
-        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var draw = new CallDraw(oneOf: 5, output.WriteLine);
         var calls = 0;
         while (calls == 0)
         {

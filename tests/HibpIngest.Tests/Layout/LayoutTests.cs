@@ -134,7 +134,7 @@ public sealed partial class LayoutTests
                 && method.GetParameters().Any(parameter => parameter.ParameterType.IsAssignableTo(typeof(IServiceProvider)))
             select $"{type.Name}.{member.Name}";
         Assert.Equal(
-            ["HostServices.OpenStores", "LocalHost.RunAsync", "MessageDispatcher..ctor", "StorageServices.LogsOf"], takers.Order());
+            ["HostServices.OpenStores", "MessageDispatcher..ctor", "StorageServices.LogsOf"], takers.Order());
     }
 
     [Fact]
