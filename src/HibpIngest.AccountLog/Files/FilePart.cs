@@ -3,7 +3,7 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.AccountLog;
 
 /// <summary>A part of a file, read forward, without a buffer of its own.</summary>
-internal sealed class FilePart(string path, long offset, long length) : Stream
+internal sealed class FilePart(string path, long offset, long length) : ForwardStream
 {
     private const string Operation = "reading of the account log";
 
@@ -13,20 +13,6 @@ internal sealed class FilePart(string path, long offset, long length) : Stream
 
     private readonly long _end = offset + length;
     private long _next = offset;
-
-    public override bool CanRead => true;
-
-    public override bool CanSeek => false;
-
-    public override bool CanWrite => false;
-
-    public override long Length => throw new NotSupportedException();
-
-    public override long Position
-    {
-        get => throw new NotSupportedException();
-        set => throw new NotSupportedException();
-    }
 
     public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
 
@@ -60,16 +46,6 @@ internal sealed class FilePart(string path, long offset, long length) : Stream
             throw FileErrors.Map(e, Operation);
         }
     }
-
-    public override void Flush()
-    {
-    }
-
-    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
-
-    public override void SetLength(long value) => throw new NotSupportedException();
-
-    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 
     protected override void Dispose(bool disposing)
     {

@@ -1,22 +1,8 @@
 namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>A blob's bytes as they come, read forward; what goes wrong on the way is one of the pipeline's errors.</summary>
-internal sealed class BlobBody(Stream content, string operation) : Stream
+internal sealed class BlobBody(Stream content, string operation) : ForwardStream
 {
-    public override bool CanRead => true;
-
-    public override bool CanSeek => false;
-
-    public override bool CanWrite => false;
-
-    public override long Length => throw new NotSupportedException();
-
-    public override long Position
-    {
-        get => throw new NotSupportedException();
-        set => throw new NotSupportedException();
-    }
-
     public override int Read(byte[] buffer, int offset, int count) => BreachBlobs.Call(
         operation, () => Task.FromResult(content.Read(buffer, offset, count)), CancellationToken.None).GetAwaiter().GetResult();
 
@@ -25,16 +11,6 @@ internal sealed class BlobBody(Stream content, string operation) : Stream
 
     public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default) => new(
         BreachBlobs.Call(operation, async () => await content.ReadAsync(buffer, cancellationToken), cancellationToken));
-
-    public override void Flush()
-    {
-    }
-
-    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
-
-    public override void SetLength(long value) => throw new NotSupportedException();
-
-    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 
     protected override void Dispose(bool disposing)
     {

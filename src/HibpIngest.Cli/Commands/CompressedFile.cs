@@ -6,7 +6,7 @@ namespace HibpIngest.Cli.Commands;
 /// A file as gzip, compressed while it is read: the same bytes each time, so that an upload that was broken off goes on,
 /// and nothing of it on disk.
 /// </summary>
-internal sealed class CompressedFile : Stream
+internal sealed class CompressedFile : ForwardStream
 {
     private const int PieceBytes = 1 << 17;
 
@@ -24,16 +24,6 @@ internal sealed class CompressedFile : Stream
         (_file, _progress) = (file, progress);
         _gzip = new GZipStream(_compressed, CompressionLevel.Optimal, leaveOpen: true);
     }
-
-    public override bool CanRead => true;
-
-    public override bool CanSeek => false;
-
-    public override bool CanWrite => false;
-
-    public override long Length => throw new NotSupportedException();
-
-    public override long Position { get => throw new NotSupportedException(); set => throw new NotSupportedException(); }
 
     public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
     {
@@ -56,16 +46,6 @@ internal sealed class CompressedFile : Stream
         ReadAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
 
     public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException("only ReadAsync");
-
-    public override void Flush()
-    {
-    }
-
-    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
-
-    public override void SetLength(long value) => throw new NotSupportedException();
-
-    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 
     protected override void Dispose(bool disposing)
     {

@@ -3,26 +3,12 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>A pack as it is read from its first byte to its last, a few megabytes of it in memory at a time.</summary>
-internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, string name, PackRecord pack) : Stream
+internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, string name, PackRecord pack) : ForwardStream
 {
     private const int WindowBytes = 4 << 20;
 
     private ReadOnlyMemory<byte> _window;
     private long _next;
-
-    public override bool CanRead => true;
-
-    public override bool CanSeek => false;
-
-    public override bool CanWrite => false;
-
-    public override long Length => throw new NotSupportedException();
-
-    public override long Position
-    {
-        get => throw new NotSupportedException();
-        set => throw new NotSupportedException();
-    }
 
     public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
     {
@@ -40,14 +26,4 @@ internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, strin
     }
 
     public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
-
-    public override void Flush()
-    {
-    }
-
-    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
-
-    public override void SetLength(long value) => throw new NotSupportedException();
-
-    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 }
