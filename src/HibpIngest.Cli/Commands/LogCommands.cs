@@ -295,7 +295,7 @@ internal sealed class LogRepairCommand : HibpCommand
                 cancellationToken);
             repaired = await StatusText.ShowAsync(
                 session.Screen, session.Time, "repairing the account log",
-                show => repair.RunAsync(plan, new Reported(show), cancellationToken));
+                show => repair.RunAsync(plan, new Reported<string>(show), cancellationToken));
         }
         if (session.Screen.Json)
             session.Screen.ShowJson(
@@ -307,12 +307,6 @@ internal sealed class LogRepairCommand : HibpCommand
                 : $"{TableFormat.Number(repaired.Blobs)} blobs of {repaired.Loads} removed loads are deleted, and "
                 + $"{TableFormat.Number(repaired.Marks)} marks are off the tables.");
         return 0;
-    }
-
-    /// <summary>On the thread that reports.</summary>
-    private sealed class Reported(Action<string> show) : IProgress<string>
-    {
-        public void Report(string value) => show(value);
     }
 }
 
@@ -333,7 +327,6 @@ internal sealed class LogExportCommand : HibpCommand
     protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
         CopyAsync(session, session.Parsed.GetValue(_folder)!, null, cancellationToken);
 
-    /// <summary>Copies the log to a folder.</summary>
     public static async Task<int> CopyAsync(CommandSession session, string folder, BlockCodec? codec, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenStorageAsync(cancellationToken);

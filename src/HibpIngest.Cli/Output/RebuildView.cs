@@ -5,14 +5,12 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Shows how far a rebuild is.</summary>
 internal static class RebuildView
 {
-    /// <param name="time">The clock of the rate.</param>
-    /// <param name="work">Reports to what it is given.</param>
     public static Task<RebuildResult> ShowAsync(
         Screen screen, TimeProvider time, Func<IProgress<RebuildProgress>, Task<RebuildResult>> work, Action begun)
     {
         long? writingSince = null;
         var left = new TimeLeft();
-        return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show => work(new Reported(value =>
+        return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show => work(new Reported<RebuildProgress>(value =>
         {
             begun();
             if (value.Written == value.WrittenBefore && value.Accounts == 0)
@@ -31,11 +29,5 @@ internal static class RebuildView
             : $", {TableFormat.Number((long)(value.Accounts / elapsed.TotalSeconds))} a second";
         return $"writing: {value.Written:P1} of {TableFormat.Number(value.Rows)} rows, {TableFormat.Number(value.Accounts)} accounts"
             + $"{rate}{left}";
-    }
-
-    /// <summary>On the thread that reports.</summary>
-    private sealed class Reported(Action<RebuildProgress> show) : IProgress<RebuildProgress>
-    {
-        public void Report(RebuildProgress value) => show(value);
     }
 }

@@ -9,9 +9,9 @@ internal static class Spinner
     public static async Task<long> ShowAsync(Screen screen, string what, Func<IProgress<long>, Task<long>> work)
     {
         if (!screen.IsLive)
-            return await work(new Count(_ => { }));
+            return await work(new Reported<long>(_ => { }));
         return await screen.Messages.Status().StartAsync(Markup.Escape(what), context =>
-            work(new Count(count => context.Status = Markup.Escape($"{what}: {TableFormat.Number(count)}"))));
+            work(new Reported<long>(count => context.Status = Markup.Escape($"{what}: {TableFormat.Number(count)}"))));
     }
 
     /// <summary>
@@ -135,11 +135,5 @@ internal static class Spinner
             return value.Reason is { } reason ? $"{line}; waiting: {reason}"
                 : left is { } rest && value is { Waiting: false, Done: > 0 } ? $"{line}, {TableFormat.Duration(rest)} left" : line;
         }
-    }
-
-    /// <summary>Progress on the thread that reports it, so that a report is never late.</summary>
-    private sealed class Count(Action<long> show) : IProgress<long>
-    {
-        public void Report(long value) => show(value);
     }
 }

@@ -19,15 +19,10 @@ internal static class Transfer
             .StartAsync(async context =>
             {
                 var task = context.AddTask(Markup.Escape(what), maxValue: Math.Max(bytes, 1));
-                var result = await work(new Bar(task));
+                var result = await work(new Reported<long>(value => task.Value = value));
                 task.Value = task.MaxValue;
                 return result;
             });
-    }
-
-    private sealed class Bar(ProgressTask task) : IProgress<long>
-    {
-        public void Report(long value) => task.Value = value;
     }
 
     private sealed class Lines(Screen screen, string what, long bytes, TimeProvider time) : IProgress<long>
