@@ -130,7 +130,6 @@ public static class AccessBlobName
     private const string HourFormat = "yyyyMMddHH";
 
     /// <param name="hour">In which it was begun, UTC.</param>
-    /// <param name="instance">The process that writes it.</param>
     /// <param name="number">Its number there, from 1.</param>
     public static string Of(DateTimeOffset hour, Guid instance, int number) => string.Create(
         CultureInfo.InvariantCulture, $"{hour.UtcDateTime:yyyyMMddHH}/{instance:N}-{number:00000}.log");

@@ -11,10 +11,8 @@ namespace HibpIngest.AccessLog;
 /// </summary>
 public static class AccessFrame
 {
-    /// <summary>Bytes before a frame's content.</summary>
     public const int HeaderBytes = 40;
 
-    /// <summary>Bytes of a record.</summary>
     public const int RecordBytes = 32;
 
     /// <summary>Longest content that a reader believes in; a writer's are a quarter of it.</summary>
@@ -36,7 +34,6 @@ public static class AccessFrame
     private const int InstanceOffset = 24;
 
     /// <summary>Writes the head before a content that is in place already.</summary>
-    /// <param name="frame">The whole frame.</param>
     /// <param name="counter">Number of its first record; of the next where it holds none.</param>
     internal static void WriteHeader(Span<byte> frame, AccessFrameKind kind, ulong counter, Guid instance)
     {

@@ -10,7 +10,6 @@ internal sealed class AccessGroup
     private byte[] _bytes = new byte[AccessFrame.HeaderBytes + (FirstRoom * AccessFrame.RecordBytes)];
     private TaskCompletionSource? _ended;
 
-    /// <summary>How many records there are.</summary>
     public int Count { get; private set; }
 
     /// <summary>Completes when they are durable, or are not; there is one where somebody waits.</summary>

@@ -105,6 +105,5 @@ public static class AccessLogReader
 }
 
 /// <summary>Is given one record.</summary>
-/// <param name="instance">The process that wrote it.</param>
 /// <param name="number">Its number there: with the process, it is known by that.</param>
 public delegate void AccessVisitor(Guid instance, ulong number, string route, in AccessRecord record);

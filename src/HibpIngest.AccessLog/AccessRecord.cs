@@ -6,8 +6,6 @@ namespace HibpIngest.AccessLog;
 /// <param name="Bytes">Of the answer's body; <see cref="UnknownBytes"/> where that is not known before it is sent.</param>
 /// <param name="Key">First 8 bytes of the key's SHA-256, as they would be read from memory; 0: it came without one.</param>
 /// <param name="Route">Place of the route's template among those that the log was opened with.</param>
-/// <param name="Status">HTTP status.</param>
-/// <param name="Client">What it was asked with.</param>
 public readonly record struct AccessRecord(
     long Microseconds, uint DurationMicroseconds, uint Bytes, ulong Key, ushort Route, ushort Status, ClientKind Client)
 {

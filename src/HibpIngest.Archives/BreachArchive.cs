@@ -48,7 +48,6 @@ public sealed class BreachArchive : BreachFile
     /// </summary>
     /// <param name="archive">Seekable; read synchronously, best on a thread of its own; stays open.</param>
     /// <param name="password">For encrypted entries; null or empty: there is none.</param>
-    /// <param name="limits">What the archive may ask of us.</param>
     /// <param name="opensTars">Whether tars within are opened; else they are text as they lie.</param>
     /// <exception cref="BadArchiveException">Not a zip, truncated, entries overlap, or past a limit by what it
     /// says itself.</exception>

@@ -23,10 +23,8 @@ public abstract class BreachFile : IDisposable
     /// </summary>
     public abstract ArchivePosition Position { get; }
 
-    /// <summary>Begins with a file.</summary>
     /// <param name="file">Seekable; read synchronously, best on a thread of its own; stays open.</param>
     /// <param name="password">For encrypted entries of a zip; null or empty: there is none.</param>
-    /// <param name="limits">What the file may ask of us.</param>
     /// <param name="opensTars">Whether tars within are opened; else they are text as they lie.</param>
     /// <exception cref="BadInputException">Not of the format that its name says, or past a limit by what it says itself.</exception>
     public static BreachFile Open(Stream file, string name, string? password, ArchiveLimits limits, bool opensTars)

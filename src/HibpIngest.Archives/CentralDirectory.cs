@@ -63,7 +63,6 @@ internal sealed class CentralDirectory : IDisposable
         }
     }
 
-    /// <summary>Back to the first record.</summary>
     public void Rewind() => (_next, _ordinal) = (Start, 0);
 
     /// <summary>The next record, whole, until the next call; not to be called after the last.</summary>

@@ -20,7 +20,6 @@ internal sealed class ForwardInflater : DecoderStream
     private bool _finished;
 
     /// <param name="reader">Stays open, and stands right after the data once this has ended.</param>
-    /// <param name="gauge">Told what has been inflated.</param>
     public ForwardInflater(ForwardReader reader, IdleGauge gauge)
     {
         _reader = reader;
@@ -30,7 +29,6 @@ internal sealed class ForwardInflater : DecoderStream
     /// <summary>Bytes of deflate data, once this has ended.</summary>
     public long CompressedBytes { get; private set; }
 
-    /// <summary>Begins with the next data.</summary>
     public void Reset()
     {
         _inflater.Reset();

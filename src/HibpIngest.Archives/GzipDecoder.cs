@@ -29,7 +29,6 @@ internal sealed class GzipDecoder : DecoderStream
     private bool _ended;
 
     /// <param name="source">Stays open.</param>
-    /// <param name="gauge">Told what has been read of it.</param>
     public GzipDecoder(Stream source, IdleGauge gauge)
     {
         _reader = new ForwardReader(source);

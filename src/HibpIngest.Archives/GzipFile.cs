@@ -5,13 +5,11 @@ namespace HibpIngest.Archives;
 /// <summary>A gzip file that lies in no zip, read as those within one are: all of its members, each checked.</summary>
 public static class GzipFile
 {
-    /// <summary>Whether a file that begins with these bytes is one.</summary>
     public static bool Matches(ReadOnlySpan<byte> head) => head is [0x1F, 0x8B, 8, ..];
 
     /// <summary>What it inflates to, forward only and read synchronously.</summary>
     /// <param name="source">Stays open.</param>
     /// <param name="bytes">Of the file, for the limit of the ratio; <see cref="long.MaxValue"/> where that isn't known.</param>
-    /// <param name="limits">What the file may ask of us.</param>
     /// <returns>Throws <see cref="BadArchiveException"/> where the file is damaged, cut off or past a limit, and whatever
     /// <paramref name="source"/> throws.</returns>
     public static Stream Open(Stream source, long bytes, string name, ArchiveLimits limits)

@@ -26,7 +26,6 @@ internal sealed class IdleGauge(InflationMeter meter, EntryName entry)
         Count();
     }
 
-    /// <summary>Bytes that it gave.</summary>
     public void Out(int bytes)
     {
         _out += bytes;

@@ -3,7 +3,6 @@ namespace HibpIngest.Archives;
 /// <summary>The next <paramref name="length"/> bytes of a stream, which stays open and must not end before them.</summary>
 internal sealed class SectionStream(Stream source, long length) : DecoderStream
 {
-    /// <summary>Bytes not read yet.</summary>
     public long Remaining { get; private set; } = length;
 
     public override int Read(Span<byte> buffer)

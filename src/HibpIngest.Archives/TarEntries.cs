@@ -61,7 +61,6 @@ internal sealed class TarEntries(Stream source, EntryName archive)
     }
 
     /// <summary>What the member holds, to be read to its end before the next call.</summary>
-    /// <param name="meter">See <see cref="EntryContent"/>.</param>
     public EntryContent Open(EntryName entry, InflationMeter? meter)
     {
         _data = new SectionStream(source, _size);

@@ -114,7 +114,6 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
         private long _stop = text.StopOf(text._part + 1);
         private bool _ends;
 
-        /// <summary>The part that begins where this one ends.</summary>
         public int Next { get; private set; } = text._part + 1;
 
         public override int Read(Span<byte> buffer)

@@ -77,7 +77,6 @@ internal readonly record struct ZipHeader
 
     public static ReadOnlySpan<byte> CentralName(ReadOnlySpan<byte> header) => header.Slice(CentralBytes, UInt16(header, 28));
 
-    /// <param name="header">The whole local header.</param>
     public static ZipHeader ParseLocal(ReadOnlySpan<byte> header)
     {
         var extra = LocalBytes + UInt16(header, 26);
@@ -93,7 +92,6 @@ internal readonly record struct ZipHeader
         }.WithExtra(header.Slice(extra, UInt16(header, 28)));
     }
 
-    /// <param name="header">The whole central header.</param>
     public static ZipHeader ParseCentral(ReadOnlySpan<byte> header) => new ZipHeader
     {
         Flags = UInt16(header, 8),

@@ -16,10 +16,8 @@ public sealed class StorageOptions
 
     public string KeysTable { get; init; } = "hibpkeys";
 
-    /// <summary>Container that breaches are dropped into.</summary>
     public string BreachContainer { get; init; } = IBreachBlobs.Container;
 
-    /// <summary>Container that readers have the breaches from.</summary>
     public string CatalogueContainer { get; init; } = ICatalogueBlobs.Container;
 
     /// <summary>Container of Pwned Passwords.</summary>
@@ -28,16 +26,12 @@ public sealed class StorageOptions
     /// <summary>Table and container of hashes that are to be added to them.</summary>
     public string PasswordAppends { get; init; } = IPasswordAppends.Name;
 
-    /// <summary>Container that files of password hashes are dropped into.</summary>
     public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;
 
-    /// <summary>Container of the account log.</summary>
     public string AccountLogContainer { get; init; } = IAccountLogBlobs.Container;
 
-    /// <summary>Container of the access log.</summary>
     public string AccessLogContainer { get; init; } = IAccessBlobs.Container;
 
-    /// <summary>Table of how often what was asked.</summary>
     public string UsageTable { get; init; } = IUsageTable.Name;
 
     /// <summary>Table of the clients that are called back.</summary>

@@ -19,7 +19,6 @@ internal sealed class CommandEnvironment : InvocationConfiguration
     /// <remarks>Opened when it is first read: Console.In changes how a terminal behaves.</remarks>
     public TextReader Input => _input.Value;
 
-    /// <summary>Opens standard input as bytes.</summary>
     public required Func<Stream> OpenInput { get; init; }
 
     /// <summary>Opens standard output as bytes; text goes to <see cref="InvocationConfiguration.Output"/>.</summary>

@@ -26,8 +26,6 @@ internal static class Program
         }
     }
 
-    /// <summary>Runs one command line.</summary>
-    /// <returns>Its exit code.</returns>
     /// <exception cref="OperationCanceledException"><paramref name="cancellationToken"/> was cancelled.</exception>
     internal static async Task<int> RunAsync(string[] args, CommandEnvironment environment, CancellationToken cancellationToken)
     {

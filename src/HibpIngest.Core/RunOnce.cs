@@ -6,7 +6,6 @@ public sealed class RunOnce(Func<CancellationToken, Task> setUp)
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _isDone;
 
-    /// <summary>Whether the set-up has succeeded.</summary>
     public bool IsDone => _isDone;
 
     /// <summary>Returns when the set-up has succeeded; throws what it throws.</summary>

@@ -2,7 +2,6 @@ using HibpIngest.Errors;
 
 namespace HibpIngest;
 
-/// <summary>Addresses of web pages.</summary>
 public static class WebAddress
 {
     /// <summary>

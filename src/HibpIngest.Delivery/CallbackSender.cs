@@ -61,7 +61,6 @@ public sealed class CallbackSender : ICallbackSender
         _http = new HttpMessageInvoker(Handler);
     }
 
-    /// <summary>How connections are made.</summary>
     internal SocketsHttpHandler Handler { get; }
 
     public async Task<CallAnswer> CallAsync(

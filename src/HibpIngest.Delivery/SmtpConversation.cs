@@ -25,16 +25,13 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     private bool _isCancelled;
     private bool _isEnding;
 
-    /// <summary>What the operation waits for.</summary>
     public SmtpStep Step { get; private set; } = SmtpStep.Connection;
 
-    /// <summary>Longest wait for it.</summary>
     public TimeSpan Limit { get; private set; }
 
     /// <summary>What the operation's first negative or unexpected reply answered; null: there was none.</summary>
     public SmtpRefusal? Refusal { get; private set; }
 
-    /// <summary>Timestamp of the last reply.</summary>
     public long LastUse { get; private set; } = time.GetTimestamp();
 
     public IAuthenticationSecretDetector? AuthenticationSecretDetector { get; set; }
@@ -70,7 +67,6 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
         operation.Cancel();
     }
 
-    /// <summary>Says what is waited for now.</summary>
     public void Await(SmtpStep step)
     {
         lock (_lock)

@@ -7,7 +7,6 @@ namespace HibpIngest.Delivery;
 /// <param name="Codes">"550 5.1.1": the code, and the enhanced status code (RFC 3463) if there is one.</param>
 internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
 {
-    /// <summary>The error that it is to a sender of mails.</summary>
     public HibpException ToException(SmtpServer server) => Code switch
     {
         >= 400 and < 500 when Step.IsMail =>

@@ -17,7 +17,6 @@ public sealed class SmtpSender : INotificationSender
     private readonly SemaphoreSlim _turns;
     private readonly ConcurrentStack<SmtpSession> _idle = new();
 
-    /// <param name="time">For timeouts and idle connections.</param>
     public SmtpSender(SmtpServer server, TimeProvider time)
     {
         _server = server;

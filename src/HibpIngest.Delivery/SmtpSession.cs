@@ -29,13 +29,10 @@ internal sealed class SmtpSession : SmtpClient
         CheckCertificateRevocation = false;
     }
 
-    /// <summary>Timestamp of the last reply.</summary>
     public long LastUse => _conversation.LastUse;
 
-    /// <summary>Mails tried over it.</summary>
     public int Mails { get; private set; }
 
-    /// <summary>Connects, encrypts, logs in.</summary>
     public static async Task<SmtpSession> OpenAsync(SmtpServer server, TimeProvider time, CancellationToken cancellationToken)
     {
         var session = new SmtpSession(server, time, new SmtpConversation(server, time));

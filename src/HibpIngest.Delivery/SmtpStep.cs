@@ -22,7 +22,6 @@ internal sealed record SmtpStep(string Name, string Refused, int Intermediate = 
 
     private static readonly SmtpStep[] Commands = [Ehlo, StartTls, Login, Sender, Recipient, Data, Reset, Quit];
 
-    /// <summary>The step of a command line.</summary>
     public static SmtpStep Of(string command) => Array.Find(Commands, step => command.StartsWith(step.Name, StringComparison.Ordinal))
         ?? throw new InvalidOperationException("a command that nobody sends");
 }

@@ -8,7 +8,6 @@ namespace HibpIngest.Lookup;
 /// </summary>
 public sealed class BreachedRanges(CatalogueReader catalogue, IRangeReads ranges)
 {
-    /// <summary>Hex digits of a prefix.</summary>
     public const int PrefixDigits = 6;
 
     /// <summary>The hashes of a range that are in a breach, in order, without those that nobody is told of about somebody.</summary>

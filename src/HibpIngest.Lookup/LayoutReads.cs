@@ -8,7 +8,6 @@ namespace HibpIngest.Lookup;
 /// Accounts and ranges where the layout that is read has them. Which one that is, is looked at every few seconds;
 /// an answer is of one layout, whatever is switched meanwhile.
 /// </summary>
-/// <param name="register">Says which layout is read.</param>
 /// <param name="accounts">Makes sure that each storage account is the one of its place.</param>
 /// <param name="log">Told when the register can't be read.</param>
 public sealed class LayoutReads(

@@ -5,7 +5,6 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>The layout that is read, in memory.</summary>
 internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccounts accounts, TimeProvider time, ILogger<LayoutReads> log)
     : Revalidated<ReadLayoutCache.Current>(RevalidateEvery, ReadTimeout, time)
 {
@@ -54,6 +53,5 @@ internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccoun
     [LoggerMessage(EventIds.LayoutReadsUp, LogLevel.Warning, "layout {Layout} is read, as the register says again")]
     private partial void LogUp(string layout);
 
-    /// <summary>A layout, and where its accounts lie.</summary>
     internal sealed record Current(StoreLayout Layout, LayoutPlacement Placement);
 }

@@ -24,7 +24,6 @@ public readonly struct HashCount
 
     private HashCount(in HashCount hash, long count) => (_first, _second, _third, Count) = (hash._first, hash._second, hash._third, count);
 
-    /// <summary>How often it was seen.</summary>
     public long Count { get; }
 
     /// <summary>The number that the hash's first five digits make.</summary>
@@ -38,7 +37,6 @@ public readonly struct HashCount
         _ => (int)(_third >> (24 - (8 * (index - 16)))) & 0xFF,
     };
 
-    /// <summary>Whether its hash comes before the other's.</summary>
     internal bool IsBefore(in HashCount other)
     {
         if (_first != other._first)
@@ -46,7 +44,6 @@ public readonly struct HashCount
         return _second != other._second ? _second < other._second : _third < other._third;
     }
 
-    /// <summary>Whether it is of the same hash.</summary>
     public bool IsSameHash(in HashCount other) => _first == other._first && _second == other._second && _third == other._third;
 
     /// <summary>With the count of another, of the same hash; a sum beyond the largest number is that number.</summary>

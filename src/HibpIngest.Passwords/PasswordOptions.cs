@@ -55,11 +55,9 @@ public sealed class PasswordOptions
     [Range(typeof(TimeSpan), "00:00:00.0100000", "00:01:00")]
     public TimeSpan PasswordsNearestTimeout { get; set; } = TimeSpan.FromSeconds(1);
 
-    /// <summary>The replicas, one by one.</summary>
     public IReadOnlyList<string> ReplicaConnections() =>
         PasswordsReplicas?.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries) ?? [];
 
-    /// <summary>Seconds for which caches may hold an answer.</summary>
     public int MaxAge() => PasswordsMaxAge ?? (string.IsNullOrWhiteSpace(PurgeUrl) ? UnpurgedMaxAge : PurgedMaxAge);
 }
 
@@ -69,12 +67,9 @@ public enum PasswordPin
     /// <summary>Nothing: it serves no passwords.</summary>
     Off = -1,
 
-    /// <summary><see cref="PasswordBackend.Table"/>.</summary>
     Table = PasswordBackend.Table,
 
-    /// <summary><see cref="PasswordBackend.Blob"/>.</summary>
     Blob = PasswordBackend.Blob,
 
-    /// <summary><see cref="PasswordBackend.Pack"/>.</summary>
     Pack = PasswordBackend.Pack,
 }

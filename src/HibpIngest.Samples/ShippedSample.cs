@@ -3,10 +3,8 @@ namespace HibpIngest.Samples;
 /// <summary>The sample that comes with the program: a breach, its metadata, and subscribers, some of whom are in it.</summary>
 public static class ShippedSample
 {
-    /// <summary>Name of the breach's zip.</summary>
     public const string Archive = "Contoso.zip";
 
-    /// <summary>Name of the list of subscribers.</summary>
     public const string Subscribers = "subscribers.csv";
 
     private const string Prefix = "samples/";

@@ -120,8 +120,6 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private protected abstract Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken);
 
     /// <summary>Runs work in one transaction: all of it is committed, or none.</summary>
-    /// <param name="work">What is done in the transaction.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <param name="isLong">Its statements may be over many rows.</param>
     private protected abstract Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false);

@@ -33,7 +33,6 @@ public sealed partial class SweepAccess(
     // Ends blobs in place of the processes that wrote them.
     private static readonly byte[] End = AccessFrame.End(Guid.Empty);
 
-    /// <summary>Does it once.</summary>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
         var (late, refused, reason) = (0, 0, "");

@@ -11,10 +11,8 @@ internal static class FileErrors
     private const int WindowsDiskFull = unchecked((int)0x80070070);
     private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
 
-    /// <summary>Whether a file system says so.</summary>
     public static bool Is(Exception error) => error is IOException or UnauthorizedAccessException;
 
-    /// <summary>The error that counts for it.</summary>
     public static HibpException Map(Exception error, string operation) => error switch
     {
         IOException { HResult: NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull } =>

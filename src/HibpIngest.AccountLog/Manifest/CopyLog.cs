@@ -97,6 +97,4 @@ public sealed class CopyLog(IAccountLogBlobs from, IAccountLogBlobs to)
         new($"'{name}' is there already, and is of another log: name an empty place");
 }
 
-/// <summary>What lies where a log was copied to.</summary>
-/// <param name="Bytes">And bytes.</param>
 public sealed record LogCopied(int Loads, int Segments, long Rows, long Bytes);

@@ -13,28 +13,23 @@ public sealed record LoadDocument
 
     public int Format { get; init; } = CurrentFormat;
 
-    /// <summary>Identity of the store that it is of.</summary>
     public required Guid Store { get; init; }
 
-    /// <summary>Id of the load.</summary>
     public required long Load { get; init; }
 
     public required int Mark { get; init; }
 
-    /// <summary>Name of the breach.</summary>
     public required string Breach { get; init; }
 
     /// <summary>Name of the archive that it has read.</summary>
     public required string Blob { get; init; }
 
-    /// <summary>Of the archive's version.</summary>
     [JsonPropertyName("etag")]
     public required string ETag { get; init; }
 
     /// <summary>Counts the restarts of that version, from 1.</summary>
     public required int Generation { get; init; }
 
-    /// <summary>When the load was recorded.</summary>
     public required DateTimeOffset StartedAt { get; init; }
 
     /// <summary>What its positions depend on.</summary>
@@ -159,10 +154,8 @@ public sealed record RemovedDocument
 {
     public int Format { get; init; } = LoadDocument.CurrentFormat;
 
-    /// <summary>Identity of the store that it is of.</summary>
     public required Guid Store { get; init; }
 
-    /// <summary>Id of the load.</summary>
     public required long Load { get; init; }
 
     /// <summary>Its mark; 0: it had none.</summary>
@@ -198,7 +191,6 @@ public sealed record RemovedDocument
 /// <param name="Blob">Name of the archive that it has read.</param>
 public sealed record RemovedLoad(long Load, string Blob, [property: JsonPropertyName("etag")] string ETag);
 
-/// <summary>The JSON of the log's documents.</summary>
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, WriteIndented = true)]
 [JsonSerializable(typeof(LoadDocument))]
 [JsonSerializable(typeof(RemovedDocument))]

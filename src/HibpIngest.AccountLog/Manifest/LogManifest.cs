@@ -146,7 +146,6 @@ public sealed class LogManifest
     }
 }
 
-/// <summary>What the account log has of a load.</summary>
 public sealed record LoggedLoad
 {
     /// <summary>Of its blobs, with the slash at its end.</summary>
@@ -160,7 +159,6 @@ public sealed record LoggedLoad
     /// <summary>That it was removed; null: it wasn't.</summary>
     public required RemovedDocument? Removal { get; init; }
 
-    /// <summary>What it is good for.</summary>
     public required LoggedState State { get; init; }
 
     /// <summary>Why its newest document can't be read; null: it can, or there is none.</summary>
@@ -169,7 +167,6 @@ public sealed record LoggedLoad
     /// <summary>The version that that one tells, by its name.</summary>
     public long FaultVersion { get; init; }
 
-    /// <summary>Bytes of all of it.</summary>
     public long Bytes => Blobs.Sum(blob => blob.Length);
 
     /// <summary>Loads that don't count for this one.</summary>

@@ -3,8 +3,6 @@ using HibpIngest.Accounts;
 namespace HibpIngest.AccountLog;
 
 /// <summary>The rows of a load as batches that somebody else reads, twice: once for the domains, which nothing else tells.</summary>
-/// <param name="batches">How many batches they make.</param>
-/// <param name="batchRows">Most rows of a batch.</param>
 /// <param name="read">Fills a batch with the rows of that number, from 0.</param>
 public sealed class BatchSource(long rows, int batches, int batchRows, Func<int, AccountBatch, CancellationToken, Task> read) : IMergeSource
 {

@@ -43,16 +43,13 @@ public sealed class MergedPartition
     /// <summary>Different domains of its accounts.</summary>
     public int Domains { get; private set; }
 
-    /// <summary>What stands before the @ of an account.</summary>
     public ReadOnlySpan<byte> Alias(int account) => Text(_aliases[account]);
 
-    /// <summary>What stands behind it.</summary>
     public ReadOnlySpan<byte> Domain(int account) => DomainName(_domains[account]).Span;
 
     /// <summary>The number of an account's domain, from 0.</summary>
     public int DomainOf(int account) => _domains[account];
 
-    /// <summary>A domain by its number.</summary>
     public ReadOnlyMemory<byte> DomainName(int domain) => _bytes.AsMemory(_names[domain] + 1, _bytes[_names[domain]]);
 
     /// <summary>The bytes behind it, for <see cref="AliasRange"/>.</summary>
@@ -162,7 +159,6 @@ public sealed class MergedPartition
             array = new T[length];
     }
 
-    /// <summary>The loads of an account.</summary>
     public ref struct LoadNumbers
     {
         private readonly MergedPartition _partition;
@@ -175,7 +171,6 @@ public sealed class MergedPartition
 
         public readonly LoadNumbers GetEnumerator() => this;
 
-        /// <summary>On to the next one.</summary>
         public bool MoveNext()
         {
             if (_at == Nothing)

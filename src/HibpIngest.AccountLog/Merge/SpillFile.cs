@@ -39,10 +39,8 @@ internal sealed class SpillFile : IDisposable
         File.Delete(path);
     }
 
-    /// <summary>Rows that it holds.</summary>
     public int Rows { get; private set; }
 
-    /// <summary>Bytes that it holds.</summary>
     public long Length => _file.Length + _used;
 
     public void Begin(int load, ReadOnlySpan<byte> domain)

@@ -26,7 +26,6 @@ internal sealed class AccountSort : IDisposable
     /// <summary>Numbers of the batch's accounts, sorted.</summary>
     public ReadOnlySpan<int> Order => _orderPool.Get(_batch.Count).AsSpan(0, _batch.Count);
 
-    /// <summary>How many domains they have.</summary>
     public int Domains { get; private set; }
 
     /// <summary>Rows of the domain that is the so-manieth of them, 0-based.</summary>

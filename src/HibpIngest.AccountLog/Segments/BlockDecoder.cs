@@ -19,10 +19,7 @@ internal static class BlockDecoder
     /// <summary>A token, and a byte more for either length.</summary>
     private const int MostLengthBytes = 3;
 
-    /// <param name="segment">Name of the blob, for messages.</param>
-    /// <param name="block">As the index has it.</param>
     /// <param name="rawBuffer">Room for at least the block's <see cref="SegmentBlock.RawBytes"/>.</param>
-    /// <param name="visitor">Takes what is in it.</param>
     /// <exception cref="DamagedSegmentException">
     /// It is not what was sealed. Of a block whose checksum is right, but whose content is not, the visitor may have had a part.
     /// </exception>

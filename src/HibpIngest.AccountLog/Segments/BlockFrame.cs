@@ -4,9 +4,6 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccountLog;
 
 /// <summary>What comes before a block's payload.</summary>
-/// <param name="Block">As the index has it.</param>
-/// <param name="Domains">How many its rows have.</param>
-/// <param name="Codec">How the payload is compressed.</param>
 internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, BlockCodec Codec)
 {
     public const int CrcOffset = 36;
@@ -32,8 +29,6 @@ internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, Bloc
     public static uint Crc(ReadOnlySpan<byte> block) => Crc32C.Compute(block[..CrcOffset], block[SegmentLimits.FrameBytes..]);
 
     /// <summary>Reads the frame of a block, and holds all of the block against its checksum and what the index has of it.</summary>
-    /// <param name="segment">Name of the blob, for messages.</param>
-    /// <param name="block">As the index has it.</param>
     /// <exception cref="DamagedSegmentException">It is another one, or torn.</exception>
     public static BlockFrame Read(string segment, in SegmentBlock block, ReadOnlySpan<byte> bytes)
     {

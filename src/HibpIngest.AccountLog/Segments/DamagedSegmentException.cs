@@ -21,7 +21,6 @@ public sealed class DamagedSegmentException : HibpException
         Offset = offset;
     }
 
-    /// <summary>Name of its blob.</summary>
     public string Segment { get; }
 
     /// <summary>Number of the block within the segment, 0-based; null: header or footer.</summary>

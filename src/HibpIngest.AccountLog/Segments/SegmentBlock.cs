@@ -10,7 +10,6 @@ namespace HibpIngest.AccountLog;
 public readonly record struct SegmentBlock(
     int Number, int Slice, long Offset, long First, int Rows, int StoredBytes, int RawBytes, uint Crc)
 {
-    /// <summary>Position of its last row.</summary>
     public long Last => First + Rows - 1;
 
     /// <summary>Of the first byte behind it.</summary>

@@ -22,7 +22,6 @@ public sealed record SegmentFacts
     /// <summary>When the load started; kept in whole milliseconds.</summary>
     public required DateTimeOffset StartedAt { get; init; }
 
-    /// <summary>Name of the breach.</summary>
     public required string Breach { get; init; }
 
     /// <summary>What the load's positions depend on.</summary>
@@ -36,9 +35,7 @@ public sealed record SegmentFacts
     /// <summary>Position (1-based) of the first row within the load.</summary>
     public required long First { get; init; }
 
-    /// <summary>Position of the last row.</summary>
     public required long Last { get; init; }
 
-    /// <summary>How many rows that makes.</summary>
     public long Rows => Last - First + 1;
 }

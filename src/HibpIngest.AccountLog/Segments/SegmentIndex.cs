@@ -47,7 +47,6 @@ internal sealed class SegmentIndex
     private static ReadOnlySpan<byte> Magic => "GESH"u8;
 
     /// <summary>The footer of such a segment.</summary>
-    /// <param name="header">The whole header.</param>
     /// <param name="blocks">In order; at least one.</param>
     /// <param name="large">Ascending.</param>
     public static byte[] Write(ReadOnlySpan<byte> header, IReadOnlyList<SegmentBlock> blocks, IReadOnlyList<LargeDomain> large)
@@ -87,7 +86,6 @@ internal sealed class SegmentIndex
     }
 
     /// <summary>Where the footer begins.</summary>
-    /// <param name="length">Bytes of the segment.</param>
     /// <param name="end">Its last bytes: at least as many as the fixed tail has, if there are so many.</param>
     /// <exception cref="DamagedSegmentException">No segment ends here.</exception>
     public static long FooterOffset(string segment, long length, ReadOnlySpan<byte> end)
@@ -104,7 +102,6 @@ internal sealed class SegmentIndex
     }
 
     /// <summary>Reads header and footer.</summary>
-    /// <param name="length">Bytes of the segment.</param>
     /// <param name="start">Its first bytes: all of it, or at least as many as a header may have.</param>
     /// <exception cref="DamagedSegmentException">They are not what a writer has sealed.</exception>
     public static SegmentIndex Read(string segment, long length, ReadOnlyMemory<byte> start, ReadOnlyMemory<byte> footer)

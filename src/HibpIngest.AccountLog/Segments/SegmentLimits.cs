@@ -30,7 +30,6 @@ public static class SegmentLimits
     /// <summary>and of the longest.</summary>
     public const int DomainBytes = 255;
 
-    /// <summary>Bytes of a block's frame.</summary>
     public const int FrameBytes = 40;
 
     /// <summary>Bytes of the footer's fixed end.</summary>

@@ -19,10 +19,8 @@ public sealed class SegmentReader : IAsyncDisposable
 
     private SegmentReader(IAccountLogBlobs blobs, SegmentIndex index) => (_blobs, _index) = (blobs, index);
 
-    /// <summary>Name of its blob.</summary>
     public string Name => _index.Name;
 
-    /// <summary>What its header says.</summary>
     public SegmentFacts Facts => _index.Facts;
 
     /// <summary>Its blocks in order, one a slice.</summary>
@@ -31,10 +29,8 @@ public sealed class SegmentReader : IAsyncDisposable
     /// <summary>Its domains with at least <see cref="SegmentLimits.LargeDomainRows"/> rows, ascending by bytes.</summary>
     public IReadOnlyList<LargeDomain> LargeDomains => _index.LargeDomains;
 
-    /// <summary>How many rows it holds.</summary>
     public long Rows => Facts.Rows;
 
-    /// <summary>Bytes of all of it.</summary>
     public long Length => _index.Length;
 
     /// <summary>Its first bytes, as they lie there; with the footer's, they stand for all of it.</summary>
@@ -65,7 +61,6 @@ public sealed class SegmentReader : IAsyncDisposable
     /// <summary>
     /// Reads all of it as one stream; while a part is decoded, the next is on its way.
     /// </summary>
-    /// <param name="visitor">Takes the accounts, block by block.</param>
     /// <returns>The visitor as it has become.</returns>
     /// <exception cref="DamagedSegmentException">
     /// A block is not what was sealed. The visitor has had the blocks before it, and of one whose checksum is right a part of it.
@@ -128,7 +123,6 @@ public sealed class SegmentReader : IAsyncDisposable
         return SegmentScan.Verify(_index, counted.Rows, domains);
     }
 
-    /// <summary>Gives its memory back.</summary>
     public ValueTask DisposeAsync()
     {
         _group.Dispose();

@@ -26,7 +26,6 @@ internal static class SegmentScan
     }
 
     /// <param name="end">The first that isn't of the group.</param>
-    /// <param name="group">Its bytes.</param>
     /// <param name="raw">Room for any block's payload.</param>
     public static void Decode<TVisitor>(
         SegmentIndex index, int first, int end, ReadOnlySpan<byte> group, Span<byte> raw, ref TVisitor visitor)

@@ -19,7 +19,6 @@ public sealed class SegmentWriter : IDisposable
     private long _length;
 
     /// <param name="output">Written forward from where it is; the caller's to close.</param>
-    /// <param name="facts">Whose rows come, and which.</param>
     /// <exception cref="BadInputException">The facts are of no segment.</exception>
     public SegmentWriter(Stream output, SegmentFacts facts, BlockCodec codec = BlockCodec.Lz4)
     {
@@ -65,7 +64,6 @@ public sealed class SegmentWriter : IDisposable
         return new SegmentSeal(_header, footer, _length, _facts.Rows, _blocks.Count);
     }
 
-    /// <summary>Gives its memory back.</summary>
     public void Dispose() => _encoder.Dispose();
 
     private async ValueTask WriteHeaderAsync(CancellationToken cancellationToken)

@@ -6,7 +6,6 @@ namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>A blob, or part of one, in memory.</summary>
 /// <param name="Details">Null: it still is the one that was known.</param>
-/// <param name="Content">Its bytes.</param>
 internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content)
 {
     /// <summary>Reads a blob whole; null where there is none.</summary>

@@ -13,7 +13,6 @@ namespace HibpIngest.AzureStorage.Blobs;
 /// </summary>
 /// <param name="http">The connections are the library's.</param>
 /// <param name="credential">Where it is named without a key.</param>
-/// <param name="options">How patiently it is asked.</param>
 internal sealed class BlobReads(
     HttpMessageInvoker http, Uri container, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {

@@ -40,7 +40,6 @@ internal static class BlockUpload
         return (await TryRunAsync(blob, content, null, progress, cancellationToken, sha256))!.Value;
     }
 
-    /// <param name="content">What it is to hold.</param>
     /// <param name="conditions">What has to hold when it is committed; null: nothing has.</param>
     /// <param name="progress">Told of bytes that are there.</param>
     /// <param name="sha256">Given all of it, and put into the blob's metadata; null: no metadata.</param>

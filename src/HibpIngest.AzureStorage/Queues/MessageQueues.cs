@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Queues;
 
-/// <summary>The queues of one storage account.</summary>
 internal sealed class MessageQueues(QueueServiceClient service, string prefix, TimeProvider clock) : IMessageQueues
 {
     public IMessageQueue Get(string name) => new MessageQueue(name, service.GetQueueClient(prefix + name), clock);

@@ -17,7 +17,6 @@ namespace HibpIngest.AzureStorage.Tables;
 /// The first characters of partition keys, which divide the table into parts. What lies between two of them
 /// belongs to the part before, what lies beyond to the first or the last.
 /// </param>
-/// <param name="logger">For the parts that were walked.</param>
 internal abstract partial class MarkTable(StorageTable table, WriteThrottle throttle, string partStarts, ILogger logger)
 {
     protected StorageTable Table => table;

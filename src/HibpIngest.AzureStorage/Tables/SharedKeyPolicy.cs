@@ -21,7 +21,6 @@ internal sealed class SharedKeyPolicy(string account, byte[] key, TimeProvider c
             "Authorization", Sign(account, key, "POST", TableTransaction.ContentType, date, message.Request.Uri.ToUri()));
     }
 
-    /// <summary>Returns the Authorization header of a request.</summary>
     public static string Sign(string account, byte[] key, string method, string contentType, string date, Uri address)
     {
         var text = $"{method}\n\n{contentType}\n{date}\n/{account}{address.AbsolutePath}";

@@ -96,7 +96,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
     /// <param name="filter">In OData.</param>
     /// <param name="select">The properties; null: all.</param>
     /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
-    /// <param name="cancellationToken">Cancels the query.</param>
     public async IAsyncEnumerable<TableEntity> QueryAsync(
         string filter, IEnumerable<string>? select, string operation, bool isOptional = false,
         [EnumeratorCancellation] CancellationToken cancellationToken = default)
@@ -122,7 +121,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
     /// <summary>Returns one page of the entities that match a filter, which may be empty and not the last.</summary>
     /// <param name="filter">In OData.</param>
     /// <param name="token">Where the page begins; null: at the start.</param>
-    /// <param name="cancellationToken">Cancels the query.</param>
     /// <returns>The entities, and where the next page begins; null: there is none.</returns>
     public Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(
         string filter, string? token, string operation, CancellationToken cancellationToken) =>
@@ -147,7 +145,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
 
     /// <summary>Makes a transaction of our own and applies it.</summary>
     /// <param name="make">Receives the address of the table.</param>
-    /// <param name="cancellationToken">Cancels it.</param>
     /// <returns>As <see cref="MergeAsync"/>.</returns>
     public async Task<WriteRefusal?> SubmitAsync(Func<byte[], TableTransaction> make, CancellationToken cancellationToken)
     {

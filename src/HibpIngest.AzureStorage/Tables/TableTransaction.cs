@@ -47,7 +47,6 @@ internal sealed partial class TableTransaction : IDisposable
 
     public string Operation => Describe(null);
 
-    /// <summary>Writes the transaction that marks accounts of a domain.</summary>
     public static TableTransaction Upsert(
         ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> domain, ReadOnlySpan<Range> aliases, ReadOnlySpan<byte> bytes, int mark)
     {

@@ -49,7 +49,6 @@ internal sealed class WriteLane : IDisposable
 
     private int MostInFlight => _limit?.Most ?? _mostInFlight;
 
-    /// <summary>Whether something was refused here.</summary>
     public bool IsThrottled
     {
         get

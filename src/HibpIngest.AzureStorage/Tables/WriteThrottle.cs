@@ -46,7 +46,6 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
 
     /// <summary>Sends until it is done: again, in its turn, whenever it was refused.</summary>
     /// <param name="table">Whose partition it is: no table waits for another one's.</param>
-    /// <param name="inFlight">Where the caller has entered.</param>
     /// <param name="send">Null: done.</param>
     /// <exception cref="StoreThrottledException">The wait was ended first.</exception>
     public async Task SendAsync(

@@ -38,7 +38,6 @@ internal sealed class DescriptionOptions
     public IEnumerable<Option> All =>
         [_title, _domain, _date, _description, _attribution, _disclosure, _dataClasses, .. _flags.Select(one => one.Option)];
 
-    /// <summary>Whether any of them is given.</summary>
     public bool IsGiven(ParseResult parsed) => All.Any(option => parsed.GetResult(option) is { Implicit: false });
 
     /// <summary>

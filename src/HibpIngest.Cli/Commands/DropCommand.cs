@@ -223,7 +223,6 @@ internal sealed class DropCommand : HibpCommand
 
     /// <summary>Refuses what lies in the container already, whatever it is called there.</summary>
     /// <param name="database">Knows which load it is; null: none is named.</param>
-    /// <param name="file">What is to be dropped.</param>
     private static async Task RefuseSameAsync(
         IBreachBlobs blobs, IBreachDatabase? database, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {

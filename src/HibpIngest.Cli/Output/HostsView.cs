@@ -23,7 +23,6 @@ internal static class HostsView
     public static string Names(IReadOnlyList<HostSign> hosts) => hosts.Count == 1
         ? $"another host ({Name(hosts[0])})" : $"{TableFormat.Number(hosts.Count)} other hosts ({Name(hosts[0])} and others)";
 
-    /// <summary>A table of them.</summary>
     public static IRenderable Hosts(IReadOnlyList<HostSign> hosts, DateTimeOffset now)
     {
         if (hosts.Count == 0)
@@ -100,7 +99,6 @@ internal static class HostsView
     public static HostSign? RemoverOf(string breach, IReadOnlyList<HostSign> hosts, DateTimeOffset now) =>
         hosts.FirstOrDefault(host => !host.IsMissed(now) && host.Roles == Removing(breach));
 
-    /// <summary>Whether a live host has a role.</summary>
     public static bool HasRole(IReadOnlyList<HostSign> hosts, string role, DateTimeOffset now) =>
         hosts.Any(host => !host.IsMissed(now) && host.Does(role));
 

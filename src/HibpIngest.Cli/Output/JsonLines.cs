@@ -17,7 +17,6 @@ internal sealed class JsonLines(TimeProvider time)
 
     private static readonly JsonWriterOptions Options = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
-    /// <summary>What is said beside the log.</summary>
     public string Said(string line)
     {
         const string Warning = "warning: ";
@@ -26,7 +25,6 @@ internal sealed class JsonLines(TimeProvider time)
             : Line(LogLevel.Information, "hibp", default, line, null, null);
     }
 
-    /// <summary>A line of the log.</summary>
     public string Line(
         LogLevel level, string category, EventId id, string message, IEnumerable<KeyValuePair<string, object?>>? fields,
         Exception? exception)

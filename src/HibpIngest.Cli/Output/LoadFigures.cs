@@ -38,7 +38,6 @@ internal sealed record LoadFigures
     public TimeSpan? Left { get; private init; }
 
     /// <param name="work">When it was worked on; null: not known.</param>
-    /// <param name="mailsPerSecond">What mails are sent at.</param>
     /// <param name="inHand">Whether somebody works on it; null: as its leases tell.</param>
     public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inHand = null)
     {

@@ -33,7 +33,6 @@ internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDi
         }
     }
 
-    /// <summary>Says the counts that are left.</summary>
     public void Dispose()
     {
         List<object> left;

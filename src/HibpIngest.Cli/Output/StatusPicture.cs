@@ -63,8 +63,6 @@ internal sealed record StatusPicture(
     }
 
     /// <summary>How far a load of it is.</summary>
-    /// <param name="now">When the picture was taken.</param>
-    /// <param name="mailsPerSecond">What mails are sent at.</param>
     /// <param name="moves">Whether the load gets on, as far as is known.</param>
     public LoadFigures FiguresOf(Load load, DateTimeOffset now, double mailsPerSecond, bool moves) => LoadFigures.Of(
         load, Work.GetValueOrDefault(load.Id), now, mailsPerSecond,

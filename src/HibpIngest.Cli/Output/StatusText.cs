@@ -8,7 +8,6 @@ internal static class StatusText
     // Often enough to see that it lives, seldom enough for a log file.
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
-    /// <param name="time">The clock of the lines.</param>
     /// <param name="title">Shown before the first line.</param>
     /// <param name="work">Calls what it is given with each line, from any thread.</param>
     public static async Task<T> ShowAsync<T>(Screen screen, TimeProvider time, string title, Func<Action<string>, Task<T>> work)

@@ -10,7 +10,6 @@ internal static class StatusView
     private const int BarCells = 10;
     private const int MostUnlogged = 3;
 
-    /// <param name="mailsPerSecond">What mails are sent at.</param>
     /// <param name="showsLog">Whether loads are to be in the account log.</param>
     /// <param name="moves">Whether a load gets on, as far as is known.</param>
     /// <param name="left">How many loads there are besides.</param>

@@ -14,7 +14,6 @@ public sealed class AccountBatch
     private byte[] _bytes;
     private int _used;
 
-    /// <param name="capacity">The most accounts it holds; at least 1.</param>
     public AccountBatch(int capacity)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(capacity, 1);
@@ -24,13 +23,10 @@ public sealed class AccountBatch
         _bytes = new byte[capacity * TypicalAccountBytes];
     }
 
-    /// <summary>The most accounts it holds.</summary>
     public int Capacity { get; }
 
-    /// <summary>How many it holds.</summary>
     public int Count { get; private set; }
 
-    /// <summary>Whether it holds as many as it can.</summary>
     public bool IsFull => Count == Capacity;
 
     /// <summary>Position (1-based) of account 0 within its load.</summary>
@@ -51,7 +47,6 @@ public sealed class AccountBatch
         domain.CopyTo(place[alias.Length..]);
     }
 
-    /// <summary>Adds an account of another batch.</summary>
     /// <exception cref="InvalidOperationException">The batch is full.</exception>
     public void Add(AccountBatch from, int index)
     {

@@ -10,16 +10,12 @@ namespace HibpIngest.Accounts;
 /// </summary>
 public static class AccountRules
 {
-    /// <summary>Most characters before the @.</summary>
     public const int MaxAliasLength = 64;
 
-    /// <summary>Fewest characters of a domain.</summary>
     public const int MinDomainLength = 4;
 
-    /// <summary>Most characters of a domain.</summary>
     public const int MaxDomainLength = 255;
 
-    /// <summary>Most characters of a label of a domain.</summary>
     public const int MaxLabelLength = 63;
 
     /// <summary>Most characters of an account, its @ included.</summary>

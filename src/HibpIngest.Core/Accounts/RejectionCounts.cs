@@ -18,7 +18,6 @@ public sealed record RejectionCounts
     /// <summary>All candidates that broke a rule; duplicates are not among them.</summary>
     public long Total => ByRule.Sum();
 
-    /// <summary>A copy that no longer changes with this one.</summary>
     public RejectionCounts Copy() => new() { ByRule = [.. ByRule], Duplicates = Duplicates };
 
     /// <summary>The counts as name and number, rules that nothing broke left out.</summary>

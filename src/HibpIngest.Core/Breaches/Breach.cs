@@ -1,6 +1,5 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>What people know by name.</summary>
 public sealed record Breach
 {
     /// <summary>Unique without regard to case; as first written.</summary>

@@ -33,7 +33,6 @@ public sealed record BreachMetadata
     /// <summary>Shown to people; the name where there is none.</summary>
     public string? Title { get; init; }
 
-    /// <summary>Domain of the site that was breached.</summary>
     public string? Domain { get; init; }
 
     public DateOnly? BreachDate { get; init; }

@@ -43,7 +43,6 @@ public sealed record CatalogueIds(long Version, IReadOnlyList<CatalogueMarks> Br
 /// <param name="Marks">Ascending.</param>
 public sealed record CatalogueMarks(string Name, BreachFlags Flags, IReadOnlyList<int> Marks);
 
-/// <summary>How they are written.</summary>
 [JsonSourceGenerationOptions(WriteIndented = false)]
 [JsonSerializable(typeof(IReadOnlyList<PublicBreach>))]
 [JsonSerializable(typeof(PublicBreach))]

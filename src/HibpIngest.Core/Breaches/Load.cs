@@ -5,7 +5,6 @@ public sealed record Load
 {
     public required long Id { get; init; }
 
-    /// <summary>Name of the breach it belongs to.</summary>
     public required string Breach { get; init; }
 
     /// <summary>
@@ -26,7 +25,6 @@ public sealed record Load
     /// <summary>Its blob was replaced or deleted while it was read: it can't go on.</summary>
     public bool Superseded { get; init; }
 
-    /// <summary>It is being taken away.</summary>
     public bool Removing { get; init; }
 
     /// <summary>One line: why its mails wait for an operator, whatever its metadata says.</summary>
@@ -74,7 +72,6 @@ public sealed record Load
     /// <summary>The dedupe cap was reached: duplicates may have passed since.</summary>
     public bool DuplicatesPossible { get; init; }
 
-    /// <summary>Its rows have been purged.</summary>
     public bool Purged { get; init; }
 
     /// <summary>It was made from the account log: nothing was ever copied into it here, and it has rows.</summary>
@@ -149,13 +146,11 @@ public sealed record Load
     public NotificationCounts Notifications { get; init; } = new(0, 0, 0);
 }
 
-/// <summary>Slices of a load by state.</summary>
 public sealed record SliceCounts(int Pending, int Queued, int Done, int Failed)
 {
     public int Total => Pending + Queued + Done + Failed;
 }
 
-/// <summary>Notifications of a load by state.</summary>
 public sealed record NotificationCounts(int Open, int Sent, int Failed)
 {
     public int Total => Open + Sent + Failed;

@@ -24,6 +24,5 @@ public sealed record LoadCheckpoint
     /// <summary>Bytes of the blob read so far, for progress; and its length.</summary>
     public long BlobBytesRead { get; init; }
 
-    /// <summary>Bytes of the blob.</summary>
     public long BlobBytes { get; init; }
 }

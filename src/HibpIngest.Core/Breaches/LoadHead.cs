@@ -5,7 +5,6 @@ public sealed record LoadHead
 {
     public required long Id { get; init; }
 
-    /// <summary>Name of the breach it belongs to.</summary>
     public required string Breach { get; init; }
 
     /// <summary>The breach is out of every lookup; nothing of it is sent.</summary>
@@ -28,6 +27,5 @@ public sealed record LoadHead
     /// <summary>Nothing of it may be written any more: superseded, restarted as another load, or being removed.</summary>
     public bool Stopped { get; init; }
 
-    /// <summary>Its rows have been purged.</summary>
     public bool Purged { get; init; }
 }

@@ -1,9 +1,6 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>A load to be recorded.</summary>
 /// <param name="Id">Drawn from the store register.</param>
-/// <param name="Breach">Name of the breach that it belongs to.</param>
-/// <param name="Blob">The version that it reads.</param>
 /// <param name="Settings">What its positions depend on.</param>
 public sealed record NewLoad(long Id, string Breach, BlobVersion Blob, LoadSettings Settings)
 {

@@ -9,7 +9,6 @@ public sealed record Notification
     /// <summary>1-based within its load, given once: where another load has taken some over, there are gaps.</summary>
     public required int Number { get; init; }
 
-    /// <summary>Address of the subscriber.</summary>
     public required string Email { get; init; }
 
     /// <summary>The subscribed domain; null for a subscriber's own address.</summary>

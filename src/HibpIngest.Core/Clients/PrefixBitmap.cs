@@ -12,10 +12,8 @@ public sealed class PrefixBitmap
     /// <summary>Hex digits of a prefix.</summary>
     public const int Digits = 6;
 
-    /// <summary>As many prefixes there are.</summary>
     public const int Prefixes = 1 << (4 * Digits);
 
-    /// <summary>As many bytes it takes.</summary>
     public const int Length = Prefixes / 8;
 
     private readonly byte[] _bits;
@@ -31,10 +29,8 @@ public sealed class PrefixBitmap
         _bits = bits;
     }
 
-    /// <summary>Its bytes.</summary>
     public ReadOnlyMemory<byte> Bytes => _bits;
 
-    /// <summary>As many prefixes are in it.</summary>
     public int Count
     {
         get
@@ -46,7 +42,6 @@ public sealed class PrefixBitmap
         }
     }
 
-    /// <summary>Whether a prefix is in it.</summary>
     public bool Contains(int prefix) => (_bits[prefix >> 3] >> (prefix & 7) & 1) != 0;
 
     /// <summary>Puts a prefix in, or takes it out; false where it was so already.</summary>

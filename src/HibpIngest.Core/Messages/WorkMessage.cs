@@ -35,11 +35,9 @@ public abstract record WorkMessage
     /// <summary>How often this message was deferred because a store was unavailable; the delay grows with it.</summary>
     public int Deferrals { get; init; }
 
-    /// <summary>Returns the queue of a type of messages.</summary>
     public static string QueueOf(Type message) =>
         Queues.GetOrAdd(message, static type => type.GetCustomAttribute<QueueAttribute>()!.Name);
 
-    /// <summary>Returns the queue that carries this message.</summary>
     public string GetQueue() => QueueOf(GetType());
 
     /// <summary>Returns the message as JSON, with the current trace context.</summary>
@@ -85,10 +83,8 @@ public sealed class QueueAttribute(string name) : Attribute
 /// <summary>A queue message that this program can't read; it ends in the poison queue after its attempts.</summary>
 public sealed class UnreadableMessageException(string message) : HibpException(message);
 
-/// <summary>Sends messages to their queues.</summary>
 public static class MessageSending
 {
-    /// <summary>Sends a message to the queue of its type.</summary>
     /// <param name="delay">How long it stays invisible, at most 7 days less a margin.</param>
     public static Task SendAsync(
         this IMessageQueues queues, WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>

@@ -2,7 +2,6 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>How passwords are hashed.</summary>
 public enum HashMode
 {
     /// <summary>SHA-1 of the password in UTF-8: 20 bytes.</summary>
@@ -14,7 +13,6 @@ public enum HashMode
     Ntlm = 1,
 }
 
-/// <summary>What follows from how a password is hashed.</summary>
 public static class HashModes
 {
     /// <summary>Digits of a hash that a range is asked for by.</summary>
@@ -25,10 +23,8 @@ public static class HashModes
 
     public static readonly IReadOnlyList<HashMode> All = [HashMode.Sha1, HashMode.Ntlm];
 
-    /// <summary>Bytes of a hash.</summary>
     public static int Bytes(this HashMode mode) => mode == HashMode.Sha1 ? 20 : 16;
 
-    /// <summary>Hex digits of a hash.</summary>
     public static int Digits(this HashMode mode) => 2 * mode.Bytes();
 
     /// <summary>Hex digits of a hash behind its prefix: what a row of a range begins with.</summary>

@@ -37,7 +37,6 @@ public sealed record ApiKey
     /// <summary>Number of the client of callbacks that has it (<see cref="CallbackClient.Number"/>); null: it is nobody's.</summary>
     public int? Client { get; init; }
 
-    /// <summary>When it was made.</summary>
     public DateTimeOffset CreatedAt { get; init; }
 
     /// <summary>Whether it is a key's, or its owner's, name: some characters, and no email address.</summary>

@@ -8,13 +8,10 @@ public sealed record AppendTransaction
 
     public required Guid Id { get; init; }
 
-    /// <summary>How far it is.</summary>
     public AppendState State { get; init; }
 
-    /// <summary>When it was sent.</summary>
     public required DateTimeOffset CreatedAt { get; init; }
 
-    /// <summary>Hashes of SHA-1.</summary>
     public required int Sha1Rows { get; init; }
 
     public required int NtlmRows { get; init; }
@@ -38,7 +35,6 @@ public sealed record AppendTransaction
     public string? ETag { get; init; }
 }
 
-/// <summary>How far a transaction is.</summary>
 public enum AppendState
 {
     /// <summary>Sent, and not confirmed.</summary>
@@ -47,6 +43,5 @@ public enum AppendState
     /// <summary>Confirmed: it will be added.</summary>
     Confirmed,
 
-    /// <summary>All of it is added.</summary>
     Done,
 }

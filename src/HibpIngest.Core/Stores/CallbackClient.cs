@@ -41,7 +41,6 @@ public sealed record CallbackClient
     /// <summary><see cref="ApiKey.Hash"/> of its key; empty where it has none (yet).</summary>
     public string KeyHash { get; init; } = "";
 
-    /// <summary>When it was made.</summary>
     public DateTimeOffset CreatedAt { get; init; }
 
     /// <summary>Whether it is called of a breach with such flags: of a retired one nobody is.</summary>

@@ -13,7 +13,6 @@ public sealed record CallbackDelivery
     /// <summary>The breach's flags, as they are now.</summary>
     public required BreachFlags Flags { get; init; }
 
-    /// <summary>How many calls it is.</summary>
     public required int Calls { get; init; }
 
     /// <summary>Which of them were accepted: a bit each in their order, counted from the least significant of byte 0; null: none.</summary>
@@ -26,10 +25,8 @@ public sealed record CallbackDelivery
     public int Deferrals { get; init; }
 }
 
-/// <param name="Slice">Number of the slice within it.</param>
 public readonly record struct CallbackKey(int Client, long Load, int Slice);
 
-/// <summary>How far a delivery is.</summary>
 /// <param name="Done">As <see cref="CallbackDelivery.Done"/>.</param>
 /// <param name="Answered">As many bits are set in it.</param>
 /// <param name="Error">One line: why calls of it failed; null: none has.</param>
@@ -41,7 +38,6 @@ public sealed record CallbackResult(
     public bool HasFailed => State == CallbackState.Open && Error is not null;
 }
 
-/// <summary>What becomes of a delivery.</summary>
 public enum CallbackState
 {
     /// <summary>There are calls of it to be made.</summary>
@@ -62,7 +58,6 @@ public enum CallbackState
 /// <param name="Pause">There is no turn, though nobody else has one: so long it is to be left alone yet. Null: there is.</param>
 public sealed record CallbackTurn(int Failures, DateTimeOffset? FailingSince, TimeSpan? Pause = null);
 
-/// <summary>How a turn has ended.</summary>
 /// <param name="Failures">As of <see cref="CallbackTurn"/>.</param>
 /// <param name="Pause">How long the client is left alone; null: not at all.</param>
 /// <param name="CallTime">How long a call took, about; null: none was made.</param>

@@ -21,6 +21,5 @@ public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffse
 }
 
 /// <summary>What is taken over for a breach from a catalogue that is newer than the database.</summary>
-/// <param name="Hidden">Whether it is hidden.</param>
 /// <param name="ModifiedAt">When its metadata last changed.</param>
 public sealed record BreachMerge(string Name, BreachMetadata Metadata, bool Hidden, DateTimeOffset? ModifiedAt);

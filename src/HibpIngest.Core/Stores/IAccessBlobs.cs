@@ -6,7 +6,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IAccessBlobs
 {
-    /// <summary>Name of the container.</summary>
     const string Container = "access";
 
     /// <summary>Creates the container where it is missing.</summary>
@@ -32,7 +31,6 @@ public interface IAccessBlobs
 
     /// <summary>Opens a blob to be read forward.</summary>
     /// <param name="offset">Of the first byte; the stream is empty where the blob ends there.</param>
-    /// <param name="cancellationToken">Stops the opening.</param>
     /// <returns>Null where there is no such blob.</returns>
     Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken);
 
@@ -45,10 +43,8 @@ public interface IAccessBlobs
     const int MostBlockBytes = 4 << 20;
 }
 
-/// <summary>How an append has ended.</summary>
 public enum BlockAppend
 {
-    /// <summary>The block is there.</summary>
     Appended,
 
     /// <summary>The blob does not end at that position: an earlier try has come through, or somebody else has ended the blob.</summary>
@@ -60,7 +56,6 @@ public enum BlockAppend
 
 /// <summary>A blob of the access log.</summary>
 /// <param name="ModifiedAt">When it was appended to, or marked, last.</param>
-/// <param name="State">What has become of it.</param>
 /// <param name="SentAt">When a message was sent for it; null: never.</param>
 /// <param name="Version">For <see cref="IAccessBlobs.MarkAsync"/>.</param>
 public sealed record AccessBlob(

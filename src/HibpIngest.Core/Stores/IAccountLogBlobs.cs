@@ -6,7 +6,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IAccountLogBlobs
 {
-    /// <summary>Name of the container.</summary>
     const string Container = "account-log";
 
     /// <summary>Creates the container where it is missing.</summary>
@@ -22,9 +21,7 @@ public interface IAccountLogBlobs
     /// Opens a part of a blob to be read forward, as one stream: three times as fast as asking for one range after
     /// the other.
     /// </summary>
-    /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; the stream may end sooner where the blob does.</param>
-    /// <param name="cancellationToken">Stops the opening.</param>
     /// <returns>Null where there is no such blob.</returns>
     Task<Stream?> OpenAsync(string name, long offset, long length, CancellationToken cancellationToken);
 
@@ -42,6 +39,4 @@ public interface IAccountLogBlobs
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 }
 
-/// <summary>A blob of the account log.</summary>
-/// <param name="Length">Bytes.</param>
 public sealed record LogBlob(string Name, long Length);

@@ -12,7 +12,6 @@ public interface IAccountPages
     Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken);
 }
 
-/// <summary>One page of the account table.</summary>
 /// <param name="Rows">Each with its partition; the key is the alias.</param>
 /// <param name="Token">
 /// Where the next page begins; null: this was the last. It holds a key, which names a person: for the database only.

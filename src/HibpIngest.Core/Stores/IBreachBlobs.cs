@@ -43,8 +43,6 @@ public interface IBreachBlobs
     Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken);
 }
 
-/// <summary>A blob in the listing.</summary>
-/// <param name="Length">Bytes.</param>
 public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified)
 {
     /// <summary>

@@ -23,7 +23,6 @@ public interface ICallSlices
 
     /// <summary>Records why a load's slices can't be looked through.</summary>
     /// <param name="failed">Trying again can't help: they are left until <see cref="RetryCallSlicesAsync"/>.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken);
 
     /// <summary>Has the slices of a load that failed looked through again.</summary>
@@ -33,7 +32,6 @@ public interface ICallSlices
     /// A slice was looked through: its deliveries are recorded, with the load's end of looking through where it was the last one.
     /// </summary>
     /// <param name="calls">Of each client that has any, how many.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <returns>The clients that a message is to be sent for; null: nothing was recorded, as it had been before, or its load is not to be
     /// called of any more.</returns>
     Task<IReadOnlyList<int>?> RecordCallSliceAsync(

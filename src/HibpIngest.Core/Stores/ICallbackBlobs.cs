@@ -5,7 +5,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface ICallbackBlobs
 {
-    /// <summary>Name of the container.</summary>
     const string Container = "callbacks";
 
     /// <summary>Creates the container where it is missing.</summary>
@@ -20,6 +19,5 @@ public interface ICallbackBlobs
     /// <summary>Deletes one; it may be gone.</summary>
     Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken);
 
-    /// <summary>Deletes all of a load.</summary>
     Task DeleteAsync(long load, CancellationToken cancellationToken);
 }

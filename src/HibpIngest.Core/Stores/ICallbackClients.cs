@@ -6,7 +6,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface ICallbackClients
 {
-    /// <summary>Name of the table.</summary>
     const string Table = "hibpclients";
 
     /// <summary>Creates the table where it is missing.</summary>

@@ -16,7 +16,6 @@ public interface ICallbackSender : IAsyncDisposable
     Task<CallAnswer> CallAsync(CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken);
 }
 
-/// <summary>Where a client is called.</summary>
 /// <param name="Secret">What it is called with: <c>Authorization: Bearer</c>.</param>
 public sealed record CallTarget(Uri Url, string Secret)
 {
@@ -31,7 +30,6 @@ public sealed record CallTarget(Uri Url, string Secret)
 /// of the secret or of the body; null where it is.</param>
 public readonly record struct CallAnswer(CallOutcome Outcome, int Status, TimeSpan? RetryAfter, string? Error);
 
-/// <summary>What came of a call.</summary>
 public enum CallOutcome
 {
     /// <summary>2xx.</summary>

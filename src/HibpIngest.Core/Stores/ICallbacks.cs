@@ -18,10 +18,7 @@ public interface ICallbacks
     /// Records how far deliveries are, while the owner's lease on the client is alive, and prolongs that. One of which calls have failed is
     /// given up where none of it was accepted for as long as <paramref name="giveUpAfter"/>, though it was tried all that time.
     /// </summary>
-    /// <param name="lease">How long it is prolonged.</param>
     /// <param name="others">Further ones that are being made.</param>
-    /// <param name="giveUpAfter">How long calls may fail.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <returns>Those among both that are not to be gone on with (done, dropped, or of a load that sends no more); null: the client is
     /// somebody else's by now, and nothing was recorded.</returns>
     Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
@@ -53,14 +50,12 @@ public interface ICallbacks
     /// <summary>Deliveries that were given up are open again. Returns how many calls.</summary>
     /// <param name="client">Of this client; null: of all.</param>
     /// <param name="breach">Because of this breach; null: of all.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken);
 
     /// <summary>Deliveries that were given up are not made any more. Returns them, and how many calls they had yet.</summary>
     /// <param name="client">Of this client; null: of all.</param>
     /// <param name="breach">Because of this breach; null: of all.</param>
     /// <param name="withOpen">Open ones too.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     Task<(IReadOnlyList<CallbackKey> Deliveries, long Calls)> DropDeliveriesAsync(
         int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken);
 }

@@ -21,7 +21,6 @@ public interface ICatalogue
     /// </summary>
     /// <param name="version">The catalogue's version that <paramref name="breaches"/> were derived from.</param>
     /// <param name="atLeast">The version afterwards, at least.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <returns>False, and nothing is changed: the database has another version by now.</returns>
     Task<bool> MergeBreachesAsync(
         long version, IReadOnlyList<BreachMerge> breaches, long atLeast, CancellationToken cancellationToken);

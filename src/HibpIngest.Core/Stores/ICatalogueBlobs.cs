@@ -29,17 +29,14 @@ public interface ICatalogueBlobs
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
 }
 
-/// <summary>What a catalogue blob holds.</summary>
 /// <param name="Bytes">As stored: JSON is gzipped, a logo is not.</param>
 /// <param name="IsGzip">It is stored with Content-Encoding gzip.</param>
 /// <param name="Tag">Says which content it is: the same for the same, ASCII; kept beside it.</param>
 public sealed record CatalogueContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip, string Tag);
 
-/// <summary>A catalogue blob in the listing.</summary>
 /// <param name="Version">The catalogue's, when it was written; 0 where somebody else wrote it.</param>
 public sealed record CatalogueEntry(string Name, long Version, string Tag, string ETag);
 
-/// <summary>A catalogue blob that was read.</summary>
 /// <param name="Version">The catalogue's, when it was written.</param>
 /// <param name="Bytes">As stored; empty where it is unchanged.</param>
 /// <param name="IsUnchanged">It still is the one that was known.</param>

@@ -9,7 +9,5 @@ public interface IGrowingBlobs
     Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
 
     /// <summary>What a blob that is only ever added to holds from there on; empty: nothing yet. Null: there is no blob.</summary>
-    /// <param name="offset">Of the first byte.</param>
-    /// <param name="most">Bytes that are read at most.</param>
     Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken);
 }

@@ -21,7 +21,6 @@ public interface IIngests
     /// </summary>
     Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken);
 
-    /// <summary>Opens the copy of a load's batches.</summary>
     Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken);
 
     /// <summary>All rows are committed: state upserting, final counts, lease given back.</summary>

@@ -14,7 +14,6 @@ public interface ILayoutRegister : IReadLayout
     Task AddReadLayoutAsync(int layout, CancellationToken cancellationToken);
 
     /// <summary>Has another layout read from now on.</summary>
-    /// <param name="from">The one that is read.</param>
     /// <returns>False: somebody else was first, and neither of the two may be read.</returns>
     Task<bool> TrySwitchAsync(int from, int to, CancellationToken cancellationToken);
 }

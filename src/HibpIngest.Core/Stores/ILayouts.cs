@@ -4,16 +4,13 @@ namespace HibpIngest.Stores;
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface ILayouts
 {
-    /// <summary>The set, with its version.</summary>
     Task<LayoutSet> GetLayoutsAsync(CancellationToken cancellationToken);
 
     /// <summary>
     /// Adds the first layout unless there is one, and returns the set that counts. Where a mark was ever given,
     /// accounts may be there that no range has: it then begins as off, unless <paramref name="filled"/>.
     /// </summary>
-    /// <param name="layout">As it is to begin.</param>
     /// <param name="filled">Its state is what the register says of it, and true whatever marks there are.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken);
 
     /// <summary>
@@ -43,7 +40,6 @@ public interface ILayouts
     /// that were done before the layout was added.
     /// </summary>
     /// <param name="withRanges">Their hashes were written too.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <returns>False: nothing was recorded, as the layout's ranges are on or being filled and the hashes were not written.</returns>
     Task<bool> SetReplayedAsync(int layout, long load, long rows, bool withRanges, CancellationToken cancellationToken);
 

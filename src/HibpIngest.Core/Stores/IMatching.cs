@@ -30,7 +30,6 @@ public interface IMatching
     /// <param name="after">Where the range before it ended.</param>
     /// <param name="lease">The load's lease lasts so long from the end on, where somebody holds it: the range may
     /// have taken longer than it.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>

@@ -36,14 +36,11 @@ public interface IMessageQueue
     /// <summary>Up to 32 visible bodies from its head, left where they are.</summary>
     Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken);
 
-    /// <summary>Takes all messages away.</summary>
     Task ClearAsync(CancellationToken cancellationToken);
 }
 
-/// <summary>A message as received.</summary>
 /// <param name="Receipt">Needed to delete or extend; empty when only peeked at.</param>
 /// <param name="DequeueCount">How often it has been received, this time included.</param>
 public sealed record QueuedMessage(string Id, string Receipt, string Body, long DequeueCount);
 
-/// <summary>How full a queue is.</summary>
 public sealed record QueueDepth(int Messages, TimeSpan? Oldest);

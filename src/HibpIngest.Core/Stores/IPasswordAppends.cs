@@ -6,7 +6,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IPasswordAppends
 {
-    /// <summary>Name of the table and of the container.</summary>
     const string Name = "passwordappends";
 
     /// <summary>Creates table and container where they are missing.</summary>
@@ -16,7 +15,6 @@ public interface IPasswordAppends
     Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken);
 
     /// <summary>Part of a transaction's hashes; null where they are gone.</summary>
-    /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; there are that many.</param>
     Task<ReadOnlyMemory<byte>?> ReadRowsAsync(Guid id, long offset, int length, CancellationToken cancellationToken);
 

@@ -19,8 +19,6 @@ public interface IPasswordBlobs : IGrowingBlobs
     Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken);
 
     /// <summary>Part of a blob; null where it is gone, or is no longer this version (If-Match).</summary>
-    /// <param name="etag">The version that is meant.</param>
-    /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; the blob has them all.</param>
     Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken);
 
@@ -28,7 +26,6 @@ public interface IPasswordBlobs : IGrowingBlobs
     Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Writes a blob whole, with one request.</summary>
-    /// <param name="content">What it is to hold.</param>
     /// <param name="replaces">
     /// The version that it takes the place of; null: there is none of that name; or <see cref="Anything"/>.
     /// </param>
@@ -36,7 +33,6 @@ public interface IPasswordBlobs : IGrowingBlobs
     Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken);
 
     /// <summary>Writes a large blob in blocks; it is there whole, or not at all.</summary>
-    /// <param name="content">What it is to hold.</param>
     /// <param name="replaces">As in <see cref="WriteAsync"/>.</param>
     /// <returns>As there.</returns>
     Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken);
@@ -54,7 +50,6 @@ public interface IPasswordBlobs : IGrowingBlobs
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
 }
 
-/// <summary>A blob, or part of one, that was read.</summary>
 /// <param name="Bytes">As stored; empty where it is unchanged.</param>
 /// <param name="IsUnchanged">It still is the one that was known.</param>
 public sealed record PasswordBlob(string ETag, DateTimeOffset LastModified, ReadOnlyMemory<byte> Bytes, bool IsUnchanged)
@@ -66,12 +61,8 @@ public sealed record PasswordBlob(string ETag, DateTimeOffset LastModified, Read
     public string? Note { get; init; }
 }
 
-/// <summary>A blob that is there.</summary>
-/// <param name="ETag">Names this version of it.</param>
-/// <param name="Length">Bytes.</param>
 public sealed record PasswordBlobVersion(string ETag, long Length);
 
-/// <summary>What a blob is to hold.</summary>
 /// <param name="IsGzip">It is stored with Content-Encoding gzip.</param>
 public sealed record PasswordContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip)
 {

@@ -18,8 +18,6 @@ public interface IPasswordDrops
     Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Part of a file; null where it is gone, or is no longer this version (If-Match).</summary>
-    /// <param name="file">The version that is meant.</param>
-    /// <param name="offset">Of the first byte.</param>
     /// <param name="length">How many; the file has them all.</param>
     Task<ReadOnlyMemory<byte>?> ReadAsync(DroppedPasswords file, long offset, int length, CancellationToken cancellationToken);
 
@@ -29,5 +27,4 @@ public interface IPasswordDrops
 
 /// <param name="Name">Within the container, folders included.</param>
 /// <param name="ETag">Names this version of it.</param>
-/// <param name="Length">Bytes.</param>
 public sealed record DroppedPasswords(string Name, string ETag, long Length, DateTimeOffset LastModified);

@@ -19,7 +19,5 @@ public interface IPasswordTables
     Task DropAsync(string table, CancellationToken cancellationToken);
 }
 
-/// <summary>A row of a range.</summary>
 /// <param name="Suffix">The hash behind its prefix, in upper-case hex digits.</param>
-/// <param name="Count">How often it was seen.</param>
 public readonly record struct PasswordRow(string Suffix, long Count);

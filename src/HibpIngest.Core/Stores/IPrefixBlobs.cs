@@ -8,7 +8,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IPrefixBlobs
 {
-    /// <summary>Name of the container.</summary>
     const string Container = "clients";
 
     /// <summary>Creates the container where it is missing.</summary>
@@ -28,5 +27,4 @@ public interface IPrefixBlobs
     Task DeleteAsync(int client, CancellationToken cancellationToken);
 }
 
-/// <summary>What a client watches, as it was read.</summary>
 public sealed record PrefixBlob(string Version, PrefixBitmap Prefixes);

@@ -11,7 +11,6 @@ public interface IRangeReads
     Task<IReadOnlyList<RangeEntry>> ReadRangeAsync(string prefix, CancellationToken cancellationToken);
 }
 
-/// <summary>A hash in a range.</summary>
 /// <param name="Suffix">The 34 upper-case hex digits behind the prefix.</param>
 /// <param name="Marks">Ascending; some may not count.</param>
 public sealed record RangeEntry(string Suffix, IReadOnlyList<int> Marks);

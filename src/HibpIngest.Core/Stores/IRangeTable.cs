@@ -21,7 +21,6 @@ public interface IRangeTable : IRangeReads
     /// <param name="rows">The other 38, in <paramref name="bytes"/> at these ranges.</param>
     /// <param name="bytes">Holds the digits; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
-    /// <param name="inFlight">Where the caller has entered.</param>
     Task UpsertAsync(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> rows, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);

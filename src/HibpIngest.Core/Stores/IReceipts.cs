@@ -5,7 +5,6 @@ namespace HibpIngest.Stores;
 /// <summary>Which blob versions have been taken on.</summary>
 public interface IReceipts
 {
-    /// <summary>Whether a blob version has been taken on.</summary>
     Task<bool> HasReceiptAsync(BlobVersion blob, CancellationToken cancellationToken);
 
     /// <summary>
@@ -23,6 +22,5 @@ public interface IReceipts
     /// </summary>
     Task AddRemovedAsync(BlobVersion blob, CancellationToken cancellationToken);
 
-    /// <summary>Whether what was loaded from a blob version has been removed.</summary>
     Task<bool> WasRemovedAsync(BlobVersion blob, CancellationToken cancellationToken);
 }

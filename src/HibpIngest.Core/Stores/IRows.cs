@@ -16,8 +16,6 @@ public interface IRows
     /// Takes at most <paramref name="chunkRows"/> rows of a done or failed load away; returns how many; on 0
     /// the load is marked purged. From the first chunk on it is neither resumed nor requeued.
     /// </summary>
-    /// <param name="chunkRows">Most rows of one transaction.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <param name="requireLogged">The first chunk goes only where the load doesn't count, or the account log tells of it.</param>
     /// <exception cref="Errors.NotPossibleException">No such load, or it is still open, or not logged.</exception>
     Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireLogged = false);

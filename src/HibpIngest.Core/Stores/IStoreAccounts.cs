@@ -14,7 +14,6 @@ public interface IStoreAccounts
     Task PutAsync(AccountIdentity identity, CancellationToken cancellationToken);
 }
 
-/// <summary>What a storage account says of itself.</summary>
 /// <param name="Store">The id of the store (<see cref="StoreIdentity.Id"/>).</param>
 /// <param name="Number">Its number among the store's storage accounts, 1 and up.</param>
 /// <param name="Of">How many the store had when it was last set up; it only grows.</param>

@@ -9,9 +9,7 @@ public interface ISubscribers
     /// <summary>
     /// Adds those that are new (email and domain unique after trimming and lower-casing) and not suppressed.
     /// </summary>
-    /// <param name="subscriptions">Who is to be told, and of what.</param>
     /// <param name="key">Of suppressions; needed where there are any.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <exception cref="Errors.NotPossibleException">There are suppressions, and no key.</exception>
     /// <exception cref="Errors.StoreMismatchException">They were made under another key.</exception>
     Task<SubscribersImported> ImportSubscribersAsync(

@@ -18,7 +18,6 @@ public interface ISuppressions
     /// </summary>
     /// <param name="check">That of the key that the suppressions were made under; null: there are none.</param>
     /// <param name="erase">Leaves nothing of them in the database's file, as far as that is this program's to do.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <exception cref="Errors.StoreMismatchException">Others were made under another key.</exception>
     Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken);
@@ -30,7 +29,6 @@ public interface ISuppressions
     /// <param name="those">Some 10,000 at most: each is a statement or two.</param>
     /// <param name="key">Under which they were made.</param>
     /// <param name="erase">As in <see cref="RemoveSubscribersAsync"/>.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     /// <exception cref="Errors.StoreMismatchException">Others were made under another key.</exception>
     Task<SubscribersRemoved> ApplySuppressionsAsync(
         IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken);

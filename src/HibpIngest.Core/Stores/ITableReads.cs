@@ -3,11 +3,9 @@ namespace HibpIngest.Stores;
 /// <summary>The same tables as <see cref="IStoreTables"/>, as readers need them.</summary>
 public interface ITableReads
 {
-    /// <summary>A table of accounts.</summary>
     /// <exception cref="Errors.StoreMismatchException">This process knows no such storage account.</exception>
     IAccountReads Accounts(TablePlace place);
 
-    /// <summary>A table of hashes.</summary>
     /// <inheritdoc cref="Accounts"/>
     IRangeReads Ranges(TablePlace place);
 }

@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IUsageTable
 {
-    /// <summary>Name of the table.</summary>
     const string Name = "hibpusage";
 
     /// <summary>Creates the table where it is missing.</summary>
@@ -24,7 +23,6 @@ public interface IUsageTable
 
 /// <summary>Requests of one hour, route, status and key.</summary>
 /// <param name="Hour">Its beginning, UTC.</param>
-/// <param name="Status">HTTP status.</param>
 /// <param name="Key">First 16 hex digits of the key's SHA-256; empty: it came without one.</param>
 public sealed record UsageRow(DateTimeOffset Hour, string Route, int Status, string Key)
 {

@@ -51,7 +51,6 @@ public sealed class LayoutPlacement
 
     /// <summary>Which of a domain's partitions an alias is in.</summary>
     /// <param name="alias">Lower-case ASCII.</param>
-    /// <param name="partitions">As many as the domain has.</param>
     public static int BucketOf(ReadOnlySpan<byte> alias, int partitions) => (int)(Hash(alias) % (uint)partitions);
 
     /// <summary>
@@ -94,7 +93,6 @@ public sealed class LayoutPlacement
         return [.. Enumerable.Range(0, partitions).Select(bucket => Place(domain, name, partitions, bucket))];
     }
 
-    /// <summary>The domain of a partition of accounts.</summary>
     public static string DomainOf(string partition) =>
         partition.Length > SuffixLength && partition[^SuffixLength] == Separator ? partition[..^SuffixLength] : partition;
 
@@ -105,6 +103,5 @@ public sealed class LayoutPlacement
     private static uint Hash(ReadOnlySpan<byte> text) => Crc32C.Compute(text);
 }
 
-/// <summary>A partition of accounts.</summary>
 /// <param name="StorageAccount">Number of the storage account, among those of the store.</param>
 public readonly record struct PartitionPlace(string Partition, int StorageAccount);

@@ -16,7 +16,6 @@ public sealed record LoadLogEntry
     /// <summary>Counts the restarts of its blob version, from 1.</summary>
     public required int Generation { get; init; }
 
-    /// <summary>When it was recorded.</summary>
     public required DateTimeOffset StartedAt { get; init; }
 
     /// <summary>What its positions depend on.</summary>
@@ -34,7 +33,6 @@ public sealed record LoadLogEntry
     /// <summary>Nothing of it is told: it is being removed, or it doesn't count and was superseded, or restarted as another load.</summary>
     public required bool Stopped { get; init; }
 
-    /// <summary>It is being removed.</summary>
     public required bool Removing { get; init; }
 
     /// <summary>Some of its rows, or all, are purged.</summary>
@@ -43,7 +41,6 @@ public sealed record LoadLogEntry
     /// <summary>Since when its mark counts; null: it doesn't.</summary>
     public required DateTimeOffset? PublishedAt { get; init; }
 
-    /// <summary>The breach that it belongs to.</summary>
     public required Breach Breach { get; init; }
 
     /// <summary>When what is told of the breach last changed.</summary>

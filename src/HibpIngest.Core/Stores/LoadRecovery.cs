@@ -21,7 +21,6 @@ public sealed record LoadRecovery
     /// <summary>What its positions depend on.</summary>
     public required LoadSettings Settings { get; init; }
 
-    /// <summary>How many rows it has.</summary>
     public required long Rows { get; init; }
 
     /// <summary>Its accounts, as told of it.</summary>

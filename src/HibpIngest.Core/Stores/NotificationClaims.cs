@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>What came of a claim.</summary>
 /// <param name="Claimed">In order.</param>
 /// <param name="OthersHeld">Another owner holds some of the rest.</param>
 public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, bool OthersHeld)

@@ -1,6 +1,5 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What came of a notification's end.</summary>
 /// <param name="Recorded">It is recorded; false: somebody else has it, or has ended it.</param>
 /// <param name="MayGoOn">Its load is still notifying and its breach not hidden: the next may be sent.</param>
 /// <param name="Refused">It was deferred for too long: refused for good.</param>

@@ -1,6 +1,5 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What became of the end of a slice.</summary>
 /// <param name="IsDone">It is recorded as done, and its lease has ended.</param>
 /// <param name="Layouts">
 /// Not null: the set of layouts was changed since the try began, and it is to be done again in this one, under

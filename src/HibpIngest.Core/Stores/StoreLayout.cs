@@ -55,10 +55,8 @@ public sealed record LayoutFacts
     private const int MinTableName = 3;
     private const int MaxTableName = 63;
 
-    /// <summary>Table of the accounts.</summary>
     public string AccountsTable { get; init; } = Accounts;
 
-    /// <summary>Table of the hashes.</summary>
     public string RangesTable { get; init; } = Ranges;
 
     /// <summary>
@@ -85,7 +83,6 @@ public sealed record LayoutFacts
         }
     }
 
-    /// <summary>As it is kept.</summary>
     public string ToJson() => JsonSerializer.Serialize(this, LayoutJson.Default.LayoutFacts);
 
     /// <summary>What no layout can be, for people; null: it can be.</summary>
@@ -130,6 +127,5 @@ public enum RangesState
     On = 2,
 }
 
-/// <summary>The JSON of <see cref="LayoutFacts"/>.</summary>
 [JsonSerializable(typeof(LayoutFacts))]
 public sealed partial class LayoutJson : JsonSerializerContext;

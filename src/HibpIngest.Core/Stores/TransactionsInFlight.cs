@@ -4,7 +4,6 @@ namespace HibpIngest.Stores;
 /// The places that the transactions of one slice share: so many are in flight at once. One that has to wait
 /// because its partition is throttled steps aside meanwhile, so that it keeps no other waiting.
 /// </summary>
-/// <param name="most">In flight at once.</param>
 /// <param name="stopWaiting">Ends every wait, for a place and for a partition.</param>
 public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting)
 {
@@ -36,7 +35,6 @@ public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting
         await waiting.Task.WaitAsync(stopWaiting);
     }
 
-    /// <summary>Gives a place back.</summary>
     public void Leave()
     {
         lock (_lock)

@@ -7,7 +7,6 @@ namespace HibpIngest.Telemetry;
 /// </summary>
 public static class EventIds
 {
-    // IngestBreach
     public const int IngestBreachCopied = 1000;
     public const int IngestBreachHandedOn = 1001;
     public const int IngestBreachOwnedElsewhere = 1002;
@@ -17,7 +16,6 @@ public static class EventIds
     public const int IngestBreachBegun = 1006;
     public const int IngestBreachUnknownMetadata = 1008;
 
-    // UpsertSlice
     public const int UpsertSliceUpserted = 1100;
     public const int UpsertSliceGone = 1101;
     public const int UpsertSliceFailed = 1102;
@@ -26,13 +24,11 @@ public static class EventIds
     public const int UpsertSliceLost = 1105;
     public const int UpsertSliceAgain = 1106;
 
-    // MatchSubscribers
     public const int MatchSubscribersMatched = 1200;
     public const int MatchSubscribersFailed = 1201;
     public const int MatchSubscribersHandedOn = 1202;
     public const int MatchSubscribersLost = 1203;
 
-    // SendNotifications
     public const int SendNotificationsSent = 1300;
     public const int SendNotificationsClaimLost = 1301;
     public const int SendNotificationsDone = 1302;
@@ -40,7 +36,6 @@ public static class EventIds
     public const int SendNotificationsDeferred = 1304;
     public const int SendNotificationsHeld = 1305;
 
-    // Sweep
     public const int SweepResent = 1400;
     public const int SweepSlicesResent = 1401;
     public const int SweepClientsResent = 1402;
@@ -49,37 +44,31 @@ public static class EventIds
     public const int StageRunnerDeferred = 1500;
     public const int IngestBreachNotItsTurn = 1501;
 
-    // SqlServerBreachDatabase
     public const int SqlServerBreachDatabaseCopiedInPieces = 1600;
     public const int SqlServerBreachDatabaseWasCommitted = 1601;
     public const int SqlServerBreachDatabaseTriedAgain = 1602;
 
-    // RemoveBreach
     public const int RemoveBreachBegun = 1800;
     public const int RemoveBreachWaiting = 1801;
     public const int RemoveBreachMarkStays = 1802;
     public const int RemoveBreachRemoved = 1803;
     public const int RemoveBreachPaused = 1804;
 
-    // PublishCatalogue
     public const int PublishCataloguePublished = 1900;
     public const int PublishCatalogueBehind = 1901;
     public const int PublishCatalogueBadLogo = 1902;
     public const int PublishCatalogueRestored = 1903;
 
-    // FillRanges
     public const int FillRangesBegun = 2000;
     public const int FillRangesRemoved = 2001;
     public const int FillRangesOn = 2002;
     public const int FillRangesPaused = 2003;
 
-    // LogLoad
     public const int LogLoadSegment = 2100;
     public const int LogLoadLogged = 2101;
     public const int LogLoadHandedOn = 2102;
     public const int LogLoadFailed = 2103;
 
-    // RecoverLoads
     public const int RecoverLoadsRecovered = 2110;
     public const int RecoverLoadsRefused = 2111;
 
@@ -100,38 +89,29 @@ public static class EventIds
     public const int DeliverCallbacksFailed = 2313;
     public const int DeliverCallbacksNoSecret = 2314;
 
-    // AccountTable
     public const int AccountTablePartWalked = 4101;
 
-    // CatalogueReader
     public const int CatalogueReaderRead = 5000;
     public const int CatalogueReaderDown = 5001;
     public const int CatalogueReaderUp = 5002;
 
-    // LayoutReads
     public const int LayoutReadsDown = 5010;
     public const int LayoutReadsUp = 5011;
 
-    // WebServer
     public const int WebServerFailed = 5100;
 
-    // ApiRefresh
     public const int ApiRefreshEnded = 5101;
 
-    // ServedReader
     public const int ServedReaderServed = 5200;
     public const int ServedReaderNothing = 5201;
     public const int ServedReaderDown = 5202;
     public const int ServedReaderUp = 5203;
 
-    // NearestRanges
     public const int NearestRangesSkipped = 5220;
     public const int NearestRangesBack = 5221;
 
-    // PlanImport
     public const int PlanImportPlanned = 5240;
 
-    // CompleteImport
     public const int CompleteImportListed = 5250;
     public const int CompleteImportServed = 5251;
     public const int CompleteImportRefused = 5252;
@@ -141,19 +121,14 @@ public static class EventIds
     public const int CompleteImportReplicaBehind = 5256;
     public const int CompleteImportTooSmall = 5257;
 
-    // SweepImports
     public const int SweepImportsResent = 5260;
 
-    // PurgeHook
     public const int PurgeHookFailed = 5210;
 
-    // AppendPasswords
     public const int AppendPasswordsDone = 5270;
 
-    // SweepAppends
     public const int SweepAppendsLate = 5271;
 
-    // SubmitAppends
     public const int SubmitAppendsNotSent = 5272;
 
     // GroupCommitLog
@@ -162,15 +137,12 @@ public static class EventIds
     public const int AccessLogLost = 5302;
     public const int AccessLogFull = 5303;
 
-    // RollUpAccess
     public const int RollUpAccessCounted = 5310;
 
-    // SweepAccess
     public const int SweepAccessEnded = 5320;
     public const int SweepAccessLate = 5321;
     public const int SweepAccessRefused = 5322;
 
-    // QueueListener
     public const int QueueListenerFailed = 9001;
     public const int QueueListenerPoisoned = 9002;
     public const int QueueListenerLost = 9003;
@@ -178,22 +150,18 @@ public static class EventIds
     public const int QueueListenerNotSettled = 9005;
     public const int QueueListenerStillAtWork = 9006;
 
-    // StoreHealth
     public const int StoreHealthDown = 9010;
     public const int StoreHealthUp = 9011;
 
-    // LocalHost
     public const int LocalHostStarted = 9020;
     public const int LocalHostStopped = 9021;
     public const int LocalHostRunFailed = 9022;
 
-    // HostServices
     public const int HostServicesSettings = 9030;
 
     // InvocationGuard
     public const int InvocationFailed = 9040;
 
-    // FunctionsApp
     public const int FunctionsAppWrongSetting = 9041;
     public const int FunctionsAppUnknownSetting = 9042;
 

@@ -83,7 +83,6 @@ public static class HibpTelemetry
     public static bool WatchesWeb => WebDuration.Enabled;
 
     /// <summary>A call on the database has ended.</summary>
-    /// <param name="retries">How often it was tried again.</param>
     /// <param name="throttled">Answers that asked to slow down.</param>
     public static void SqlCalled(int retries, int throttled)
     {
@@ -114,7 +113,6 @@ public static class HibpTelemetry
         BatchDuration.Record(duration.TotalSeconds);
     }
 
-    /// <summary>A slice is in the table.</summary>
     public static void SliceUpserted(int entities, TimeSpan duration)
     {
         Entities.Add(entities);
@@ -139,7 +137,6 @@ public static class HibpTelemetry
 
     /// <summary>A request of the API was answered.</summary>
     /// <param name="route">Its route's template.</param>
-    /// <param name="status">Of the answer.</param>
     /// <param name="duration">To the end of the answer.</param>
     public static void WebAnswered(string route, int status, TimeSpan duration)
     {
@@ -159,7 +156,6 @@ public static class HibpTelemetry
     public static void AccessNotLogged(int records) =>
         AccessRecords.Add(records, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "not_logged"));
 
-    /// <summary>How full a queue is.</summary>
     public static void QueueSeen(string queue, QueueDepth depth)
     {
         var tag = new KeyValuePair<string, object?>(TelemetryNames.Tags.Queue, queue);
@@ -167,7 +163,6 @@ public static class HibpTelemetry
         QueueOldest.Record(depth.Oldest?.TotalSeconds ?? 0, tag);
     }
 
-    /// <summary>How far a load is.</summary>
     public static void LoadSeen(Load load)
     {
         var (id, breach) =
@@ -188,8 +183,6 @@ public static class HibpTelemetry
     /// <param name="reason">One line without an address.</param>
     public static void Failed(string reason) => Span?.Fail(reason);
 
-    /// <summary>Marks a span as failed.</summary>
-    /// <param name="span">Which one.</param>
     /// <param name="reason">One line without an address.</param>
     public static void Fail(this Activity span, string reason) =>
         span.SetStatus(ActivityStatusCode.Error, reason).SetTag(TelemetryNames.Tags.Error, reason);

@@ -16,7 +16,6 @@ public sealed class LoadTrace(IDatabaseSetup database)
     private StoreIdentity? _store;
 
     /// <summary>What a span of a load hangs on, for <see cref="Start"/>; nothing, at no cost, where nobody listens.</summary>
-    /// <param name="load">Id of the load.</param>
     /// <param name="traceparent">As the message has it.</param>
     /// <param name="cancellationToken">Of the call for the store's id, the first time.</param>
     public async ValueTask<ActivityContext> FindAsync(long load, string? traceparent, CancellationToken cancellationToken)

@@ -64,7 +64,6 @@ public static class TelemetryNames
     /// <summary>Tags of spans and instruments.</summary>
     public static class Tags
     {
-        /// <summary>Id of the load.</summary>
         public const string Load = "hibp.load";
 
         public const string Breach = "hibp.breach";
@@ -142,7 +141,6 @@ public static class TelemetryNames
         /// </summary>
         public const int LoadSeen = EventIds.LoadSeen;
 
-        /// <summary>Id of the load.</summary>
         public const string Load = "Load";
 
         public const string Breach = "Breach";

@@ -28,13 +28,11 @@ public sealed class CatalogueSnapshot
         }
     }
 
-    /// <summary>Raised by each change in SQL.</summary>
     public long Version { get; }
 
     /// <summary>The highest mark that counts; 0: none does.</summary>
     public int HighestMark => _byMark.Length - 1;
 
-    /// <summary>All breaches, by title.</summary>
     public IReadOnlyList<PublishedBreach> ByTitle { get; }
 
     /// <summary>The answer to "all breaches".</summary>

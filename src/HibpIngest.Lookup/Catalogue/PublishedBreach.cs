@@ -6,7 +6,6 @@ namespace HibpIngest.Lookup;
 /// <summary>A breach of the catalogue, with what is sent of it, ready to be written.</summary>
 public sealed class PublishedBreach
 {
-    /// <summary>What is told of it.</summary>
     public required PublicBreach Model { get; init; }
 
     /// <summary>The same as JSON, in UTF-8.</summary>
@@ -19,7 +18,6 @@ public sealed class PublishedBreach
     public required int Ordinal { get; init; }
 
     /// <summary>Of what is told of a breach.</summary>
-    /// <param name="ordinal">Its <see cref="Ordinal"/>.</param>
     public static PublishedBreach Of(PublicBreach model, int ordinal) => new()
     {
         Model = model,

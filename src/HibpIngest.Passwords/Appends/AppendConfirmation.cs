@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>What became of a confirmation.</summary>
 public enum AppendConfirmation
 {
     /// <summary>It is confirmed, by this one or an earlier one.</summary>

@@ -5,7 +5,6 @@ namespace HibpIngest.Passwords;
 /// <summary>
 /// A transaction to spread over messages of its parts, or one of its parts to add. It holds no hash.
 /// </summary>
-/// <param name="Subscription">The subscription that sent the transaction.</param>
 /// <param name="Part">The part to add; null: the transaction is to be spread.</param>
 [Queue(QueueNames.PasswordsAppend)]
 public sealed record AppendMessage(string Subscription, Guid Transaction, AppendPart? Part = null) : WorkMessage
@@ -23,10 +22,7 @@ public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows,
     /// <summary>Most hashes of a part, but for those of one range.</summary>
     public const int MostRows = 500;
 
-    /// <summary>The parts of a transaction.</summary>
     /// <param name="bytes">What is kept of it.</param>
-    /// <param name="sha1Rows">Hashes of SHA-1 in it.</param>
-    /// <param name="release">The release that it is added to.</param>
     internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int mostRows = MostRows)
     {
         var parts = new List<AppendPart>();

@@ -4,10 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>What was added to releases, and what waits to be: for people.</summary>
-/// <param name="appends">What is to be added.</param>
 public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends, TimeProvider time)
 {
-    /// <summary>What was added to a release.</summary>
     public async Task<AppendedRanges> ReadAsync(ReleaseKey release, CancellationToken cancellationToken)
     {
         var changes = await ReleaseChanges.OpenAsync(stores.Blobs, release, time, cancellationToken);
@@ -30,7 +28,6 @@ public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends
     }
 }
 
-/// <summary>What was added to a release.</summary>
 /// <param name="Ranges">Ranges that were added to, of all modes.</param>
 /// <param name="RepackedAs">The release that is being made of it, while additions wait; null: they don't.</param>
 public sealed record AppendedRanges(int Ranges, string? RepackedAs);

@@ -13,10 +13,8 @@ public static class AppendRows
     /// <summary>Most hashes of a mode.</summary>
     public const int Most = 50_000;
 
-    /// <summary>Bytes of a hash with its count.</summary>
     public static int RowBytes(HashMode mode) => mode.Bytes() + sizeof(long);
 
-    /// <summary>Bytes of a transaction.</summary>
     public static int Bytes(int sha1Rows, int ntlmRows) => (sha1Rows * RowBytes(HashMode.Sha1)) + (ntlmRows * RowBytes(HashMode.Ntlm));
 
     /// <summary>Sorts hashes of one mode, and adds up the counts of those that are the same.</summary>
@@ -28,7 +26,6 @@ public static class AppendRows
         rows.RemoveRange(kept, rows.Count - kept);
     }
 
-    /// <summary>As they are kept.</summary>
     /// <param name="sha1">Sorted.</param>
     /// <param name="ntlm">Sorted.</param>
     public static byte[] Write(IReadOnlyList<HashCount> sha1, IReadOnlyList<HashCount> ntlm)
@@ -47,7 +44,6 @@ public static class AppendRows
         return bytes;
     }
 
-    /// <summary>Reads hashes of one mode.</summary>
     /// <exception cref="StoreMismatchException">They are not whole, or not in order.</exception>
     public static List<HashCount> Read(HashMode mode, ReadOnlySpan<byte> bytes)
     {

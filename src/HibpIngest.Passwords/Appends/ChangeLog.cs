@@ -11,10 +11,8 @@ namespace HibpIngest.Passwords;
 /// Which ranges of a release were added to, in the order in which that came: append blobs of 16-byte records, each written when its
 /// range was (docs/passwords.md). A record may be there twice.
 /// </summary>
-/// <param name="release">The release.</param>
 internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 {
-    /// <summary>Bytes of a record.</summary>
     public const int RecordBytes = 16;
 
     // The service takes 50,000; who has not seen that a file is full adds once to it at most.

@@ -4,13 +4,11 @@ namespace HibpIngest.Passwords;
 
 /// <summary>One mode of a release with what was added to it, as it is read from end to end.</summary>
 /// <param name="source">The release without.</param>
-/// <param name="changes">Which ranges were added to.</param>
 internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, ReleaseChanges changes, RangeOverlays overlays)
 {
     // Each is a read of its own.
     private const int Ahead = 16;
 
-    /// <summary>Opens it.</summary>
     public static async Task<ExtendedRelease> OpenAsync(
         PasswordStores stores, ReleaseKey release, ReleasePart part, TimeProvider time, CancellationToken cancellationToken)
     {

@@ -9,7 +9,6 @@ namespace HibpIngest.Passwords;
 /// the place of what the release's back ends have. These never change, so that what was verified stays so, and an addition is one
 /// write wherever the release lies.
 /// </summary>
-/// <param name="release">The release.</param>
 internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 {
     // Each lost race is somebody else's success.

@@ -5,7 +5,6 @@ namespace HibpIngest.Passwords;
 /// <summary>
 /// Which ranges of a release were added to, and when last: as its <see cref="ChangeLog"/> has it, followed by one and read by many.
 /// </summary>
-/// <param name="release">The release.</param>
 /// <param name="isReplica">It is followed up to where of the primary's changes it goes, too.</param>
 internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, bool isReplica, TimeProvider time)
 {
@@ -14,7 +13,6 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
     private ChangePlace _place = ChangePlace.Start;
     private volatile FollowedChanges _followed = new(DateTimeOffset.MinValue, ChangePlace.Start);
 
-    /// <summary>Opens those of a release, as they are now.</summary>
     public static async Task<ReleaseChanges> OpenAsync(
         IPasswordBlobs blobs, ReleaseKey release, TimeProvider time, CancellationToken cancellationToken, bool isReplica = false)
     {

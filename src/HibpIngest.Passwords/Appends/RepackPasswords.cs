@@ -203,7 +203,6 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     }
 }
 
-/// <summary>What became of a repacking.</summary>
 /// <param name="From">The release that was served.</param>
 public sealed record RepackedPasswords(string From, string Release, IReadOnlyList<ReleasePart> Parts);
 

@@ -24,7 +24,6 @@ public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueue
 
     private static readonly TimeSpan LateAfter = TimeSpan.FromDays(1);
 
-    /// <summary>Does it once.</summary>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
         var late = 0;

@@ -39,6 +39,5 @@ internal interface IGroupTarget : IAsyncDisposable
 /// <param name="Present">A bit a range: it holds a hash.</param>
 internal sealed record GroupRecord(long Rows, ulong Sum, byte[] Present, PackRecord? Pack)
 {
-    /// <summary>What it is compared by.</summary>
     public RowSum Total => new(Rows, Sum);
 }

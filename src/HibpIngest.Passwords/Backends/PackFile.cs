@@ -13,7 +13,6 @@ internal sealed class PackFile : IAsyncDisposable
     private readonly byte[] _entries = new byte[PasswordNames.RangesOfGroup * EntryBytes];
     private int _next;
 
-    /// <param name="mode">How its passwords are hashed.</param>
     public PackFile(string path, HashMode mode, int group)
     {
         _file = new FileStream(

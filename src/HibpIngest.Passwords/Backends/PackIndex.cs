@@ -33,7 +33,6 @@ internal sealed class PackIndex
 
     private static ReadOnlySpan<byte> PackMagic => "HIBPPK01"u8;
 
-    /// <summary>What a pack begins with.</summary>
     public static byte[] PackHeader(HashMode mode, int pack)
     {
         var header = new byte[PackHeaderBytes];
@@ -42,7 +41,6 @@ internal sealed class PackIndex
         return header;
     }
 
-    /// <summary>Made of what was written.</summary>
     /// <param name="packs">By number; all 256.</param>
     public static byte[] Make(HashMode mode, IReadOnlyList<PackRecord> packs)
     {
@@ -104,7 +102,6 @@ internal sealed class PackIndex
 }
 
 /// <summary>What is known of a pack that was written.</summary>
-/// <param name="Length">Bytes.</param>
 /// <param name="Entries">8 bytes a range, as the index has them: offset and CRC-32, little-endian.</param>
 internal sealed record PackRecord(long Length, long Rows, string ETag, ReadOnlyMemory<byte> Entries)
 {

@@ -3,8 +3,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <param name="release">Of which release.</param>
-/// <param name="mode">How its passwords are hashed.</param>
 /// <param name="replaces">
 /// What they take the place of, as in <see cref="IPasswordBlobs.WriteAsync"/>: whatever is there, or nothing.
 /// </param>

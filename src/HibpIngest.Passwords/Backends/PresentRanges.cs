@@ -58,7 +58,6 @@ internal sealed class PresentRanges
         return new PresentRanges(content[HeaderBytes..ChecksumAt]);
     }
 
-    /// <summary>Those of a group, in order.</summary>
     public IEnumerable<int> OfGroup(int group) =>
         Enumerable.Range(group * PasswordNames.RangesOfGroup, PasswordNames.RangesOfGroup).Where(prefix => this[prefix]);
 }

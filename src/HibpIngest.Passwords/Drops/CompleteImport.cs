@@ -10,7 +10,6 @@ namespace HibpIngest.Passwords;
 /// gives it up. The key is the plan. Everything may be done twice, or by several at once: what was begun is the plan's state, and what
 /// is written is the same each time.
 /// </summary>
-/// <param name="stores">Where the releases are.</param>
 public sealed partial class CompleteImport(
     PasswordStores stores, PasswordReleases releases, ReplicatedReleases replicated, IPasswordDrops drops, ImportPlans plans,
     TimeProvider time, ILogger<CompleteImport> log)

@@ -5,10 +5,8 @@ namespace HibpIngest.Passwords;
 /// <summary>One version of a dropped file, read in ranges.</summary>
 internal sealed class DropReader(IPasswordDrops drops, DroppedPasswords file)
 {
-    /// <summary>As messages have it.</summary>
     public string Name => file.Name;
 
-    /// <summary>Bytes.</summary>
     public long Length => file.Length;
 
     /// <summary>Bytes from an offset on: as many as that, or all that are left.</summary>

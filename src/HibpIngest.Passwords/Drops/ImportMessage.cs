@@ -4,7 +4,6 @@ namespace HibpIngest.Passwords;
 
 /// <summary>A group of a dropped file to import.</summary>
 /// <param name="Release">The release that it goes into (<see cref="ReleaseKey"/>).</param>
-/// <param name="Mode">How its passwords are hashed.</param>
 /// <param name="Plan">The plan that it belongs to; nothing is done once the file has another one.</param>
 /// <param name="Group">The group, from 0 to 255.</param>
 [Queue(QueueNames.PasswordsImport)]

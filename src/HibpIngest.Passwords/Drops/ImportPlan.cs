@@ -17,27 +17,22 @@ public sealed record ImportPlan
     /// <summary>Names the version of the file: <see cref="IdOf"/>.</summary>
     public required string Id { get; init; }
 
-    /// <summary>Name of the release that it goes into.</summary>
     public required string Release { get; init; }
 
     /// <summary>The release's id; null: it has none.</summary>
     public string? ReleaseId { get; init; }
 
-    /// <summary>How its passwords are hashed.</summary>
     public required HashMode Mode { get; init; }
 
     /// <summary>The file's folder named the release.</summary>
     public bool IsNamed { get; init; }
 
-    /// <summary>Name of the file.</summary>
     public required string File { get; init; }
 
     public required string ETag { get; init; }
 
-    /// <summary>How far it is.</summary>
     public required ImportState State { get; init; }
 
-    /// <summary>When it was made.</summary>
     public required DateTimeOffset PlannedAt { get; init; }
 
     /// <summary>Where each group begins in the file, and, last, where the file ends: what is between two is one message's.</summary>
@@ -53,11 +48,9 @@ public sealed record ImportPlan
     [JsonIgnore]
     public IEnumerable<int> Groups => Enumerable.Range(0, PasswordNames.Groups).Where(group => Offsets[group] < Offsets[group + 1]);
 
-    /// <summary>The release that it goes into.</summary>
     [JsonIgnore]
     internal ReleaseKey Key => new(Release, ReleaseId);
 
-    /// <summary>The version of the file.</summary>
     [JsonIgnore]
     internal DroppedPasswords Source => new(File, ETag, Offsets[^1], default);
 
@@ -69,7 +62,6 @@ public sealed record ImportPlan
         Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes($"{file.ETag}\n{file.Name}")))[..16];
 }
 
-/// <summary>How far the import of a dropped file is.</summary>
 public enum ImportState
 {
     /// <summary>Its messages are being sent.</summary>

@@ -21,7 +21,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         return found;
     }
 
-    /// <summary>All files that are refused.</summary>
     public async Task<IReadOnlyList<RefusedFile>> ListRefusedAsync(CancellationToken cancellationToken)
     {
         var found = new List<RefusedFile>();
@@ -33,7 +32,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         return found;
     }
 
-    /// <summary>All plans, whatever their state.</summary>
     internal async IAsyncEnumerable<ImportPlan> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
         var releases = new List<string>();
@@ -128,7 +126,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
     internal async Task<GroupRecord?> FindRecordAsync(ImportPlan plan, int group, CancellationToken cancellationToken) =>
         await FindRecordAsync(RecordOf(plan, group), cancellationToken);
 
-    /// <summary>What was about to be written.</summary>
     internal async Task<GroupRecord?> FindRecordAsync(string name, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob ? Parse(blob, ImportJson.Default.GroupRecord) : null;
 
@@ -151,7 +148,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
             PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(file, ImportPlanJson.Default.RefusedFile)), null, cancellationToken)
         is not null;
 
-    /// <summary>Versions of files that are refused.</summary>
     internal async Task<HashSet<string>> ListRefusedIdsAsync(CancellationToken cancellationToken)
     {
         var ids = new HashSet<string>();

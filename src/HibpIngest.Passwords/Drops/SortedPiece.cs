@@ -6,7 +6,6 @@ namespace HibpIngest.Passwords;
 /// The lines of one group of a sorted text: hands out range after range, and sees to it that all of them are of the group and in
 /// order. That all groups were read so proves that the whole text is sorted.
 /// </summary>
-/// <param name="mode">How its passwords are hashed.</param>
 /// <param name="end">Where the next group's do.</param>
 internal sealed class SortedPiece(DropReader text, HashMode mode, int group, long begin, long end)
 {

@@ -23,7 +23,6 @@ internal sealed class BucketReader
         (_next, Left) = entry;
     }
 
-    /// <summary>Hashes that are still to be read.</summary>
     public long Left { get; private set; }
 
     /// <summary>Fills the rows, or as many as are left.</summary>

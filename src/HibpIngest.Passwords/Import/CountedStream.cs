@@ -10,7 +10,6 @@ internal sealed class CountedStream(Stream source) : Stream
     private int _headRead;
     private long _reached;
 
-    /// <summary>Where it was read last.</summary>
     public long Reached => Interlocked.Read(ref _reached);
 
     public override bool CanRead => true;

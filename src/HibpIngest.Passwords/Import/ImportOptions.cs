@@ -36,7 +36,6 @@ public sealed record ImportOptions
     /// </summary>
     internal long CheckpointBytes { get; init; } = 512L << 20;
 
-    /// <summary>Text that is read at once.</summary>
     internal int BlockBytes { get; init; } = 1 << 20;
 
     internal long BufferBytes => MemoryBytes / 8;

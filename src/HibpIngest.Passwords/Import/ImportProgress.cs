@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>How far an import has read.</summary>
 /// <param name="Bytes">Read of the files as they are, compressed or not; those that an earlier run had read are among
 /// them.</param>
 /// <param name="BytesInAll">Null where that isn't known.</param>

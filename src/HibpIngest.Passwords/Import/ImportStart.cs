@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>Where an import begins.</summary>
 public enum ImportStart
 {
     /// <summary>At the beginning: nothing was there.</summary>

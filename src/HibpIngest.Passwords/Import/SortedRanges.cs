@@ -13,7 +13,6 @@ public sealed class SortedRanges
     /// <summary>A bucket holds the ranges whose prefixes share three digits.</summary>
     public const int Buckets = HashSpool.Buckets;
 
-    /// <summary>Ranges of a bucket.</summary>
     public const int PrefixesOfBucket = HashSpool.PrefixesOfBucket;
 
     private readonly SafeFileHandle _spool;

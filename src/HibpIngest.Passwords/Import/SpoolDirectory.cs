@@ -22,7 +22,6 @@ internal sealed class SpoolDirectory
 
     public ref Entry this[int bucket] => ref _entries[bucket];
 
-    /// <summary>Hashes of all buckets.</summary>
     public long Rows => _entries.Sum(entry => entry.Rows);
 
     public long MostRowsOfBucket => _entries.Max(entry => entry.Rows);

@@ -9,19 +9,15 @@ internal sealed class TextBlock(int room, int bytes)
 
     public InputText Text { get; private set; } = null!;
 
-    /// <summary>Whether it is its text's first.</summary>
     public bool IsBegin { get; private set; }
 
-    /// <summary>Whether the text ends with it.</summary>
     public bool IsEnd { get; private set; }
 
     /// <summary>Of the inputs as they are, with this.</summary>
     public long BytesRead { get; set; }
 
-    /// <summary>What is to be read.</summary>
     public ReadOnlySpan<byte> Span => _bytes.AsSpan(_begin, _end - _begin);
 
-    /// <summary>Takes the next piece of a text.</summary>
     public void Fill(InputText text, bool isBegin)
     {
         var piece = _bytes.AsSpan(room, bytes);

@@ -8,7 +8,6 @@ namespace HibpIngest.Passwords;
 /// <param name="ETag">Strong: made of the same digest, so that it stays while the bytes do, in any release and on any server.</param>
 public sealed record RangeBody(ReadOnlyMemory<byte> Bytes, bool IsGzip, string Md5, string ETag)
 {
-    /// <summary>Of these bytes.</summary>
     /// <param name="md5">Their digest, where somebody has made it already; null: it is made here.</param>
     [SuppressMessage(
         "Security", "CA5351:Do Not Use Broken Cryptographic Algorithms", Justification = "a digest against damage, which protects nothing")]

@@ -3,7 +3,6 @@ namespace HibpIngest.Passwords;
 /// <summary>A range of one release, in the form in which its back end keeps it.</summary>
 public sealed record RangeContent(HashMode Mode, RangeBody Stored, DateTimeOffset LastModified)
 {
-    /// <summary>Of a gzip member.</summary>
     /// <param name="md5">Its digest, where the store has said it.</param>
     public static RangeContent OfGzip(
         HashMode mode, ReadOnlyMemory<byte> gzip, DateTimeOffset lastModified, byte[]? md5 = null) =>

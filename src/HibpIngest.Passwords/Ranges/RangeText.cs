@@ -20,7 +20,6 @@ public static class RangeText
     /// <summary>What is sent where there are no rows: a row of zeros, for one client ends with an error on an empty body.</summary>
     public static ReadOnlyMemory<byte> OfNothing(HashMode mode) => Empty[(int)mode];
 
-    /// <summary>Writes rows of one prefix.</summary>
     /// <param name="rows">In order.</param>
     /// <param name="text">Has room for <see cref="MaxBytes"/>.</param>
     /// <returns>How many bytes were written.</returns>
@@ -42,7 +41,6 @@ public static class RangeText
         return at;
     }
 
-    /// <summary>Reads rows of one prefix.</summary>
     /// <param name="text">As <see cref="Write"/> writes them.</param>
     /// <exception cref="StoreMismatchException">It is something else.</exception>
     public static void Read(HashMode mode, int prefix, ReadOnlySpan<byte> text, List<HashCount> rows)

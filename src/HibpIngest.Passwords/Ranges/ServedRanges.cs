@@ -9,8 +9,6 @@ internal sealed class ServedRanges
 
     /// <param name="etag">Of the document that says so; null: there is none.</param>
     /// <param name="release">The release; null: nothing is served.</param>
-    /// <param name="document">What the release holds; null: nothing is served.</param>
-    /// <param name="changes">What was added to it.</param>
     public ServedRanges(
         string? etag, ServedRelease? release, PasswordRelease? document, DateTimeOffset since,
         IReadOnlyDictionary<HashMode, IRangeSource> sources, ReleaseChanges? changes, RangeOverlays? overlays)

@@ -1,13 +1,11 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>The ranges of a group as they are written: each compressed, and all that they are known by afterwards.</summary>
-/// <param name="mode">How their passwords are hashed.</param>
 internal sealed class GroupRows(HashMode mode)
 {
     private byte[] _text = [];
     private RowSum _total;
 
-    /// <summary>Of all ranges so far.</summary>
     public RowSum Total => _total;
 
     /// <summary>A bit a range: it holds a hash.</summary>

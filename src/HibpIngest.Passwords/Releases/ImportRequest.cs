@@ -22,9 +22,6 @@ public sealed record ImportRequest
     public Func<string, CancellationToken, Task>? WhenListed { get; init; }
 }
 
-/// <summary>What became of an import.</summary>
-/// <param name="Release">The release that it went into.</param>
-/// <param name="Parts">What was added to it.</param>
 public sealed record ImportedPasswords(string Release, IReadOnlyList<ReleasePart> Parts, ImportSummary Read);
 
 /// <summary>How far an import is, once everything is read.</summary>

@@ -12,15 +12,12 @@ public static class PasswordNames
     /// <summary>Groups of ranges: those whose first two digits are the same.</summary>
     public const int Groups = 256;
 
-    /// <summary>Ranges of a group.</summary>
     public const int RangesOfGroup = HashModes.Ranges / Groups;
 
-    /// <summary>Folder of all releases.</summary>
     internal const string AllReleases = "releases/";
 
     private const int LongestRelease = 32;
 
-    /// <summary>Returns the name of the document that says what the release of a name holds.</summary>
     public static string Release(string name) => $"{Folder(name)}release.json";
 
     /// <summary>Returns the folder of all releases that ever had a name.</summary>
@@ -77,7 +74,6 @@ public static class PasswordNames
     /// <summary>Why a dropped file is not imported.</summary>
     internal static string Refused(string file) => $"{AllRefused}{file}.json";
 
-    /// <summary>The table of a release's mode.</summary>
     public static string Table(ReleaseKey release, HashMode mode) => $"passwords{mode.Name()}{release.Name}{release.Id}";
 
     /// <summary>As it is written in settings and commands: <c>pack</c>.</summary>

@@ -17,7 +17,6 @@ public sealed record PasswordRelease
     /// <summary>Which form this document has.</summary>
     public int Version { get; init; } = DocumentVersion;
 
-    /// <summary>The release's name.</summary>
     public required string Name { get; init; }
 
     /// <summary>Tells releases of the same name apart, and is part of their paths; null: made before there were ids.</summary>
@@ -36,7 +35,6 @@ public sealed record PasswordRelease
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
     public bool Deleted { get; init; }
 
-    /// <summary>What it is known by.</summary>
     [JsonIgnore]
     public ReleaseKey Key => new(Name, Id);
 
@@ -46,7 +44,6 @@ public sealed record PasswordRelease
     /// <summary>What it is made of, in the order in which it came.</summary>
     public required IReadOnlyList<ReleasePart> Parts { get; init; }
 
-    /// <summary>The parts of a back end.</summary>
     public IEnumerable<ReleasePart> PartsOf(PasswordBackend backend) => Parts.Where(part => part.Backend == backend);
 
     /// <summary>A mode's part that is read fastest; null: it is without that mode.</summary>
@@ -54,10 +51,8 @@ public sealed record PasswordRelease
 }
 
 /// <summary>One mode of a release, in one back end.</summary>
-/// <param name="Mode">How its passwords are hashed.</param>
 /// <param name="Sum">Of all rows (<see cref="RowSum"/>), in 16 hex digits.</param>
 /// <param name="ETag">Of the part's index (pack) or list of ranges (blob, table): the version that counts.</param>
-/// <param name="CompletedAt">When it was whole.</param>
 public sealed record ReleasePart(
     PasswordBackend Backend, HashMode Mode, long Rows, string Sum, string ETag, DateTimeOffset CompletedAt)
 {
@@ -68,7 +63,6 @@ public sealed record ReleasePart(
 /// <summary>Which release is served (<c>current.json</c>).</summary>
 public sealed record CurrentRelease
 {
-    /// <summary>Which form this document has.</summary>
     public int Version { get; init; } = PasswordRelease.DocumentVersion;
 
     public required ServedRelease Served { get; init; }

@@ -16,7 +16,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     public Task<PasswordRelease?> FindAsync(string release, CancellationToken cancellationToken) =>
         ReleaseReader.FindAsync(stores.Blobs, release, cancellationToken);
 
-    /// <summary>A release.</summary>
     /// <exception cref="NotPossibleException">There is none of that name.</exception>
     internal async Task<PasswordRelease> GetAsync(string release, CancellationToken cancellationToken) =>
         await FindAsync(release, cancellationToken) ?? throw new NotPossibleException(
@@ -192,7 +191,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     /// Lists a part that is whole. Whether hashes were appended is asked under the same condition as the document is written: an append
     /// notes there that it is one before it leaves anything out (<see cref="AppendPasswords"/>).
     /// </summary>
-    /// <param name="release">The release.</param>
     /// <param name="isCopy">What was appended is copied with it.</param>
     /// <returns>False: the release was deleted, and nothing is listed.</returns>
     /// <exception cref="NotPossibleException">Its mode would lack what was appended before.</exception>

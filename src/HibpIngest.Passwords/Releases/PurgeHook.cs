@@ -15,7 +15,6 @@ namespace HibpIngest.Passwords;
 /// <param name="url">Where it is told; null: nobody is.</param>
 /// <param name="token">For its Authorization; null: none.</param>
 /// <param name="http">The way there; disposed of by the caller.</param>
-/// <param name="log">Where a failure is told.</param>
 public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, ILogger<PurgeHook> log)
 {
     private const int MostTries = 3;
@@ -23,7 +22,6 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
     // developers.cloudflare.com/cache/how-to/purge-cache/purge-by-single-file
     private const int MostAddresses = 30;
 
-    /// <summary>There is somebody to be told.</summary>
     public bool IsSet => url is not null;
 
     /// <summary>Everything is old. Where it can't be told, it is said so: caches go on for as long as max-age lets them.</summary>

@@ -6,7 +6,6 @@ namespace HibpIngest.Passwords;
 /// Identifies a release in paths, caches, messages and transactions. A name can be used again once its release was deleted; the id can't,
 /// so nothing that was kept of the earlier release is taken for the later one's.
 /// </summary>
-/// <param name="Name">The release's name.</param>
 /// <param name="Id">Random; null: the release was made before releases had one.</param>
 public readonly record struct ReleaseKey(string Name, string? Id)
 {

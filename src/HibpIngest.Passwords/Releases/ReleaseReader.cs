@@ -33,8 +33,6 @@ internal static class ReleaseReader
     public static async Task<PasswordRelease?> FindAsync(IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
         (await ReadAsync(blobs, name, cancellationToken)).Release is { Parts.Count: > 0 } release ? release : null;
 
-    /// <summary>Writes the document of a release.</summary>
-    /// <param name="release">The release.</param>
     /// <param name="replaces">The version that it replaces; null: there is none.</param>
     /// <returns>The document's version; null where another one is there by now, and nothing was written.</returns>
     public static Task<string?> WriteAsync(
@@ -46,7 +44,6 @@ internal static class ReleaseReader
     public static CurrentRelease ParseCurrent(ReadOnlyMemory<byte> bytes) =>
         Parse(bytes, PasswordJson.Default.CurrentRelease, one => one.Version == PasswordRelease.DocumentVersion);
 
-    /// <summary>Opens a part of a release for reading.</summary>
     public static async Task<IRangeSource> OpenAsync(
         PasswordStores stores, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)
     {

@@ -4,7 +4,6 @@ namespace HibpIngest.Passwords;
 /// <param name="Reason">Why it failed; null: it did not.</param>
 public sealed record ReplicaOutcome(string Replica, ReplicaResult Result, string? Reason = null);
 
-/// <summary>How it ended in a replica.</summary>
 public enum ReplicaResult
 {
     /// <summary>As it was asked for.</summary>

@@ -7,7 +7,6 @@ namespace HibpIngest.Passwords;
 /// Copies a release to another account: part by part, what is there already with the same content not again, then reads it back
 /// there, and only then lists it. Broken off anywhere and run again, it goes on. It switches nothing.
 /// </summary>
-/// <param name="primary">Where the release is.</param>
 public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases releases, TimeProvider time)
 {
     // Of which each has four blocks on their way.
@@ -26,7 +25,6 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             ?? throw new NotPossibleException("there are no passwords to be copied: 'hibp passwords import FILE' brings them");
     }
 
-    /// <param name="progress">Told how far it is.</param>
     /// <param name="cancellationToken">Stops it; what was copied is kept.</param>
     /// <returns>Hashes of the parts that were copied now; 0: all of it was there.</returns>
     /// <exception cref="NotPossibleException">There is no such release, or another one of that name is there.</exception>
@@ -228,7 +226,6 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     private static ParallelOptions Degree(int atOnce, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = atOnce, CancellationToken = cancellationToken };
 
-    /// <summary>A release that is copied.</summary>
     /// <param name="Here">What it is known by in the primary.</param>
     /// <param name="To">Where it is copied to.</param>
     /// <param name="There">What it is known by there.</param>

@@ -68,7 +68,6 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         return outcomes;
     }
 
-    /// <summary>What each replica has.</summary>
     public async Task<IReadOnlyList<ReplicaState>> ListAsync(CancellationToken cancellationToken)
     {
         var states = new ReplicaState[replicas.Count];

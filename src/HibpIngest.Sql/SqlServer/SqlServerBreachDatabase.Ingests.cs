@@ -195,7 +195,6 @@ public sealed partial class SqlServerBreachDatabase
         /// <summary>For the next batch.</summary>
         public void Keep(ServerConnection server) => Interlocked.Exchange(ref _kept, server)?.Dispose();
 
-        /// <summary>Gives the connection back to the pool.</summary>
         public ValueTask DisposeAsync()
         {
             Take()?.Dispose();

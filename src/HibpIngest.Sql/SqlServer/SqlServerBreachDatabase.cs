@@ -132,7 +132,6 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     /// <param name="work">What is done in the transaction; its second argument is the doubt.</param>
     /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the
     /// server forget what it knows of the tables. Null: any.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
     private Task<T> WriteWithCommitCheckAsync<T>(
         Func<SqlServerSession, bool, Task<T>> work, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
     {

@@ -57,7 +57,6 @@ internal sealed class SqlServerConnections
     /// <summary>The connection string's Command Timeout.</summary>
     public TimeSpan CommandTimeout { get; }
 
-    /// <summary>Whether connections sign in by Entra tokens.</summary>
     public bool UsesTokens => _getToken is not null;
 
     /// <param name="connectionString">In the words of Microsoft.Data.SqlClient. Without User ID and Password,

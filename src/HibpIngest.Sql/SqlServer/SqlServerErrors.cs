@@ -101,7 +101,6 @@ internal static class SqlServerErrors
     /// <summary>Classifies an error; null where it is not the driver's.</summary>
     /// <param name="opened">The database has been open in this process. What was open before and is refused now
     /// is coming up or failing over; what never was is set up wrong.</param>
-    /// <param name="database">How the operator knows it.</param>
     public static SqlServerFailure? Classify(Exception e, Stage stage, bool broken, bool opened, string database)
     {
         // Missing permission, no room and the like are final whenever they come; a broken connection is judged

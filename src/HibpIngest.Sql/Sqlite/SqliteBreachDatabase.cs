@@ -57,7 +57,6 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     /// <see cref="UpgradeAsync"/>.
     /// </summary>
     /// <param name="fileOrConnectionString">A path (<c>.hibp/hibp.db</c>) or <c>Data Source=path</c>.</param>
-    /// <param name="time">The database's clock.</param>
     /// <exception cref="StoreRefusedException">The connection string asks for something else.</exception>
     public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) =>
         Open(fileOrConnectionString, time, maxPages: 0);

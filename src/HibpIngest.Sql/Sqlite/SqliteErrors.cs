@@ -15,7 +15,6 @@ internal static class SqliteErrors
     /// </summary>
     private const long FullDiskBytes = 1 << 20;
 
-    /// <summary>The exception for a result code.</summary>
     /// <param name="file">The database file, as the operator named it.</param>
     /// <param name="detail">SQLite's own message; it names tables and columns, and is used only where it can't
     /// hold data.</param>

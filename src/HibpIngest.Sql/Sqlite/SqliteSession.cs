@@ -29,7 +29,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
 
     public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
 
-    /// <param name="time">The database's clock.</param>
     /// <param name="create">Makes it where it is missing, in a folder that is there.</param>
     /// <exception cref="StoreMissingException">There is no such file.</exception>
     /// <exception cref="StoreRefusedException">There is no such folder, or no permission.</exception>
@@ -88,7 +87,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return statement;
     }
 
-    /// <summary>The same with its parameters bound.</summary>
     public SqliteStatement Prepare(string sql, params ReadOnlySpan<Parameter> parameters)
     {
         var statement = Prepare(sql);

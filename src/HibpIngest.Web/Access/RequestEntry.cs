@@ -50,7 +50,6 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
         return log.AppendAsync(this, Template);
     }
 
-    /// <summary>Its answer has been sent.</summary>
     public void End()
     {
         // Nobody was answered who had gone before.

@@ -27,7 +27,6 @@ internal sealed class RequestLog
     public static IReadOnlyList<string> TemplatesOf(IEnumerable<ApiRoute> routes) =>
         [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
 
-    /// <summary>A request has come.</summary>
     public RequestEntry Begin(HttpContext context, long began)
     {
         var entry = new RequestEntry(this, context, began);

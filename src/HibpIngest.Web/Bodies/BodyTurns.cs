@@ -7,7 +7,6 @@ namespace HibpIngest.Web;
 /// <param name="what">What they are, for who has to come again: as in "Others are handing passwords in just now".</param>
 internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : IDisposable
 {
-    /// <summary>How long one waits for the others.</summary>
     public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
 
     private static readonly ErrorAnswer Encoded = new(415, "The body is expected as it is: no Content-Encoding is taken");
@@ -27,7 +26,6 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
         return RequestBody.IsLonger(request, most) ? TooLong(most) : null;
     }
 
-    /// <summary>The refusal of a body that is longer.</summary>
     public static ErrorAnswer TooLong(int most) =>
         new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
 

@@ -11,7 +11,6 @@ namespace HibpIngest.Web;
 /// </summary>
 internal sealed class PrefixesDocument
 {
-    /// <summary>Most prefixes in one document.</summary>
     public const int Most = 100_000;
 
     private static readonly ErrorAnswer Nothing = new(400, "No hashPrefix field was passed in the request body.");
@@ -22,7 +21,6 @@ internal sealed class PrefixesDocument
 
     public List<int> Subscribed { get; } = [];
 
-    /// <summary>To be watched no more.</summary>
     public List<int> Unsubscribed { get; } = [];
 
     /// <summary>Reads one prefix; not null: what is wrong with it.</summary>

@@ -40,7 +40,6 @@ internal sealed class RequestBody : IDisposable
             size.MaxRequestBodySize = MostOnTheWire;
     }
 
-    /// <summary>Whether it says itself that it is longer.</summary>
     public static bool IsLonger(HttpRequest request, int most) => request.ContentLength > most;
 
     /// <summary>Reads it; null: it is longer than that.</summary>

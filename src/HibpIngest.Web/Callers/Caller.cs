@@ -23,6 +23,5 @@ internal sealed class Caller : ClaimsPrincipal
     /// <summary>Returns the caller of a request, which is anybody for a route that takes no key.</summary>
     public static Caller Of(HttpContext context) => context.User as Caller ?? Anybody;
 
-    /// <summary>Returns whether the caller may read all accounts of a domain.</summary>
     public bool Owns(string domain) => Key is null || Key.Domains.Contains(domain, StringComparer.Ordinal);
 }

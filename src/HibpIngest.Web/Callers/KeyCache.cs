@@ -17,7 +17,6 @@ internal sealed class KeyCache(IApiKeys keys) : IDisposable
     /// <summary>Returns what is known without a read: false if nothing is; null if there is no such key.</summary>
     public bool TryGet(string hash, out Caller? caller) => _cache.TryGetValue(hash, out caller);
 
-    /// <summary>Reads a key, and keeps the result.</summary>
     public async Task<Caller?> ReadAsync(string hash, CancellationToken cancellationToken)
     {
         var caller = await keys.FindAsync(hash, cancellationToken) is { } key ? new Caller(key) : null;

@@ -35,7 +35,6 @@ internal sealed class RequestLimits : IDisposable
             (key.Hash, key.Rpm), one => PerMinute(one.Rpm, Math.Max(1, one.Rpm / BurstPart)))
         : RateLimitPartition.GetNoLimiter(("", 0));
 
-    /// <summary>Returns how long a refused caller has to wait.</summary>
     public static TimeSpan RetryAfter(RateLimitLease lease) =>
         lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 
@@ -53,7 +52,6 @@ internal sealed class RequestLimits : IDisposable
         return _wrong.GetStatistics(network)?.CurrentAvailablePermits >= Math.Max(1, beingLookedUp) ? null : Minute / WrongKeys;
     }
 
-    /// <summary>Counts a wrong key.</summary>
     public void CountWrong(string network) => _wrong.AttemptAcquire(network).Dispose();
 
     /// <summary>A turn for looking a key up, to be disposed of; not acquired where too many wait already.</summary>

@@ -4,7 +4,6 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Web;
 
-/// <summary>Pwned Passwords by range.</summary>
 internal sealed class PasswordEndpoints(IPasswordRanges ranges, PasswordOptions options) : IApiEndpoints
 {
     public const string PaddingHeader = "Add-Padding";

@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-/// <summary>Accounts by the beginning of their hash.</summary>
 internal sealed class RangeEndpoints(BreachedRanges ranges) : IApiEndpoints
 {
     private static readonly ErrorAnswer BadPrefix = new(400, "Invalid hex prefix");

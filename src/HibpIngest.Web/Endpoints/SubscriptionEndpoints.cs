@@ -2,7 +2,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-/// <summary>What a key allows.</summary>
 internal sealed class SubscriptionEndpoints(WebOptions options) : IApiEndpoints
 {
     // Keys don't end.

@@ -59,11 +59,9 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         return Access switch { RouteAccess.Catalogue => [403, 503], RouteAccess.Passwords => [503], _ => [] };
     }
 
-    /// <summary>Returns the route of a request.</summary>
     /// <returns>Null where no endpoint matches its path and method.</returns>
     public static ApiRoute? Of(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<ApiRoute>();
 
-    /// <summary>Returns the routes that a host has mapped.</summary>
     public static IEnumerable<ApiRoute> AllOf(IServiceProvider services) => services.GetRequiredService<EndpointDataSource>().Endpoints
         .Select(endpoint => endpoint.Metadata.GetMetadata<ApiRoute>()).OfType<ApiRoute>();
 
@@ -80,7 +78,6 @@ internal enum RouteAccess
     /// <summary>Anybody who names a user agent; browsers of other sites too.</summary>
     Catalogue,
 
-    /// <summary>Callers with a key.</summary>
     Key,
 
     /// <summary>Callers with a key; errors of the request are plain text.</summary>

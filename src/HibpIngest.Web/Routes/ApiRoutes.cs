@@ -10,7 +10,6 @@ internal interface IApiEndpoints
     void Map(ApiRoutes routes);
 }
 
-/// <summary>Maps the endpoints of the API.</summary>
 internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
 {
     private readonly List<ApiRoute> _mapped = [];
@@ -100,5 +99,4 @@ internal static class ApiRouteConventions
 /// <summary>
 /// The body that an endpoint takes. Not by <c>Accepts</c>: routing would then answer another Content-Type, before the key is checked.
 /// </summary>
-/// <param name="Type">The type of the document.</param>
 internal sealed record RequestBodyMetadata(Type Type, string ContentType = "application/json");

@@ -19,7 +19,6 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
     private readonly SemaphoreSlim _writes = new(WritesAtOnce);
     private readonly Dictionary<int, List<Change>> _gathered = [];
 
-    /// <summary>What a client watches.</summary>
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(client, cancellationToken);
 
@@ -40,7 +39,6 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         return await change.Done.Task.WaitAsync(cancellationToken);
     }
 
-    /// <summary>Changes many at once.</summary>
     /// <returns>As many as were not there before, were there before, and are there now.</returns>
     public async Task<(int Subscribed, int Unsubscribed, int Count)> SetManyAsync(
         int client, IReadOnlyList<int> subscribed, IReadOnlyList<int> unsubscribed, CancellationToken cancellationToken)
