@@ -5,7 +5,6 @@ using Azure;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
-using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
@@ -17,24 +16,15 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
     private const string SentName = "sent";
     private const int PieceBytes = 4 << 20;
 
-    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the access log's container",
-        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the access log's container", cancellationToken);
 
     public Task<bool> BeginAsync(string name, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"beginning of blob '{name}'", async () =>
-        {
-            try
-            {
-                await once.GetAppendBlobClient(name).CreateAsync(
-                    new AppendBlobCreateOptions { Conditions = new AppendBlobRequestConditions { IfNoneMatch = ETag.All } },
-                    cancellationToken);
-                return true;
-            }
-            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists)
-            {
-                return false;
-            }
-        }, cancellationToken);
+        ContainerCalls.TryCreateAsync(
+            $"beginning of blob '{name}'",
+            () => once.GetAppendBlobClient(name).CreateAsync(
+                new AppendBlobCreateOptions { Conditions = new AppendBlobRequestConditions { IfNoneMatch = ETag.All } }, cancellationToken),
+            cancellationToken);
 
     public Task<BlockAppend> AppendAsync(string name, long position, ReadOnlyMemory<byte> block, CancellationToken cancellationToken) =>
         BreachBlobs.Call($"appending to blob '{name}'", async () =>
@@ -79,28 +69,16 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
             return true;
         }, cancellationToken);
 
-    public Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<AccessBlob?>($"look-up of blob '{name}'", async () =>
-        {
-            try
-            {
-                BlobProperties blob = await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken);
-                return new AccessBlob(
-                    name, blob.ContentLength, blob.LastModified, StateOf(blob.Metadata), SentOf(blob.Metadata), Quoted(blob.ETag));
-            }
-            catch (RequestFailedException e) when (e.Status == 404)
-            {
-                return null; // an answer to HEAD has no body to say what is missing
-            }
-        }, cancellationToken);
+    public async Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
+        await container.FindAsync(name, $"look-up of blob '{name}'", cancellationToken) is not { } blob ? null : new AccessBlob(
+            name, blob.ContentLength, blob.LastModified, StateOf(blob.Metadata), SentOf(blob.Metadata), Quoted(blob.ETag));
 
     public async IAsyncEnumerable<AccessBlob> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.Metadata, BlobStates.None, null, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await NextAsync(blobs, cancellationToken))
+        await foreach (var blob in container.ListAsync(
+            BlobTraits.Metadata, null, "listing of the access log", isOptional: true, cancellationToken))
         {
-            var (blob, properties) = (blobs.Current, blobs.Current.Properties);
+            var properties = blob.Properties;
             yield return new AccessBlob(
                 blob.Name, properties.ContentLength ?? 0, properties.LastModified ?? default, StateOf(blob.Metadata), SentOf(blob.Metadata),
                 Quoted(properties.ETag ?? default));
@@ -154,16 +132,4 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
         metadata is not null && metadata.TryGetValue(SentName, out var text)
         && long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var seconds)
         ? DateTimeOffset.FromUnixTimeSeconds(seconds) : null;
-
-    private static async Task<bool> NextAsync(IAsyncEnumerator<BlobItem> blobs, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await BreachBlobs.Call("listing of the access log", async () => await blobs.MoveNextAsync(), cancellationToken);
-        }
-        catch (StoreMissingException)
-        {
-            return false; // nothing was ever logged
-        }
-    }
 }

@@ -3,7 +3,6 @@ using Azure;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
-using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
@@ -13,30 +12,17 @@ internal sealed class AccountLogBlobs(BlobContainerClient container) : IAccountL
     // No name in them says who: they are numbers and hashes.
     private const string Listing = "listing of the account log";
 
-    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the account log's container",
-        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the account log's container", cancellationToken);
 
     public async IAsyncEnumerable<LogBlob> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, prefix, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await NextAsync(blobs, cancellationToken))
-            yield return new LogBlob(blobs.Current.Name, blobs.Current.Properties.ContentLength ?? 0);
+        await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, Listing, isOptional: true, cancellationToken))
+            yield return new LogBlob(blob.Name, blob.Properties.ContentLength ?? 0);
     }
 
-    public Task<long?> FindAsync(string name, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<long?>($"look-up of blob '{name}'", async () =>
-        {
-            try
-            {
-                BlobProperties blob = await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken);
-                return blob.ContentLength;
-            }
-            catch (RequestFailedException e) when (e.Status == 404)
-            {
-                return null; // an answer to HEAD has no body to say what is missing
-            }
-        }, cancellationToken);
+    public async Task<long?> FindAsync(string name, CancellationToken cancellationToken) =>
+        (await container.FindAsync(name, $"look-up of blob '{name}'", cancellationToken))?.ContentLength;
 
     public Task<Stream?> OpenAsync(string name, long offset, long length, CancellationToken cancellationToken)
     {
@@ -64,19 +50,11 @@ internal sealed class AccountLogBlobs(BlobContainerClient container) : IAccountL
     }
 
     public Task<bool> WriteAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"writing of blob '{name}'", async () =>
-        {
-            try
-            {
-                await container.GetBlobClient(name).UploadAsync(
-                    new BinaryData(content), new BlobUploadOptions { Conditions = Absent() }, cancellationToken);
-                return true;
-            }
-            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists)
-            {
-                return false;
-            }
-        }, cancellationToken);
+        ContainerCalls.TryCreateAsync(
+            $"writing of blob '{name}'",
+            () => container.GetBlobClient(name).UploadAsync(
+                new BinaryData(content), new BlobUploadOptions { Conditions = Absent() }, cancellationToken),
+            cancellationToken);
 
     public async Task<bool> UploadAsync(string name, Stream content, CancellationToken cancellationToken) =>
         await BlockUpload.TryRunAsync(container.GetBlockBlobClient(name), content, Absent(), null, cancellationToken) is not null;
@@ -85,16 +63,4 @@ internal sealed class AccountLogBlobs(BlobContainerClient container) : IAccountL
         async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
 
     private static BlobRequestConditions Absent() => new() { IfNoneMatch = ETag.All };
-
-    private static async Task<bool> NextAsync(IAsyncEnumerator<BlobItem> blobs, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await BreachBlobs.Call(Listing, async () => await blobs.MoveNextAsync(), cancellationToken);
-        }
-        catch (StoreMissingException)
-        {
-            return false; // nothing was ever logged
-        }
-    }
 }

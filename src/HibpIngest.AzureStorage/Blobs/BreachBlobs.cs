@@ -11,11 +11,8 @@ namespace HibpIngest.AzureStorage.Blobs;
 
 internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) => Call("creation of the container", async () =>
-    {
-        await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken);
-        return true;
-    }, cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the container", cancellationToken);
 
     public IAsyncEnumerable<BreachBlob> ListDropsAsync(CancellationToken cancellationToken) =>
         ListAsync(static name => BreachFiles.FormatOf(name) is not null, cancellationToken);
@@ -26,11 +23,9 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
     private async IAsyncEnumerable<BreachBlob> ListAsync(
         Predicate<string> isMeant, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.Metadata, BlobStates.None, null, cancellationToken).GetAsyncEnumerator(
-            cancellationToken);
-        while (await Call("listing of breaches", async () => await blobs.MoveNextAsync(), cancellationToken))
+        await foreach (var blob in container.ListAsync(
+            BlobTraits.Metadata, null, "listing of breaches", isOptional: false, cancellationToken))
         {
-            var blob = blobs.Current;
             if (!isMeant(blob.Name))
                 continue;
             yield return new BreachBlob(

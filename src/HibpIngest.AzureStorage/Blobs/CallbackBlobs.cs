@@ -10,25 +10,19 @@ namespace HibpIngest.AzureStorage.Blobs;
 /// <summary>A blob a delivery: <c>load/slice/client</c>.</summary>
 internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the callbacks' container",
-        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the callbacks' container", cancellationToken);
 
     public Task<bool> WriteAsync(
-        CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"writing of what client {delivery.Client} is called of", async () =>
-        {
-            var conditions = replaces ? null : new BlobRequestConditions { IfNoneMatch = ETag.All };
-            try
-            {
-                await Blob(delivery).UploadAsync(
-                    new BinaryData(content), new BlobUploadOptions { Conditions = conditions }, cancellationToken);
-                return true;
-            }
-            catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.BlobAlreadyExists || e.Status == 412)
-            {
-                return false;
-            }
-        }, cancellationToken);
+        CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken)
+    {
+        var conditions = replaces ? null : new BlobRequestConditions { IfNoneMatch = ETag.All };
+        return ContainerCalls.TryCreateAsync(
+            $"writing of what client {delivery.Client} is called of",
+            () => Blob(delivery).UploadAsync(
+                new BinaryData(content), new BlobUploadOptions { Conditions = conditions }, cancellationToken),
+            cancellationToken);
+    }
 
     public async Task<byte[]?> ReadAsync(CallbackKey delivery, CancellationToken cancellationToken) => (await BlobDownload.RunAsync(
         Blob(delivery), $"reading of what client {delivery.Client} is called of", knownETag: null, cancellationToken))?.Content;
@@ -41,14 +35,12 @@ internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBl
     {
         var operation = $"deletion of what clients were called of because of load {load}";
         var prefix = string.Create(CultureInfo.InvariantCulture, $"{load}/");
-        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, prefix, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
         try
         {
-            while (await BreachBlobs.Call(operation, async () => await blobs.MoveNextAsync(), cancellationToken))
+            await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, operation, isOptional: false, cancellationToken))
             {
                 await BreachBlobs.Call(operation, async () =>
-                    await container.GetBlobClient(blobs.Current.Name).DeleteIfExistsAsync(cancellationToken: cancellationToken),
+                    await container.GetBlobClient(blob.Name).DeleteIfExistsAsync(cancellationToken: cancellationToken),
                     cancellationToken);
             }
         }

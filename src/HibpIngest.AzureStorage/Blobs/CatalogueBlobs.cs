@@ -16,11 +16,8 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
     // Long enough to spare the readers behind a cache, short enough that a hidden breach is gone from one soon.
     private const string CacheControl = "public, max-age=300";
 
-    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the catalogue's container", async () =>
-    {
-        await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken);
-        return true;
-    }, cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the catalogue's container", cancellationToken);
 
     public async Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
         await BlobDownload.RunAsync(
@@ -72,11 +69,9 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
 
     public async IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.Metadata, BlobStates.None, prefix, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await BreachBlobs.Call("listing of the catalogue", async () => await blobs.MoveNextAsync(), cancellationToken))
+        await foreach (var blob in container.ListAsync(
+            BlobTraits.Metadata, prefix, "listing of the catalogue", isOptional: false, cancellationToken))
         {
-            var blob = blobs.Current;
             yield return new CatalogueEntry(
                 blob.Name, VersionOf(blob.Metadata), TagOf(blob.Metadata), blob.Properties.ETag!.Value.ToString("H"));
         }

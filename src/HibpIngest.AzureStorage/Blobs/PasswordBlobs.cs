@@ -10,11 +10,8 @@ namespace HibpIngest.AzureStorage.Blobs;
 
 internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads reads) : IPasswordBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the passwords' container", async () =>
-    {
-        await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken);
-        return true;
-    }, cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the passwords' container", cancellationToken);
 
     public async Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken)
     {
@@ -57,19 +54,9 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         }
     }
 
-    public Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<PasswordBlobVersion?>(Reading, async () =>
-        {
-            try
-            {
-                BlobProperties blob = await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken);
-                return new PasswordBlobVersion(blob.ETag.ToString("H"), blob.ContentLength);
-            }
-            catch (RequestFailedException e) when (e.Status == 404)
-            {
-                return null; // an answer to HEAD has no body to say what is missing
-            }
-        }, cancellationToken);
+    public async Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
+        await container.FindAsync(name, Reading, cancellationToken) is not { } blob ? null
+            : new PasswordBlobVersion(blob.ETag.ToString("H"), blob.ContentLength);
 
     public Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken) =>
         BreachBlobs.Call<string?>("writing of a blob of passwords", async () =>
@@ -140,10 +127,8 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
 
     public async IAsyncEnumerable<string> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, prefix, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await BreachBlobs.Call(Listing, async () => await blobs.MoveNextAsync(), cancellationToken))
-            yield return blobs.Current.Name;
+        await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, Listing, isOptional: false, cancellationToken))
+            yield return blob.Name;
     }
 
     public async IAsyncEnumerable<string> ListFoldersAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
@@ -161,20 +146,8 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         "deletion of a blob of passwords",
         async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
 
-    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) => BreachBlobs.Call(
-        "deletion of a blob of passwords",
-        async () =>
-        {
-            try
-            {
-                return await container.GetBlobClient(name).DeleteIfExistsAsync(
-                    conditions: new BlobRequestConditions { IfMatch = new ETag(etag) }, cancellationToken: cancellationToken);
-            }
-            catch (RequestFailedException e) when (e.Status == 412)
-            {
-                return null;
-            }
-        }, cancellationToken);
+    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
+        container.DeleteVersionAsync(name, etag, "deletion of a blob of passwords", cancellationToken);
 
     /// <summary>Of the metadata that holds a note; the service gives it back as a header.</summary>
     internal const string NoteName = "note";

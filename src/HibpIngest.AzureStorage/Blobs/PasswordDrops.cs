@@ -12,35 +12,24 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
     // Without the name, which comes from outside.
     private const string Reading = "reading of a dropped file of passwords";
 
-    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the container of dropped passwords",
-        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the container of dropped passwords", cancellationToken);
 
     public async IAsyncEnumerable<DroppedPasswords> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, null, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await BreachBlobs.Call("listing of dropped passwords", async () => await blobs.MoveNextAsync(), cancellationToken))
+        await foreach (var item in container.ListAsync(
+            BlobTraits.None, null, "listing of dropped passwords", isOptional: false, cancellationToken))
         {
-            var (name, blob) = (blobs.Current.Name, blobs.Current.Properties);
+            var (name, blob) = (item.Name, item.Properties);
             // The listing gives ETags without quotes, everything else with them.
             yield return new DroppedPasswords(
                 name, BreachBlobs.Version(name, blob.ETag!.Value).ETag, blob.ContentLength ?? 0, blob.LastModified ?? default);
         }
     }
 
-    public Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<DroppedPasswords?>(Reading, async () =>
-        {
-            try
-            {
-                BlobProperties blob = await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken);
-                return new DroppedPasswords(name, BreachBlobs.Version(name, blob.ETag).ETag, blob.ContentLength, blob.LastModified);
-            }
-            catch (RequestFailedException e) when (e.Status == 404)
-            {
-                return null; // an answer to HEAD has no body to say what is missing
-            }
-        }, cancellationToken);
+    public async Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken) =>
+        await container.FindAsync(name, Reading, cancellationToken) is not { } blob ? null
+            : new DroppedPasswords(name, BreachBlobs.Version(name, blob.ETag).ETag, blob.ContentLength, blob.LastModified);
 
     public async Task<ReadOnlyMemory<byte>?> ReadAsync(
         DroppedPasswords file, long offset, int length, CancellationToken cancellationToken)
@@ -66,16 +55,5 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
     }
 
     public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>
-        BreachBlobs.Call("deletion of a dropped file of passwords", async () =>
-        {
-            try
-            {
-                return await container.GetBlobClient(file.Name).DeleteIfExistsAsync(
-                    conditions: new BlobRequestConditions { IfMatch = new ETag(file.ETag) }, cancellationToken: cancellationToken);
-            }
-            catch (RequestFailedException e) when (e.Status == 412)
-            {
-                return null;
-            }
-        }, cancellationToken);
+        container.DeleteVersionAsync(file.Name, file.ETag, "deletion of a dropped file of passwords", cancellationToken);
 }

@@ -11,8 +11,8 @@ namespace HibpIngest.AzureStorage.Blobs;
 /// <summary>A blob a client, by its number.</summary>
 internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the clients' container",
-        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the clients' container", cancellationToken);
 
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null)
     {
@@ -32,7 +32,7 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
             return known;
         if (blob.Content.Length != PrefixBitmap.Length)
             throw new StoreMismatchException($"client {client}'s prefixes can't be read: the blob was written by something else");
-        return new PrefixBlob(Quoted(blob.Details.ETag), new PrefixBitmap(blob.Content));
+        return new PrefixBlob(blob.Details.ETag.ToString("H"), new PrefixBitmap(blob.Content));
     }
 
     public Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken) =>
@@ -44,7 +44,7 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
             {
                 BlobContentInfo written = await Blob(client).UploadAsync(
                     new BinaryData(prefixes.Bytes), new BlobUploadOptions { Conditions = conditions }, cancellationToken);
-                return Quoted(written.ETag);
+                return written.ETag.ToString("H");
             }
             catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
                 || BreachBlobs.IsMissingBlob(e))
@@ -67,6 +67,4 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
         }, cancellationToken);
 
     private BlobClient Blob(int client) => container.GetBlobClient(client.ToString(CultureInfo.InvariantCulture));
-
-    private static string Quoted(ETag etag) => etag.ToString("H");
 }

@@ -19,9 +19,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
     public async Task CreateAsync(CancellationToken cancellationToken)
     {
         await table.CreateAsync(cancellationToken);
-        await BreachBlobs.Call(
-            "creation of the container of appended hashes",
-            async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+        await container.CreateIfMissingAsync("creation of the container of appended hashes", cancellationToken);
     }
 
     public Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken) => BreachBlobs.Call(
