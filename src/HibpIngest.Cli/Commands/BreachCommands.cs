@@ -12,7 +12,9 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class BreachCommands() : CommandGroup(
     "breach", "Hide a breach from lookups, show it again, describe it anew, give a load to it, or remove it.",
-    new BreachHideCommand(), new BreachShowCommand(), new BreachSetCommand(), new BreachAssignCommand(), new BreachRemoveCommand())
+    new BreachHiddenCommand(true, "hide", "Take a breach out of every lookup, at once.", "no lookup shows it from now on"),
+    new BreachHiddenCommand(false, "show", "Put a hidden breach back into lookups, at once.", "undo hiding it"), new BreachSetCommand(),
+    new BreachAssignCommand(), new BreachRemoveCommand())
 {
     public static Argument<string> NameArgument() => new("NAME") { Description = "Name of the breach." };
 
@@ -21,45 +23,29 @@ internal sealed class BreachCommands() : CommandGroup(
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var breach = await services.GetRequiredService<BreachOperations>().SetHiddenAsync(name, hidden, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(
-                new BreachChangeDocument(breach.Name, hidden, Removed: false, Entities: null), Documents.Default.BreachChangeDocument);
-        else
-            session.Screen.Show(
-                hidden ? $"{breach.Name} is out of every lookup." : breach.IsPublic
-                ? $"{breach.Name} is in lookups again." : $"{breach.Name} is no longer hidden; as it is, no lookup shows it.");
+        session.Screen.ShowResult(
+            new BreachChangeDocument(breach.Name, hidden, Removed: false, Entities: null), Documents.Default.BreachChangeDocument,
+            hidden ? $"{breach.Name} is out of every lookup." : breach.IsPublic
+            ? $"{breach.Name} is in lookups again." : $"{breach.Name} is no longer hidden; as it is, no lookup shows it.");
         return 0;
     }
 }
 
-internal sealed class BreachHideCommand : HibpCommand
+internal sealed class BreachHiddenCommand : HibpCommand
 {
     private readonly Argument<string> _name = BreachCommands.NameArgument();
+    private readonly bool _hidden;
 
-    public BreachHideCommand()
-        : base("hide", "Take a breach out of every lookup, at once.")
+    public BreachHiddenCommand(bool hidden, string name, string description, string purpose)
+        : base(name, description)
     {
+        _hidden = hidden;
         Add(_name);
-        Examples = [("hibp breach hide Adobe", "no lookup shows it from now on")];
+        Examples = [($"hibp breach {name} Adobe", purpose)];
     }
 
     protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
-        BreachCommands.SetHiddenAsync(session, session.Parsed.GetRequiredValue(_name), hidden: true, cancellationToken);
-}
-
-internal sealed class BreachShowCommand : HibpCommand
-{
-    private readonly Argument<string> _name = BreachCommands.NameArgument();
-
-    public BreachShowCommand()
-        : base("show", "Put a hidden breach back into lookups, at once.")
-    {
-        Add(_name);
-        Examples = [("hibp breach show Adobe", "undo hiding it")];
-    }
-
-    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
-        BreachCommands.SetHiddenAsync(session, session.Parsed.GetRequiredValue(_name), hidden: false, cancellationToken);
+        BreachCommands.SetHiddenAsync(session, session.Parsed.GetRequiredValue(_name), _hidden, cancellationToken);
 }
 
 internal sealed class BreachSetCommand : HibpCommand
@@ -89,13 +75,10 @@ internal sealed class BreachSetCommand : HibpCommand
         var breach = await services.GetRequiredService<BreachOperations>().DescribeAsync(
             session.Parsed.GetRequiredValue(_name), JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)),
             cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(
-                new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)],
-                    breach.IsPublic), Documents.Default.BreachSetDocument);
-        else
-            session.Screen.Show(
-                $"{breach.Name} is described anew; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
+        session.Screen.ShowResult(
+            new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)],
+                breach.IsPublic), Documents.Default.BreachSetDocument,
+            $"{breach.Name} is described anew; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
         return 0;
     }
 }
@@ -120,11 +103,10 @@ internal sealed class BreachAssignCommand : HibpCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var load = await services.GetRequiredService<LoadOperations>().AssignAsync(
             session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);
-        else
-            session.Screen.Show($"Load {load.Id} is of {load.Breach} "
-                + $"now{(load.State == LoadState.Held ? $"; its mails wait for: hibp notify {load.Breach}" : ".")}");
+        session.Screen.ShowResult(
+            Documents.Of(load), Documents.Default.LoadDocument,
+            $"Load {load.Id} is of {load.Breach} "
+            + $"now{(load.State == LoadState.Held ? $"; its mails wait for: hibp notify {load.Breach}" : ".")}");
         return 0;
     }
 }
@@ -190,7 +172,14 @@ internal sealed class BreachRemoveCommand : HibpCommand
         try
         {
             return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
-                services.GetRequiredService<RemoveBreach>().RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
+            {
+                var noting = new Reported<RemovalProgress>(value =>
+                {
+                    begun = true;
+                    progress.Report(value);
+                });
+                return services.GetRequiredService<RemoveBreach>().RunAsync(breach, noting, cancellationToken);
+            });
         }
         catch (Exception e) when (begun && e is not CatalogueBehindException)
         {
@@ -204,13 +193,4 @@ internal sealed class BreachRemoveCommand : HibpCommand
     /// <summary>"Load 3 is", "Loads 3, 4 are".</summary>
     private static string NameLoads(IReadOnlyList<long> loads, string one, string many) =>
         loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
-
-    private sealed class Noting(IProgress<RemovalProgress> progress, Action note) : IProgress<RemovalProgress>
-    {
-        public void Report(RemovalProgress value)
-        {
-            note();
-            progress.Report(value);
-        }
-    }
 }

@@ -147,9 +147,8 @@ internal sealed class CallbacksDropCommand : CallbackCommand
             + $"of {client ?? "all clients"}, because of {breach ?? "all breaches"}.",
             client ?? breach ?? "all", cancellationToken);
         var calls = await operations.DropAsync(client, breach, open, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new CallbackChangeDocument(calls), Documents.Default.CallbackChangeDocument);
-        else
-            session.Screen.Show($"{TableFormat.Number(calls)} calls are forgotten.");
+        session.Screen.ShowResult(
+            new CallbackChangeDocument(calls), Documents.Default.CallbackChangeDocument,
+            $"{TableFormat.Number(calls)} calls are forgotten.");
     }
 }

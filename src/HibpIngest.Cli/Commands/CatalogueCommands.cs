@@ -24,19 +24,12 @@ internal sealed class CataloguePublishCommand : HibpCommand
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var published = await services.GetRequiredService<PublishCatalogue>().RunAsync(cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new CatalogueDocument(published.Version, published.Breaches, published.Written, published.Deleted),
-                Documents.Default.CatalogueDocument);
-        }
-        else
-        {
-            session.Screen.Show(
-                $"The catalogue is at version {published.Version}, with {Count(published.Breaches, "breach", "breaches")}: "
-                + $"{Count(published.Written, "blob", "blobs")} written, {TableFormat.Number(published.Deleted)} deleted, "
-                + "the others were as they should be.");
-        }
+        session.Screen.ShowResult(
+            new CatalogueDocument(published.Version, published.Breaches, published.Written, published.Deleted),
+            Documents.Default.CatalogueDocument,
+            $"The catalogue is at version {published.Version}, with {Count(published.Breaches, "breach", "breaches")}: "
+            + $"{Count(published.Written, "blob", "blobs")} written, {TableFormat.Number(published.Deleted)} deleted, "
+            + "the others were as they should be.");
         return 0;
     }
 

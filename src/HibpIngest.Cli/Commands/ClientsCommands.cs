@@ -203,10 +203,9 @@ internal sealed class ClientsResumeCommand : ClientCommand
 
     public static void Show(CommandSession session, CallbackClient client)
     {
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new ClientStateDocument(client.Name, client.IsPaused), Documents.Default.ClientStateDocument);
-        else
-            session.Screen.Show($"{client.Name} is {(client.IsPaused ? "paused" : "called")}.");
+        session.Screen.ShowResult(
+            new ClientStateDocument(client.Name, client.IsPaused), Documents.Default.ClientStateDocument,
+            $"{client.Name} is {(client.IsPaused ? "paused" : "called")}.");
     }
 
     protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken)
@@ -246,9 +245,8 @@ internal sealed class ClientsRemoveCommand : ClientCommand
         session.Screen.Say(
             $"Its key is gone; some {ClientOperations.RemovalPause.TotalSeconds:N0} seconds until no server knows it any more.");
         await operations.RemoveAsync(client.Name, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new ClientRemovedDocument(client.Name), Documents.Default.ClientRemovedDocument);
-        else
-            session.Screen.Show($"{client.Name} is removed.");
+        session.Screen.ShowResult(
+            new ClientRemovedDocument(client.Name), Documents.Default.ClientRemovedDocument,
+            $"{client.Name} is removed.");
     }
 }

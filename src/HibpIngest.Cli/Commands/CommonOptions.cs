@@ -2,7 +2,6 @@ using System.CommandLine;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>The options that every command has.</summary>
 internal static class CommonOptions
 {
     public static readonly Option<string?> Storage = new("--storage")

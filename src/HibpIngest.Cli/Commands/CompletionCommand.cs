@@ -1,5 +1,4 @@
 using System.CommandLine;
-using HibpIngest.Cli.Output;
 
 namespace HibpIngest.Cli.Commands;
 

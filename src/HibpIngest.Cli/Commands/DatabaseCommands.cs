@@ -1,6 +1,5 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql;
 using HibpIngest.Stores;
@@ -27,12 +26,10 @@ internal sealed class DatabaseUpgradeCommand : HibpCommand
         var (from, _) = await database.GetSchemaVersionAsync(cancellationToken);
         await database.UpgradeAsync(cancellationToken);
         var (to, _) = await database.GetSchemaVersionAsync(cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new UpgradeDocument(database.DisplayName, from, to), Documents.Default.UpgradeDocument);
-        else
-            session.Screen.Show(
-                from == to ? $"The schema of {database.DisplayName} is at version {to} already."
-                : $"The schema of {database.DisplayName} went from version {from} to {to}.");
+        session.Screen.ShowResult(
+            new UpgradeDocument(database.DisplayName, from, to), Documents.Default.UpgradeDocument,
+            from == to ? $"The schema of {database.DisplayName} is at version {to} already."
+            : $"The schema of {database.DisplayName} went from version {from} to {to}.");
         return 0;
     }
 }

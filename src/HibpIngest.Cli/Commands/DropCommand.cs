@@ -98,12 +98,10 @@ internal sealed class DropCommand : HibpCommand
             await services.GetRequiredService<ArchivePasswords>().SettleAsync(version, password, cancellationToken);
         if (!wait)
         {
-            if (session.Screen.Json)
-                session.Screen.ShowJson(
-                    new DropDocument(drop.Breach, version.Name, version.ETag, file.Length), Documents.Default.DropDocument);
-            else
-                session.Screen.Show($"{version.Name} is dropped ({TableFormat.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp "
-                    + $"status {drop.Breach} --watch shows how it goes.");
+            session.Screen.ShowResult(
+                new DropDocument(drop.Breach, version.Name, version.ETag, file.Length), Documents.Default.DropDocument,
+                $"{version.Name} is dropped ({TableFormat.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp "
+                + $"status {drop.Breach} --watch shows how it goes.");
             return 0;
         }
         var follower = new LoadFollower(
@@ -193,7 +191,6 @@ internal sealed class DropCommand : HibpCommand
         }
     }
 
-    /// <summary>The same under another title.</summary>
     public static Drop Titled(Drop drop, string title)
     {
         var document = drop.Metadata is { } beside ? JsonNode.Parse(beside.Content)!.AsObject() : [];

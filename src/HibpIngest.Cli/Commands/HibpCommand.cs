@@ -7,7 +7,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>A command: its help with examples, and what it does.</summary>
 internal abstract class HibpCommand : Command
 {
     protected HibpCommand(string name, string description)

@@ -28,10 +28,9 @@ internal sealed class HoldCommand : HibpCommand
         var breach = await GetBreachAsync(
             services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var waiting = await services.GetRequiredService<MailOperations>().HoldAsync(breach.Name, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new NotifyDocument(breach.Name, waiting), Documents.Default.NotifyDocument);
-        else
-            session.Screen.Show($"{TableFormat.Number(waiting)} mails of {breach.Name} wait for: hibp notify {breach.Name}");
+        session.Screen.ShowResult(
+            new NotifyDocument(breach.Name, waiting), Documents.Default.NotifyDocument,
+            $"{TableFormat.Number(waiting)} mails of {breach.Name} wait for: hibp notify {breach.Name}");
         return 0;
     }
 }

@@ -169,10 +169,9 @@ internal sealed class KeysRevokeCommand : HibpCommand
             .FirstOrDefault(one => one.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
         if (key is null || !await account.Keys.RemoveAsync(key.Hash, cancellationToken))
             throw new NotPossibleException($"there is no key '{name}'; hibp keys list shows those there are");
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new KeyRevokedDocument(key.Name), Documents.Default.KeyRevokedDocument);
-        else
-            session.Screen.Show($"{key.Name} is revoked; servers that know it refuse it within 10 seconds.");
+        session.Screen.ShowResult(
+            new KeyRevokedDocument(key.Name), Documents.Default.KeyRevokedDocument,
+            $"{key.Name} is revoked; servers that know it refuse it within 10 seconds.");
         return 0;
     }
 }

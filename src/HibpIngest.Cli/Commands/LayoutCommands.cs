@@ -73,12 +73,10 @@ internal sealed class SwitchCommand : HibpCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var before = await services.GetRequiredService<LayoutOperations>()
             .SwitchAsync(name, session.Parsed.GetValue(_withoutRanges), cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new SwitchDocument(name, before.Name), Documents.Default.SwitchDocument);
-        else
-            session.Screen.Show(
-                before.Name == name ? $"Layout {name} is read already."
-                : $"Layout {name} is read, by every reader within a minute; 'hibp switch {before.Name}' goes back.");
+        session.Screen.ShowResult(
+            new SwitchDocument(name, before.Name), Documents.Default.SwitchDocument,
+            before.Name == name ? $"Layout {name} is read already."
+            : $"Layout {name} is read, by every reader within a minute; 'hibp switch {before.Name}' goes back.");
         return 0;
     }
 }
@@ -113,10 +111,9 @@ internal sealed class LayoutDropCommand : HibpCommand
         await _confirmation.AskAsync(session, $"The tables of layout {name} are deleted for good.", name, cancellationToken);
         await services.GetRequiredService<LayoutOperations>().DropAsync(
             name, () => session.Screen.Say("It is written no more; waiting until nobody uses its tables."), cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new LayoutDropDocument(name), Documents.Default.LayoutDropDocument);
-        else
-            session.Screen.Show($"Layout {name} is gone, and its tables with it.");
+        session.Screen.ShowResult(
+            new LayoutDropDocument(name), Documents.Default.LayoutDropDocument,
+            $"Layout {name} is gone, and its tables with it.");
         return 0;
     }
 }

@@ -1,6 +1,5 @@
 using System.CommandLine;
 using HibpIngest.AccountLog;
-using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
@@ -297,15 +296,13 @@ internal sealed class LogRepairCommand : HibpCommand
                 session.Screen, session.Time, "repairing the account log",
                 show => repair.RunAsync(plan, new Reported<string>(show), cancellationToken));
         }
-        if (session.Screen.Json)
-            session.Screen.ShowJson(
-                new LogRepairedDocument(repaired.Loads, repaired.Blobs, repaired.Marks, plan.Skipped),
-                Documents.Default.LogRepairedDocument);
-        else
-            session.Screen.Show(repaired is { Blobs: 0, Marks: 0 }
-                ? "Nothing is left of removed loads."
-                : $"{TableFormat.Number(repaired.Blobs)} blobs of {repaired.Loads} removed loads are deleted, and "
-                + $"{TableFormat.Number(repaired.Marks)} marks are off the tables.");
+        session.Screen.ShowResult(
+            new LogRepairedDocument(repaired.Loads, repaired.Blobs, repaired.Marks, plan.Skipped),
+            Documents.Default.LogRepairedDocument,
+            repaired is { Blobs: 0, Marks: 0 }
+            ? "Nothing is left of removed loads."
+            : $"{TableFormat.Number(repaired.Blobs)} blobs of {repaired.Loads} removed loads are deleted, and "
+            + $"{TableFormat.Number(repaired.Marks)} marks are off the tables.");
         return 0;
     }
 }
@@ -334,26 +331,14 @@ internal sealed class LogExportCommand : HibpCommand
         await Output.Spinner.ShowAsync(session.Screen, "rows copied", async progress =>
         {
             copied = await new CopyLog(services.GetRequiredService<IAccountLogBlobs>(), new FolderLog(folder)).RunAsync(
-                codec, new Progress(progress), cancellationToken);
+                codec, new Reported<(long Done, long All)>(rows => progress.Report(rows.Done)), cancellationToken);
             return copied.Rows;
         });
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new LogCopiedDocument(copied!.Loads, copied.Segments, copied.Rows, copied.Bytes), Documents.Default.LogCopiedDocument);
-        }
-        else
-        {
-            session.Screen.Show(
-                $"{copied!.Loads} loads are in {folder}: {TableFormat.Number(copied.Rows)} rows in {copied.Segments} segments, "
-                + $"{TableFormat.Bytes(copied.Bytes)}, every byte read back.");
-        }
+        session.Screen.ShowResult(
+            new LogCopiedDocument(copied!.Loads, copied.Segments, copied.Rows, copied.Bytes), Documents.Default.LogCopiedDocument,
+            $"{copied!.Loads} loads are in {folder}: {TableFormat.Number(copied.Rows)} rows in {copied.Segments} segments, "
+            + $"{TableFormat.Bytes(copied.Bytes)}, every byte read back.");
         return 0;
-    }
-
-    private sealed class Progress(IProgress<long> rows) : IProgress<(long Done, long All)>
-    {
-        public void Report((long Done, long All) value) => rows.Report(value.Done);
     }
 }
 

@@ -4,7 +4,6 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
-using HibpIngest.Hosting.Web;
 using HibpIngest.Lookup;
 using Microsoft.Extensions.Logging.Abstractions;
 using Spectre.Console;

@@ -92,10 +92,9 @@ internal sealed class MailTestCommand : HibpCommand
         var mail = composer.ComposeTest(session.Parsed.GetRequiredValue(_address).Trim(), session.Time.GetUtcNow());
         await using var sender = NotificationSenders.Create(session.Settings.Mail, session.Time);
         await sender.SendAsync(mail, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new MailTestDocument(sender.DisplayName), Documents.Default.MailTestDocument);
-        else
-            session.Screen.Show($"A test mail was handed on: {sender.DisplayName}.");
+        session.Screen.ShowResult(
+            new MailTestDocument(sender.DisplayName), Documents.Default.MailTestDocument,
+            $"A test mail was handed on: {sender.DisplayName}.");
         return 0;
     }
 }

@@ -56,10 +56,9 @@ internal sealed class NotifyCommand : HibpCommand
             return 0;
         }
         var released = await operations.NotifyAsync(breach.Name, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new NotifyDocument(breach.Name, released), Documents.Default.NotifyDocument);
-        else
-            session.Screen.Show($"{TableFormat.Number(released)} mails of {breach.Name} are on their way.");
+        session.Screen.ShowResult(
+            new NotifyDocument(breach.Name, released), Documents.Default.NotifyDocument,
+            $"{TableFormat.Number(released)} mails of {breach.Name} are on their way.");
         return 0;
     }
 

@@ -1,7 +1,6 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
 using Microsoft.Extensions.DependencyInjection;
@@ -18,7 +17,6 @@ internal sealed class PasswordsCommands() : CommandGroup(
     public static Task<ServiceProvider> OpenAsync(CommandSession session, CancellationToken cancellationToken) =>
         session.OpenPasswordsAsync(cancellationToken, ApiStorage.Retries);
 
-    /// <summary>Says what became of the replicas in a switch.</summary>
     public static void SaySwitched(CommandSession session, ServedRelease served, IReadOnlyList<ReplicaOutcome> replicas)
     {
         foreach (var one in replicas)
@@ -445,10 +443,9 @@ internal sealed class PasswordsExportCommand : HibpCommand
         {
             File.Delete(partial);
         }
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new PasswordsExportedDocument(mode.Name(), hashes), Documents.Default.PasswordsExportedDocument);
-        else
-            session.Screen.Show($"{file} has {TableFormat.Number(hashes)} {mode.Name()} hashes.");
+        session.Screen.ShowResult(
+            new PasswordsExportedDocument(mode.Name(), hashes), Documents.Default.PasswordsExportedDocument,
+            $"{file} has {TableFormat.Number(hashes)} {mode.Name()} hashes.");
         return 0;
     }
 

@@ -94,10 +94,9 @@ internal sealed class PoisonRequeueCommand : HibpCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
         var requeued = await services.GetRequiredService<PoisonQueue>().RequeueAsync(queue, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument);
-        else
-            session.Screen.Show($"{TableFormat.Number(requeued)} messages are in {queue} again.");
+        session.Screen.ShowResult(
+            new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument,
+            $"{TableFormat.Number(requeued)} messages are in {queue} again.");
         return 0;
     }
 }
@@ -121,10 +120,9 @@ internal sealed class PoisonPurgeCommand : HibpCommand
         var poison = services.GetRequiredService<IMessageQueues>().Get(queue + QueueNames.PoisonSuffix);
         var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
         await poison.ClearAsync(cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new QueueChangeDocument(queue, messages), Documents.Default.QueueChangeDocument);
-        else
-            session.Screen.Show($"{TableFormat.Number(messages)} messages were thrown away.");
+        session.Screen.ShowResult(
+            new QueueChangeDocument(queue, messages), Documents.Default.QueueChangeDocument,
+            $"{TableFormat.Number(messages)} messages were thrown away.");
         return 0;
     }
 }

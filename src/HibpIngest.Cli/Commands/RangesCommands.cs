@@ -42,19 +42,12 @@ internal sealed class RangesFillCommand : HibpCommand
         var accounts = await FillAsync(
             session, services.GetRequiredService<FillRanges>(), session.Parsed.GetValue(_layout), cancellationToken);
         var took = session.Time.GetElapsedTime(began);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new RangesDocument(RangesCommands.Show(RangesState.On)) { Accounts = accounts, Seconds = took.TotalSeconds },
-                Documents.Default.RangesDocument);
-        }
-        else
-        {
-            session.Screen.Show(
-                accounts == 0 ? "Ranges are on; there was nothing to write."
-                : $"Ranges are on: {TableFormat.Number(accounts)} accounts were written in {TableFormat.Duration(took)} "
-                + $"({TableFormat.Number((long)(accounts / took.TotalSeconds))} a second).");
-        }
+        session.Screen.ShowResult(
+            new RangesDocument(RangesCommands.Show(RangesState.On)) { Accounts = accounts, Seconds = took.TotalSeconds },
+            Documents.Default.RangesDocument,
+            accounts == 0 ? "Ranges are on; there was nothing to write."
+            : $"Ranges are on: {TableFormat.Number(accounts)} accounts were written in {TableFormat.Duration(took)} "
+            + $"({TableFormat.Number((long)(accounts / took.TotalSeconds))} a second).");
         return 0;
     }
 
@@ -90,10 +83,9 @@ internal sealed class RangesStatusCommand : HibpCommand
         // What readers go by.
         var layout = await services.GetRequiredService<IStoreRegister>().GetReadLayoutAsync(cancellationToken);
         var state = RangesCommands.Show(layout?.Ranges ?? RangesState.Off);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new RangesDocument(state), Documents.Default.RangesDocument);
-        else
-            session.Screen.Show($"Ranges are {state}{(state == "on" ? "." : "; hibp ranges fill turns them on.")}");
+        session.Screen.ShowResult(
+            new RangesDocument(state), Documents.Default.RangesDocument,
+            $"Ranges are {state}{(state == "on" ? "." : "; hibp ranges fill turns them on.")}");
         return 0;
     }
 }

@@ -76,16 +76,13 @@ internal sealed class RebuildCommand : HibpCommand
         var began = session.Time.GetTimestamp();
         var result = await RebuildAsync(session, services.GetRequiredService<RebuildLayout>(), order, cancellationToken);
         var took = session.Time.GetElapsedTime(began);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(RebuildDocument.Of(result, took), Documents.Default.RebuildDocument);
-        else
-        {
-            session.Screen.Show(result.Loads == 0 ? $"Layout {result.Layout.Name} lacks nothing; there was nothing to write."
-                : $"Layout {result.Layout.Name} lacks nothing: {TableFormat.Number(result.Rows)} rows of {result.Loads} loads, "
-                + $"{TableFormat.Number(result.Accounts)} accounts written by {TableFormat.Number(result.Transactions)} requests in "
-                + $"{TableFormat.Duration(took)} ({TableFormat.Number((long)(result.Accounts / took.TotalSeconds))} a second). "
-                + $"'hibp switch {result.Layout.Name}' has it read.");
-        }
+        session.Screen.ShowResult(
+            RebuildDocument.Of(result, took), Documents.Default.RebuildDocument,
+            result.Loads == 0 ? $"Layout {result.Layout.Name} lacks nothing; there was nothing to write."
+            : $"Layout {result.Layout.Name} lacks nothing: {TableFormat.Number(result.Rows)} rows of {result.Loads} loads, "
+            + $"{TableFormat.Number(result.Accounts)} accounts written by {TableFormat.Number(result.Transactions)} requests in "
+            + $"{TableFormat.Duration(took)} ({TableFormat.Number((long)(result.Accounts / took.TotalSeconds))} a second). "
+            + $"'hibp switch {result.Layout.Name}' has it read.");
         return 0;
     }
 

@@ -35,10 +35,9 @@ internal sealed class RequeueCommand : HibpCommand
             services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var requeued = await services.GetRequiredService<LoadOperations>().RequeueSlicesAsync(
             breach.Name, session.Parsed.GetValue(_slice), session.Parsed.GetValue(_failed), cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new RequeueDocument(breach.Name, requeued), Documents.Default.RequeueDocument);
-        else
-            session.Screen.Show($"{TableFormat.Number(requeued)} slices of {breach.Name} are queued again.");
+        session.Screen.ShowResult(
+            new RequeueDocument(breach.Name, requeued), Documents.Default.RequeueDocument,
+            $"{TableFormat.Number(requeued)} slices of {breach.Name} are queued again.");
         return 0;
     }
 }

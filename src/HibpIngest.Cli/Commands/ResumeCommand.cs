@@ -37,13 +37,10 @@ internal sealed class ResumeCommand : HibpCommand
         var load = await services.GetRequiredService<LoadOperations>().ResumeAsync(
             failed, session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new ResumeDocument(load.Id, load.Breach, state), Documents.Default.ResumeDocument);
-        else
-        {
-            session.Screen.Show(load.Id == failed ? $"Load {load.Id} of {load.Breach} goes on: {state}."
-                : $"Load {failed} of {load.Breach} is restarted as load {load.Id}: {state}; hibp status {load.Breach} shows how it goes.");
-        }
+        session.Screen.ShowResult(
+            new ResumeDocument(load.Id, load.Breach, state), Documents.Default.ResumeDocument,
+            load.Id == failed ? $"Load {load.Id} of {load.Breach} goes on: {state}."
+            : $"Load {failed} of {load.Breach} is restarted as load {load.Id}: {state}; hibp status {load.Breach} shows how it goes.");
         return 0;
     }
 }

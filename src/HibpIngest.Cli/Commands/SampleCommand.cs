@@ -76,10 +76,9 @@ internal sealed class SampleCommand : HibpCommand
             File.Delete(part);
         }
         file.Refresh();
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new SampleDocument(file.FullName, accounts, seed, file.Length), Documents.Default.SampleDocument);
-        else
-            session.Screen.Show($"{file.Name}: {TableFormat.Number(accounts)} accounts, {TableFormat.Bytes(file.Length)}.");
+        session.Screen.ShowResult(
+            new SampleDocument(file.FullName, accounts, seed, file.Length), Documents.Default.SampleDocument,
+            $"{file.Name}: {TableFormat.Number(accounts)} accounts, {TableFormat.Bytes(file.Length)}.");
         return Task.FromResult(0);
     }
 }

@@ -1,8 +1,6 @@
 using System.CommandLine;
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
-using HibpIngest.Hosting;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;

@@ -14,7 +14,6 @@ internal sealed class SubscribersCommands() : CommandGroup(
     "subscribers", "Who is told about breaches, and who is not to be.", new SubscribersAddCommand(), new SubscribersRemoveCommand(),
     new SubscribersForgetCommand(), new SubscribersListCommand(), new SubscribersExportCommand(), new SubscribersImportCommand());
 
-/// <summary>What commands about one address share.</summary>
 internal abstract class AddressCommand : HibpCommand
 {
     private readonly Argument<string> _address = new("ADDRESS")
@@ -65,16 +64,10 @@ internal abstract class AddressCommand : HibpCommand
 
     protected static void Show(CommandSession session, SubscribersRemoved removed, string then)
     {
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new SubscribersRemovedDocument(removed.Subscriptions, removed.Notifications), Documents.Default.SubscribersRemovedDocument);
-        }
-        else
-        {
-            session.Screen.Show($"{TableFormat.Number(removed.Subscriptions)} subscriptions and "
-                + $"{TableFormat.Number(removed.Notifications)} notifications are gone{then}.");
-        }
+        session.Screen.ShowResult(
+            new SubscribersRemovedDocument(removed.Subscriptions, removed.Notifications), Documents.Default.SubscribersRemovedDocument,
+            $"{TableFormat.Number(removed.Subscriptions)} subscriptions and "
+            + $"{TableFormat.Number(removed.Notifications)} notifications are gone{then}.");
     }
 
     private static string Address(string text, string where)
@@ -120,13 +113,10 @@ internal sealed class SubscribersAddCommand : AddressCommand
                 $"{TableFormat.Number(imported.Suppressed)} of {TableFormat.Number(wanted.Count)} subscriptions are not to be (they "
                 + "unsubscribed, bounced, complained or were forgotten), and were left out; where the person wishes it: --again");
         }
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new SubscribersAddedDocument(imported.Added, there), Documents.Default.SubscribersAddedDocument);
-        else
-        {
-            session.Screen.Show($"{TableFormat.Number(imported.Added)} subscriptions are new"
-                + (there > 0 ? $"; {TableFormat.Number(there)} were there already." : "."));
-        }
+        session.Screen.ShowResult(
+            new SubscribersAddedDocument(imported.Added, there), Documents.Default.SubscribersAddedDocument,
+            $"{TableFormat.Number(imported.Added)} subscriptions are new"
+            + (there > 0 ? $"; {TableFormat.Number(there)} were there already." : "."));
         return 0;
     }
 
@@ -247,10 +237,9 @@ internal sealed class SubscribersExportCommand : HibpCommand
                 count++;
             }
         }
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new ExportDocument(file.FullName, count), Documents.Default.ExportDocument);
-        else
-            session.Screen.Show($"{TableFormat.Number(count)} subscriptions are in {file.Name}.");
+        session.Screen.ShowResult(
+            new ExportDocument(file.FullName, count), Documents.Default.ExportDocument,
+            $"{TableFormat.Number(count)} subscriptions are in {file.Name}.");
         return 0;
     }
 
@@ -307,19 +296,13 @@ internal sealed class SubscribersImportCommand : HibpCommand
         }
         var imported = await ImportAsync(database, key, subscriptions, cancellationToken);
         var read = subscriptions.Count;
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new ImportDocument(read, imported.Added, imported.Suppressed, invalid), Documents.Default.ImportDocument);
-        }
-        else
-        {
-            session.Screen.Show($"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(imported.Added)} of them new"
-                + (imported.Suppressed > 0
-                    ? $", {TableFormat.Number(imported.Suppressed)} suppressed (unsubscribed, bounced, complained or forgotten)"
-                    : "")
-                + (invalid.Count > 0 ? $"; {TableFormat.Number(invalid.Count)} invalid and not imported." : "."));
-        }
+        session.Screen.ShowResult(
+            new ImportDocument(read, imported.Added, imported.Suppressed, invalid), Documents.Default.ImportDocument,
+            $"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(imported.Added)} of them new"
+            + (imported.Suppressed > 0
+                ? $", {TableFormat.Number(imported.Suppressed)} suppressed (unsubscribed, bounced, complained or forgotten)"
+                : "")
+            + (invalid.Count > 0 ? $"; {TableFormat.Number(invalid.Count)} invalid and not imported." : "."));
         return 0;
     }
 

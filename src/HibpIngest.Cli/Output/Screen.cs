@@ -83,6 +83,15 @@ internal sealed class Screen
         Results.Profile.Out.Writer.WriteLine(Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
     }
 
+    /// <summary>Writes the document with <c>--json</c>, and the line without.</summary>
+    public void ShowResult<T>(T document, JsonTypeInfo<T> type, string line)
+    {
+        if (Json)
+            ShowJson(document, type);
+        else
+            Show(line);
+    }
+
     /// <summary>Of a command that failed: its document, where it has none yet.</summary>
     public void ShowError(string message, int exitCode)
     {
