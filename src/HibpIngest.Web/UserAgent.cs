@@ -1,6 +1,5 @@
 namespace HibpIngest.Web;
 
-/// <summary>What a client says it is.</summary>
 internal static class UserAgent
 {
     private const string Host = "Azure-Functions-Host/";

@@ -1,10 +1,8 @@
 using System.Collections.Frozen;
 using HibpIngest.AccessLog;
-using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Web;
 
-/// <summary>Has a record made of each request.</summary>
 internal sealed class RequestLog
 {
     /// <summary>Instead of a template, where no route was asked.</summary>

@@ -1,7 +1,6 @@
 using System.Buffers;
 using System.Globalization;
 using System.Text.Json;
-using System.Text.Unicode;
 using HibpIngest.Passwords;
 
 namespace HibpIngest.Web;

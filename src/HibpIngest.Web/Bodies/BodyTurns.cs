@@ -29,6 +29,17 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
     public static ErrorAnswer TooLong(int most) =>
         new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
 
+    /// <summary>Reads a short JSON body, which takes no turn.</summary>
+    /// <returns>Why it is refused; null: it was read.</returns>
+    public static async Task<ErrorAnswer?> ReadShortAsync(
+        HttpContext context, int most, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorAnswer?> read)
+    {
+        if (Refuse(context.Request, "application/json", most) is { } refusal)
+            return refusal;
+        using var body = await RequestBody.ReadAsync(context, most, time);
+        return body is null ? TooLong(most) : read(body.Bytes);
+    }
+
     /// <summary>Answers with a body in memory.</summary>
     public Task<IResult> RunAsync(HttpContext context, int most, Func<RequestBody, Task<IResult>> run) => RunAsync(
         context, async () =>

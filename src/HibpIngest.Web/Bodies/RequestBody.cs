@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.IO.Pipelines;
 using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Web;

@@ -3,7 +3,6 @@ using System.Net.Sockets;
 
 namespace HibpIngest.Web;
 
-/// <summary>Where a request comes from.</summary>
 internal static class CallerAddress
 {
     // What one household or company has: a guesser would else have 2^64 addresses of one network.

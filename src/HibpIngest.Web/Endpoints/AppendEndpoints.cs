@@ -38,21 +38,15 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
 
     public void Dispose() => _bodies.Dispose();
 
-    private async Task<IResult> AppendAsync(HttpContext context) => Refuse(context, MaxBytes)
+    private async Task<IResult> AppendAsync(HttpContext context) => BodyTurns.Refuse(context.Request, "application/json", MaxBytes)
         ?? await _bodies.RunAsync(context, MaxBytes, body => SubmitAsync(context, body));
 
     private async Task<IResult> ConfirmAsync(HttpContext context, CancellationToken cancellationToken)
     {
-        if (Refuse(context, MaxConfirmBytes) is { } refusal)
+        var transaction = "";
+        var refusal = await BodyTurns.ReadShortAsync(context, MaxConfirmBytes, time, json => ConfirmDocument.Read(json, out transaction));
+        if (refusal is not null)
             return refusal;
-        string transaction;
-        using (var body = await RequestBody.ReadAsync(context, MaxConfirmBytes, time))
-        {
-            if (body is null)
-                return BodyTurns.TooLong(MaxConfirmBytes);
-            if (ConfirmDocument.Read(body.Bytes, out transaction) is { } malformed)
-                return malformed;
-        }
         if (!Guid.TryParseExact(transaction, "D", out var id))
             return NotFound;
         switch (await appends.ConfirmAsync(SubscriptionOf(context), id, cancellationToken))
@@ -76,8 +70,6 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
         var id = await appends.SubmitAsync(SubscriptionOf(context), document.Sha1, document.Ntlm, context.RequestAborted);
         return JsonAnswer.Of(new TransactionDocument(id), ApiJson.Documents.TransactionDocument);
     }
-
-    private static ErrorAnswer? Refuse(HttpContext context, int max) => BodyTurns.Refuse(context.Request, "application/json", max);
 
     private static string SubscriptionOf(HttpContext context) => Caller.Of(context).Key?.Hash ?? OpenSubscription;
 }

@@ -60,16 +60,9 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
 
     private async Task<IResult> SubscribeAsync(HttpContext context, CancellationToken cancellationToken)
     {
-        if (BodyTurns.Refuse(context.Request, Json, MaxOneBytes) is { } refusal)
+        var prefix = 0;
+        if (await BodyTurns.ReadShortAsync(context, MaxOneBytes, time, json => PrefixesDocument.ReadOne(json, out prefix)) is { } refusal)
             return refusal;
-        int prefix;
-        using (var body = await RequestBody.ReadAsync(context, MaxOneBytes, time))
-        {
-            if (body is null)
-                return BodyTurns.TooLong(MaxOneBytes);
-            if (PrefixesDocument.ReadOne(body.Bytes, out prefix) is { } malformed)
-                return malformed;
-        }
         if (await subscriptions.SetAsync(ClientOf(context), prefix, true, cancellationToken))
             context.Response.StatusCode = StatusCodes.Status201Created;
         return Done;

@@ -72,7 +72,6 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
     public static string ParameterOf(HttpContext context) => RequestTarget.Of(context)[Of(context)!._parameterAt];
 }
 
-/// <summary>Who may call a route.</summary>
 internal enum RouteAccess
 {
     /// <summary>Anybody who names a user agent; browsers of other sites too.</summary>

@@ -4,7 +4,6 @@ using Microsoft.Extensions.Diagnostics.HealthChecks;
 
 namespace HibpIngest.Web;
 
-/// <summary>Endpoints that belong together.</summary>
 internal interface IApiEndpoints
 {
     void Map(ApiRoutes routes);
@@ -58,7 +57,6 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
     }
 }
 
-/// <summary>What endpoints say of themselves.</summary>
 internal static class ApiRouteConventions
 {
     /// <summary>Requires a key with a scope, within the key's limit.</summary>
