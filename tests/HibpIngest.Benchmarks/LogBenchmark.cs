@@ -8,6 +8,7 @@ using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Testing;
 using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.Benchmarks;

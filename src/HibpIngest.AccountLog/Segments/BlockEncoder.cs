@@ -20,7 +20,6 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
     private PooledArray<byte> _raw;
     private PooledArray<byte> _block;
 
-    /// <summary>Makes the block of a batch's rows.</summary>
     /// <param name="place">What is known of it before: number, slice and offset.</param>
     /// <returns>Frame and payload, until the next one.</returns>
     public ReadOnlyMemory<byte> Encode(SegmentBlock place, AccountBatch rows, DomainCounts domains, out SegmentBlock block)

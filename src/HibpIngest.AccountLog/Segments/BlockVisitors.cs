@@ -18,7 +18,6 @@ internal readonly struct BatchVisitor(AccountBatch into) : IAccountVisitor
     public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias) => into.Add(alias, domain);
 }
 
-/// <summary>Counts what there is.</summary>
 internal struct CountVisitor(DomainCounts domains) : IAccountVisitor
 {
     public long Rows { get; private set; }

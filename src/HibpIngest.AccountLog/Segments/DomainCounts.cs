@@ -15,7 +15,6 @@ internal sealed class DomainCounts
     private int[] _counts = new int[1 << 12];
     private int _used;
 
-    /// <summary>So many more rows of a domain.</summary>
     public void Add(ReadOnlySpan<byte> domain, int rows)
     {
         var hash = XxHash3.HashToUInt64(domain);

@@ -6,7 +6,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>The first bytes of a segment.</summary>
 internal static class SegmentHeader
 {
     public const ushort Version = 1;
@@ -22,7 +21,6 @@ internal static class SegmentHeader
 
     private static ReadOnlySpan<byte> Magic => "HSEG"u8;
 
-    /// <summary>The header of such a segment.</summary>
     /// <exception cref="BadInputException">It can't be written down.</exception>
     public static byte[] Write(SegmentFacts facts)
     {
@@ -122,7 +120,6 @@ internal static class SegmentHeader
         return Problem(facts) is { } problem ? throw Damage(segment, 0, problem) : facts;
     }
 
-    /// <summary>The checksum at a header's end.</summary>
     public static uint Crc(ReadOnlySpan<byte> header) => BinaryPrimitives.ReadUInt32LittleEndian(header[^CrcBytes..]);
 
     /// <summary>Null, or what no segment says of itself.</summary>

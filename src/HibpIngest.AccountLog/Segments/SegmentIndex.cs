@@ -46,7 +46,6 @@ internal sealed class SegmentIndex
 
     private static ReadOnlySpan<byte> Magic => "GESH"u8;
 
-    /// <summary>The footer of such a segment.</summary>
     /// <param name="blocks">In order; at least one.</param>
     /// <param name="large">Ascending.</param>
     public static byte[] Write(ReadOnlySpan<byte> header, IReadOnlyList<SegmentBlock> blocks, IReadOnlyList<LargeDomain> large)
@@ -85,7 +84,6 @@ internal sealed class SegmentIndex
         return footer[..(at + SegmentLimits.TailBytes)];
     }
 
-    /// <summary>Where the footer begins.</summary>
     /// <param name="end">Its last bytes: at least as many as the fixed tail has, if there are so many.</param>
     /// <exception cref="DamagedSegmentException">No segment ends here.</exception>
     public static long FooterOffset(string segment, long length, ReadOnlySpan<byte> end)
@@ -101,7 +99,6 @@ internal sealed class SegmentIndex
         return offset;
     }
 
-    /// <summary>Reads header and footer.</summary>
     /// <param name="start">Its first bytes: all of it, or at least as many as a header may have.</param>
     /// <exception cref="DamagedSegmentException">They are not what a writer has sealed.</exception>
     public static SegmentIndex Read(string segment, long length, ReadOnlyMemory<byte> start, ReadOnlyMemory<byte> footer)

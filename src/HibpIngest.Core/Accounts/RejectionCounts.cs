@@ -19,9 +19,4 @@ public sealed record RejectionCounts
     public long Total => ByRule.Sum();
 
     public RejectionCounts Copy() => new() { ByRule = [.. ByRule], Duplicates = Duplicates };
-
-    /// <summary>The counts as name and number, rules that nothing broke left out.</summary>
-    public IReadOnlyDictionary<string, long> Named() => Enum.GetValues<AccountRule>()
-        .Where(rule => ByRule[(int)rule] > 0)
-        .ToDictionary(rule => rule.ToString(), rule => ByRule[(int)rule]);
 }

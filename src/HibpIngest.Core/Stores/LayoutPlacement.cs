@@ -26,9 +26,6 @@ public sealed class LayoutPlacement
         _hashes = [.. _spread.Select(spread => Hash(spread.Domain))];
     }
 
-    /// <summary>Whether any domain lies in several partitions.</summary>
-    public bool IsSpread => _spread.Length > 0;
-
     /// <summary>How many partitions a domain lies in; 1: it is not spread.</summary>
     /// <param name="domain">Lower-case ASCII.</param>
     public int PartitionsOf(ReadOnlySpan<byte> domain)

@@ -66,14 +66,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         return served;
     }
 
-    /// <summary>Serves what was served before.</summary>
-    /// <exception cref="NotPossibleException">Nothing was, or it is gone.</exception>
-    public async Task<ServedRelease> SwitchBackAsync(CancellationToken cancellationToken)
-    {
-        var before = await GetBeforeAsync(cancellationToken);
-        return await SwitchAsync(before.Backend, before.Release, cancellationToken);
-    }
-
     /// <summary>Compares what would be served with what is served.</summary>
     /// <returns>The modes that would lose rows, as <see cref="ReleaseShortfall.List"/> says.</returns>
     public async Task<IReadOnlyList<ReleaseShortfall>> ListShortfallsAsync(ServedRelease next, CancellationToken cancellationToken)
@@ -162,11 +154,9 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         }
     }
 
-    /// <summary>What switching would serve.</summary>
     internal async Task<ServedRelease> ResolveAsync(PasswordBackend backend, string? release, CancellationToken cancellationToken) =>
         await ResolveAsync(await GetCurrentAsync(cancellationToken), backend, release, cancellationToken);
 
-    /// <summary>What was served before.</summary>
     internal async Task<ServedRelease> GetBeforeAsync(CancellationToken cancellationToken) =>
         (await GetCurrentAsync(cancellationToken))?.Before
         ?? throw new NotPossibleException("there is nothing to go back to: no other release was served before this one");

@@ -42,8 +42,6 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         _time = time;
     }
 
-    public static Version LibraryVersion => SqliteSession.LibraryVersion;
-
     public override string DisplayName => _file;
 
     /// <summary>

@@ -150,10 +150,11 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack, PasswordBackend.Table]);
         await rig.ImportAsync(Make(32), HashMode.Sha1, "two", [PasswordBackend.Pack]);
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
-        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchBackAsync(None));
+        var everywhere = new ReplicatedReleases(rig.Releases, []);
+        await Assert.ThrowsAsync<NotPossibleException>(() => everywhere.SwitchBackAsync(None));
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "two", None);
-        Assert.Equal(new ServedRelease(PasswordBackend.Pack, "one"), await rig.Releases.SwitchBackAsync(None));
-        Assert.Equal(new ServedRelease(PasswordBackend.Pack, "two"), await rig.Releases.SwitchBackAsync(None));
+        Assert.Equal(new ServedRelease(PasswordBackend.Pack, "one"), (await everywhere.SwitchBackAsync(None)).Served);
+        Assert.Equal(new ServedRelease(PasswordBackend.Pack, "two"), (await everywhere.SwitchBackAsync(None)).Served);
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchAsync(PasswordBackend.Blob, null, None));
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.DeleteAsync("two", None));
 
@@ -163,7 +164,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         Assert.Empty(await rig.Stores.Tables.ReadAsync(PasswordNames.Table(deleted, HashMode.Sha1), Lines[0][..5], None));
         await foreach (var name in rig.Stores.Blobs.ListAsync("releases/one/", None))
             Assert.Fail($"{name} is left");
-        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchBackAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => everywhere.SwitchBackAsync(None));
     }
 
     private static async Task AssertIsAsync(PasswordRig rig, string release, string[] lines)

@@ -55,7 +55,7 @@ public sealed class SwitchTests
                 for (var i = 0; i < 20; i++)
                     await await Task.WhenAny(askers.Append(answered.WaitAsync()));
             }
-            await rig.Releases.SwitchBackAsync(None);
+            await new ReplicatedReleases(rig.Releases, []).SwitchBackAsync(None);
             await ranges.RefreshAsync(None);
         }
         await stop.CancelAsync();

@@ -231,8 +231,8 @@ public sealed partial class SqliteBreachDatabaseTests
     [Fact]
     public void The_library_has_none_of_the_known_defects_and_is_the_one_that_the_documents_name()
     {
-        Assert.True(SqliteBreachDatabase.LibraryVersion >= new Version(3, 50, 4), $"SQLite {SqliteBreachDatabase.LibraryVersion}");
+        Assert.True(SqliteSession.LibraryVersion >= new Version(3, 50, 4), $"SQLite {SqliteSession.LibraryVersion}");
         Assert.Contains(
-            $"The bundled SQLite is {SqliteBreachDatabase.LibraryVersion}.", DocumentFiles.ReadAllUnwrapped(), StringComparison.Ordinal);
+            $"The bundled SQLite is {SqliteSession.LibraryVersion}.", DocumentFiles.ReadAllUnwrapped(), StringComparison.Ordinal);
     }
 }

@@ -1,6 +1,7 @@
 using System.Buffers;
+using HibpIngest.AccountLog;
 
-namespace HibpIngest.AccountLog;
+namespace HibpIngest.Testing;
 
 /// <summary>A segment that lies in memory as a whole; read as <see cref="SegmentReader"/> does, by the same code.</summary>
 internal sealed class SegmentBytes
