@@ -105,7 +105,6 @@ public static class AccessFrame
             BinaryPrimitives.ReadUInt64LittleEndian(header[CounterOffset..]), new Guid(header.Slice(InstanceOffset, 16)));
     }
 
-    /// <summary>Whether a frame is whole and as it was written.</summary>
     internal static bool IsWhole(ReadOnlySpan<byte> frame) =>
         BinaryPrimitives.ReadUInt32LittleEndian(frame[CrcOffset..]) == Crc(frame);
 

@@ -15,7 +15,6 @@ internal sealed class AccessGroup
     /// <summary>Completes when they are durable, or are not; there is one where somebody waits.</summary>
     public Task Ended => (_ended ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)).Task;
 
-    /// <summary>The frame, its content in place.</summary>
     public Memory<byte> Frame => _bytes.AsMemory(0, AccessFrame.HeaderBytes + (Count * AccessFrame.RecordBytes));
 
     public void Add(in AccessRecord record, byte flags)
@@ -27,7 +26,6 @@ internal sealed class AccessGroup
         Count++;
     }
 
-    /// <summary>Those who wait may go on.</summary>
     public void Complete() => Interlocked.Exchange(ref _ended, null)?.SetResult();
 
     /// <summary>

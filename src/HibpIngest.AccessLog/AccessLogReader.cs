@@ -5,7 +5,6 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AccessLog;
 
-/// <summary>Reads a blob of the access log, frame by frame.</summary>
 public static class AccessLogReader
 {
     /// <summary>

@@ -43,7 +43,6 @@ public sealed class StorageOptions
     /// <summary>Container of what they are called of.</summary>
     public string CallbacksContainer { get; init; } = ICallbackBlobs.Container;
 
-    /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";
 
     /// <summary>
@@ -58,7 +57,6 @@ public sealed class StorageOptions
     /// </summary>
     public TimeSpan RetryDelay { get; init; } = TimeSpan.FromMilliseconds(400);
 
-    /// <summary>Longest wait between two tries.</summary>
     public TimeSpan MaxRetryDelay { get; init; } = TimeSpan.FromSeconds(10);
 
     /// <summary>

@@ -3,7 +3,6 @@ using HibpIngest.Telemetry;
 
 namespace HibpIngest.AzureStorage;
 
-/// <summary>How Table Storage is doing.</summary>
 internal static class StorageTelemetry
 {
     /// <summary>Writes to the account table that the service carried out.</summary>

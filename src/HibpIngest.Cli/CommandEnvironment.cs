@@ -35,7 +35,6 @@ internal sealed class CommandEnvironment : InvocationConfiguration
     /// <summary>Returns whether standard output is a pipe that nobody reads any more.</summary>
     public Func<bool> IsOutputAbandoned { get; private init; } = () => false;
 
-    /// <summary>Returns the environment of this process.</summary>
     public static CommandEnvironment OfProcess() => new(() => Console.In)
     {
         OpenInput = Console.OpenStandardInput,

@@ -2,7 +2,6 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Cli;
 
-/// <summary>What a command that failed says, and its exit code.</summary>
 internal static class Failure
 {
     public const int Failed = 1;

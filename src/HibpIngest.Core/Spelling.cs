@@ -1,6 +1,5 @@
 namespace HibpIngest;
 
-/// <summary>Finds what somebody may have meant.</summary>
 public static class Spelling
 {
     /// <summary>

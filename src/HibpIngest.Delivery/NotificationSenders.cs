@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Delivery;
 
-/// <summary>Makes the sender that HIBP_MAIL names.</summary>
 public static class NotificationSenders
 {
     private const string Expected = "HIBP_MAIL is expected to be pickup:DIR or smtp://user:password@host:port?tls=none|starttls|implicit "

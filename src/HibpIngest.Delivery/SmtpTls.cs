@@ -1,6 +1,5 @@
 namespace HibpIngest.Delivery;
 
-/// <summary>How the connection to a mail server is encrypted.</summary>
 public enum SmtpTls
 {
     None,

@@ -158,7 +158,6 @@ public static class SampleBreach
         }
     }
 
-    /// <summary>Rows of one entry: which addresses come, and the pieces they are made of.</summary>
     private sealed class Writer
     {
         private readonly Stream _stream;

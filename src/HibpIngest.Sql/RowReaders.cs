@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Sql;
 
-/// <summary>What the port returns, made from rows.</summary>
 internal static class RowReaders
 {
     /// <summary>

@@ -1,6 +1,5 @@
 using System.Numerics;
 using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using HibpIngest.Stores;
 using static HibpIngest.Sql.Parameter;
 using static HibpIngest.Sql.StoredText;

@@ -282,6 +282,5 @@ public abstract partial class SqlBreachDatabase
             """,
             OfLoad(load), BigInt("@most", most));
 
-    /// <summary>How far an exact count is, and whether it is wanted.</summary>
     private sealed record CountState(bool Wanted, int Counted, int Parts);
 }

@@ -1,7 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Stores;
 using static HibpIngest.Sql.Parameter;
-using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql;
 

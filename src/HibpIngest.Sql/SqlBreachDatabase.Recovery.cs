@@ -261,7 +261,6 @@ public abstract partial class SqlBreachDatabase
             },
             OfLoad(load));
 
-    /// <summary>A load as it is here.</summary>
     private sealed record KnownLoad
     {
         public required BlobVersion Blob { get; init; }
@@ -287,7 +286,6 @@ public abstract partial class SqlBreachDatabase
         public required bool IsDone { get; init; }
     }
 
-    /// <summary>What is told of a breach here.</summary>
     private sealed record KnownBreach(
         string Metadata, bool Hidden, DateTimeOffset? PublishedAt, DateTimeOffset? ModifiedAt, long Version);
 }

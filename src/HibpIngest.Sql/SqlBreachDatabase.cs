@@ -1,4 +1,3 @@
-using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Stores;
 using static HibpIngest.Sql.Parameter;

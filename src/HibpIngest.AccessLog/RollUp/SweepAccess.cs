@@ -10,7 +10,6 @@ namespace HibpIngest.AccessLog;
 /// Looks after blobs of the access log: those that were ended get a message, and another one while they are not counted; those of
 /// processes that are gone are ended; those that were counted a while ago go. Each step is found done, or done again, by the next run.
 /// </summary>
-/// <param name="queues">Holds the queue of <see cref="AccessMessage"/>.</param>
 /// <param name="keptFor">How long a blob is kept once it is counted; null: for ever.</param>
 /// <param name="log">Counts only.</param>
 public sealed partial class SweepAccess(

@@ -1,6 +1,5 @@
 namespace HibpIngest.AccessLog;
 
-/// <summary>What requests are counted by.</summary>
 public enum UsageBy
 {
     /// <summary>Template of the route.</summary>

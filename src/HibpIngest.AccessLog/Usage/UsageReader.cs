@@ -3,7 +3,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AccessLog;
 
-/// <summary>Sums the counts of requests up.</summary>
 public sealed class UsageReader(IUsageTable usage, IApiKeys keys)
 {
     /// <summary>Of so many hours, the present one as the last.</summary>
@@ -38,7 +37,6 @@ public sealed class UsageReader(IUsageTable usage, IApiKeys keys)
         return new UsageReport(from, to, by.ToString().ToLowerInvariant(), [.. Sort(lines, by)], total.ToLine());
     }
 
-    /// <summary>The beginning of the hour.</summary>
     public static DateTimeOffset HourOf(DateTimeOffset time)
     {
         var utc = time.UtcDateTime;

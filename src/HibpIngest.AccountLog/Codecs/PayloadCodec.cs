@@ -3,7 +3,6 @@ using System.IO.Compression;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>A block's payload, compressed and back.</summary>
 internal static class PayloadCodec
 {
     /// <summary>8.1 bytes an account, at 0.6 s a million of them (docs/figures.md).</summary>

@@ -32,7 +32,6 @@ public sealed record LoadDocument
 
     public required DateTimeOffset StartedAt { get; init; }
 
-    /// <summary>What its positions depend on.</summary>
     public required LoadSettings Settings { get; init; }
 
     /// <summary>Rows of its segments together.</summary>
@@ -187,7 +186,6 @@ public sealed record RemovedDocument
         : null;
 }
 
-/// <summary>A load that a removal takes.</summary>
 /// <param name="Blob">Name of the archive that it has read.</param>
 public sealed record RemovedLoad(long Load, string Blob, [property: JsonPropertyName("etag")] string ETag);
 

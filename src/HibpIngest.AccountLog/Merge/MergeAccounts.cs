@@ -79,7 +79,6 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
         }
     }
 
-    /// <summary>Writes a segment's rows to their partitions.</summary>
     private readonly struct Spiller : IAccountVisitor
     {
         private readonly MergePlan _plan;
@@ -124,7 +123,6 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
         /// <summary>Of the domain in hand; -1: it is large.</summary>
         public int Partition { get; set; }
 
-        /// <summary>Counts the large domains.</summary>
         public int Domain { get; set; }
 
         /// <summary>The large domain that each partition has begun last.</summary>

@@ -1,6 +1,5 @@
 using System.Text;
 using Azure.Data.Tables;
-using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;

@@ -1,5 +1,4 @@
 using System.Text;
-using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;

@@ -3,7 +3,6 @@ using HibpIngest.AccessLog;
 using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 

@@ -2,7 +2,6 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows how far a fill is.</summary>
 internal static class FillView
 {
     public static Task<long> ShowAsync(

@@ -1,7 +1,6 @@
 using System.Globalization;
 using HibpIngest.Breaches;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
 using HibpIngest.Stores;
 using Spectre.Console;
 using Spectre.Console.Rendering;

@@ -2,7 +2,6 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows how far a rebuild is.</summary>
 internal static class RebuildView
 {
     public static Task<RebuildResult> ShowAsync(

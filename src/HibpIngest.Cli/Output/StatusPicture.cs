@@ -1,6 +1,5 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Hosting;
 using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -68,7 +67,6 @@ internal sealed record StatusPicture(
         load, Work.GetValueOrDefault(load.Id), now, mailsPerSecond,
         HostsView.IsInHand(load, Held, Hosts, now) && (moves || load.State != LoadState.Notifying));
 
-    /// <summary>The same with when these loads were worked on.</summary>
     public async Task<StatusPicture> WithWorkAsync(ILoads database, IEnumerable<Load> loads, CancellationToken cancellationToken)
     {
         var work = await database.ListWorkAsync([.. loads.Select(load => load.Id)], cancellationToken);

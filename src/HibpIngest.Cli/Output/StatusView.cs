@@ -4,7 +4,6 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Loads and queues to look at.</summary>
 internal static class StatusView
 {
     private const int BarCells = 10;

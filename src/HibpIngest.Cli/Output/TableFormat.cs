@@ -3,7 +3,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>How tables and their cells look.</summary>
 internal static class TableFormat
 {
     public static FittingTable Create(params ReadOnlySpan<string> columns) => new(columns);

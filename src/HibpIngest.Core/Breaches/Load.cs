@@ -42,7 +42,6 @@ public sealed record Load
     /// <summary>Notifications up to this number have a message.</summary>
     public int MailsQueued { get; init; }
 
-    /// <summary>Blob name within the container, and the ETag of the version.</summary>
     public required BlobVersion Blob { get; init; }
 
     public required LoadState State { get; init; }

@@ -10,7 +10,6 @@ public sealed record LoadHead
     /// <summary>The breach is out of every lookup; nothing of it is sent.</summary>
     public bool Hidden { get; init; }
 
-    /// <summary>Blob name within the container, and the ETag of the version.</summary>
     public required BlobVersion Blob { get; init; }
 
     public required LoadState State { get; init; }

@@ -3,7 +3,6 @@ using System.Text;
 
 namespace HibpIngest.Stores;
 
-/// <summary>What is kept of an API key.</summary>
 public sealed record ApiKey
 {
     /// <summary>Hex digits of a key, which is 128 random bits (haveibeenpwned.com/API/v3#Authorisation).</summary>
@@ -28,7 +27,6 @@ public sealed record ApiKey
 
     public int Rpm { get; init; } = DefaultRpm;
 
-    /// <summary>What it may ask.</summary>
     public KeyScopes Scopes { get; init; } = KeyScopes.Search;
 
     /// <summary>Domains whose owner has it, lower-case, in order.</summary>

@@ -25,6 +25,5 @@ public interface IAccountReads
     Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken);
 }
 
-/// <param name="Alias">What stands before the @.</param>
 /// <param name="Marks">Ascending; some may not count.</param>
 public sealed record AccountEntry(string Alias, IReadOnlyList<int> Marks);

@@ -22,7 +22,6 @@ public interface IBatchCopy : IAsyncDisposable
         AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken);
 }
 
-/// <summary>What all batches of a copy have in common.</summary>
 /// <param name="Mark">The load's mark, as drawn; one that it has already stays.</param>
 /// <param name="SliceRows">Most rows of a slice.</param>
 /// <param name="Lease">How long the load stays the owner's from each commit on.</param>

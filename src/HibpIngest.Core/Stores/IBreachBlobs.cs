@@ -39,7 +39,6 @@ public interface IBreachBlobs
     /// SHA-256 of all of it goes into the blob's metadata.
     /// </summary>
     /// <param name="progress">Bytes known to be there.</param>
-    /// <returns>The version it made.</returns>
     Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken);
 }
 

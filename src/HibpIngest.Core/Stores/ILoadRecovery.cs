@@ -1,4 +1,3 @@
-using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 

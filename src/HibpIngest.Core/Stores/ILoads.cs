@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>The loads and their states.</summary>
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface ILoads
 {
@@ -38,7 +37,6 @@ public interface ILoads
     /// <summary>Returns when these loads were worked on, in their order; a load that is gone has no slices.</summary>
     Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
 
-    /// <summary>Loads and slices that somebody holds now.</summary>
     Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken);
 
     /// <summary>The message of the load's state (match, mail) has just been sent.</summary>

@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Finding whom a load concerns.</summary>
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface IMatching
 {

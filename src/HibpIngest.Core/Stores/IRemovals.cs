@@ -1,8 +1,6 @@
-using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Taking a breach away.</summary>
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface IRemovals
 {

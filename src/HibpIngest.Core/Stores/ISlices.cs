@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>The slices of loads.</summary>
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface ISlices
 {

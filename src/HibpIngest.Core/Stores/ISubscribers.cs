@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Who asked to be told.</summary>
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface ISubscribers
 {

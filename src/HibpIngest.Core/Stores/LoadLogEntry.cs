@@ -10,7 +10,6 @@ public sealed record LoadLogEntry
     /// <summary>Its mark; 0 until its first batch has committed.</summary>
     public required int Mark { get; init; }
 
-    /// <summary>What it has read.</summary>
     public required BlobVersion Blob { get; init; }
 
     /// <summary>Counts the restarts of its blob version, from 1.</summary>
@@ -18,7 +17,6 @@ public sealed record LoadLogEntry
 
     public required DateTimeOffset StartedAt { get; init; }
 
-    /// <summary>What its positions depend on.</summary>
     public required LoadSettings Settings { get; init; }
 
     /// <summary>Rows that it has, so far.</summary>

@@ -9,7 +9,6 @@ public sealed record LoadRecovery
 
     public required int Mark { get; init; }
 
-    /// <summary>What it has read.</summary>
     public required BlobVersion Blob { get; init; }
 
     /// <summary>Counts the restarts of its blob version, from 1.</summary>
@@ -18,7 +17,6 @@ public sealed record LoadRecovery
     /// <summary>When it was recorded, in whole milliseconds.</summary>
     public required DateTimeOffset StartedAt { get; init; }
 
-    /// <summary>What its positions depend on.</summary>
     public required LoadSettings Settings { get; init; }
 
     public required long Rows { get; init; }

@@ -1,6 +1,5 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Whether the account log is written.</summary>
 public enum LogMode
 {
     /// <summary>Each load, once its accounts are in the tables.</summary>

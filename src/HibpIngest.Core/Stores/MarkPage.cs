@@ -1,6 +1,5 @@
 namespace HibpIngest.Stores;
 
-/// <summary>One page of a walk over the table.</summary>
 /// <param name="Changed">Entities that a mark was taken off.</param>
 /// <param name="Token">
 /// Where the next page begins; null: this was the last. It may hold a key, which names a person: for the database only.

@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>What ends a load's matching.</summary>
 /// <param name="Metadata">The breach's metadata document, read again; null: there is none that speaks for this breach.</param>
 /// <param name="Hold">The mails wait for an operator, whatever the document says.</param>
 /// <param name="HeldBecause">The same, with a reason that stays with the load.</param>

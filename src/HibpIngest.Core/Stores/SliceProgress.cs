@@ -1,6 +1,5 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Which of a slice's transactions are done.</summary>
 /// <param name="OrderVersion">The order that they are counted in: a program of another one starts anew.</param>
 /// <param name="Done">A bit for each, the first one's the lowest of byte 0.</param>
 public sealed record SliceProgress(int OrderVersion, byte[] Done)

@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>A slice with what upserting it needs.</summary>
 /// <param name="Slice">Its range; <see cref="Slice.Attempts"/> includes the try just begun.</param>
 /// <param name="Mark">The load's; names the property to write.</param>
 public sealed record SliceWork(Slice Slice, int Mark, string Breach)

@@ -25,7 +25,6 @@ public sealed record StoreLayout
         && Facts.AccountsTable.Length > LayoutFacts.Accounts.Length
             ? Facts.AccountsTable[LayoutFacts.Accounts.Length..] : Id.ToString(CultureInfo.InvariantCulture);
 
-    /// <summary>Whether hashes are written beside accounts.</summary>
     public bool WritesRanges => Ranges != RangesState.Off;
 
     /// <summary>What a store begins with, and what one is read by that has recorded none yet.</summary>

@@ -13,7 +13,6 @@ namespace HibpIngest.Passwords;
 /// parts to the release that is served when it is spread. However often a message comes, and in whatever order, each hash of a
 /// transaction counts once; what is lost on the way <see cref="SweepAppends"/> sends again.
 /// </summary>
-/// <param name="queues">Holds the queue of <see cref="AppendMessage"/>.</param>
 /// <param name="log">Ids and counts only.</param>
 public sealed partial class AppendPasswords(
     PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)

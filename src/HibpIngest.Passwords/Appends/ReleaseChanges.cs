@@ -30,7 +30,6 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
     public long this[HashMode mode, int prefix] =>
         Volatile.Read(ref _changed[(int)mode]) is { } changed ? Volatile.Read(ref changed[prefix]) : 0;
 
-    /// <summary>Reads what has come since.</summary>
     public async Task FollowAsync(CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();

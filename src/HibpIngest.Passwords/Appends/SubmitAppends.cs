@@ -10,14 +10,12 @@ namespace HibpIngest.Passwords;
 /// Takes hashes that are to be added to what is served, and their confirmation. The row of a confirmed transaction is its message's
 /// outbox: it says when one was sent, and <see cref="SweepAppends"/> sends another where that is never or long ago.
 /// </summary>
-/// <param name="queues">Holds the queue of <see cref="AppendMessage"/>.</param>
 /// <param name="log">Told of messages that were not sent.</param>
 public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SubmitAppends> log)
 {
     /// <summary>Keeps hashes as a new transaction, which counts once it is confirmed. Nothing is told from what was sent before.</summary>
     /// <param name="sha1">Those of SHA-1, in any order; sorted here.</param>
     /// <param name="cancellationToken">Stops it, until something of it has been written.</param>
-    /// <returns>The transaction's id.</returns>
     public async Task<Guid> SubmitAsync(
         string subscription, List<HashCount> sha1, List<HashCount> ntlm, CancellationToken cancellationToken)
     {

@@ -9,7 +9,6 @@ namespace HibpIngest.Passwords;
 /// Looks after transactions: those that were confirmed, and not added in time, get a message again; those that nobody confirmed, and
 /// those that have ended a while ago, go.
 /// </summary>
-/// <param name="queues">Holds the queue of <see cref="AppendMessage"/>.</param>
 /// <param name="log">Counts only.</param>
 public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SweepAppends> log)
 {

@@ -17,7 +17,6 @@ internal interface IRangeTarget
 
     /// <summary>Writes what readers find it all by.</summary>
     /// <param name="groups">What became of each, by number.</param>
-    /// <returns>The version of that.</returns>
     Task<string> CompleteAsync(IReadOnlyList<GroupRecord> groups, CancellationToken cancellationToken);
 }
 

@@ -1,4 +1,3 @@
-using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;

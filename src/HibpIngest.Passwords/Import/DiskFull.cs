@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>Tells that a disk, or somebody's part of it, is full.</summary>
 internal static class DiskFull
 {
     private const int NoSpace = 28;

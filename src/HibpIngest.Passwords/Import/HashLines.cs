@@ -99,7 +99,6 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
         return text[at] == '\r' && text[at + 1] == '\n';
     }
 
-    /// <summary>Whatever a line may be.</summary>
     /// <returns>False for one without anything.</returns>
     private bool TryReadAny(ReadOnlySpan<byte> line, Span<byte> hash, out long count)
     {

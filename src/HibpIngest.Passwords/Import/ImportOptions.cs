@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>How lines become sorted ranges.</summary>
 public sealed record ImportOptions
 {
     /// <summary>512 MiB: what the smallest machines have to spare.</summary>

@@ -2,7 +2,6 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Pwned Passwords by range, as they are asked for.</summary>
 public interface IPasswordRanges : IDisposable
 {
     /// <summary>Follows what is served until cancelled.</summary>

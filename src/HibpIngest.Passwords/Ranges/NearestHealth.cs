@@ -15,7 +15,6 @@ internal sealed class NearestHealth(TimeProvider time)
     private int _failures;
     private long _triedAt;
 
-    /// <summary>What the next request does.</summary>
     public NearestTrial Next()
     {
         if (Volatile.Read(ref _failures) < MostFailures)
@@ -40,7 +39,6 @@ internal sealed class NearestHealth(TimeProvider time)
     }
 }
 
-/// <summary>Whether a request asks the nearest account.</summary>
 internal enum NearestTrial
 {
     None = 0,
@@ -52,7 +50,6 @@ internal enum NearestTrial
     First = 2,
 }
 
-/// <summary>What an answer changed.</summary>
 internal enum NearestChange
 {
     None = 0,
@@ -60,6 +57,5 @@ internal enum NearestChange
     /// <summary>It is skipped from now on.</summary>
     Skipped = 1,
 
-    /// <summary>It is asked again.</summary>
     Back = 2,
 }

@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>What is to be imported, and where to.</summary>
 public sealed record ImportRequest
 {
     /// <summary>Files, in order.</summary>
@@ -29,11 +28,9 @@ public sealed record ImportedPasswords(string Release, IReadOnlyList<ReleasePart
 /// <param name="RowsInAll">Hashes that it has to do, or, before they are summed, at most.</param>
 public readonly record struct ImportStep(ImportStepKind Step, long Rows, long RowsInAll);
 
-/// <summary>What an import does once everything is read.</summary>
 public enum ImportStepKind
 {
     Write = 0,
 
-    /// <summary>Reads back what was written.</summary>
     Verify = 1,
 }

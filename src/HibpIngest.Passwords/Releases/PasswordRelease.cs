@@ -73,7 +73,6 @@ public sealed record CurrentRelease
     /// <summary>The release that was served last from each back end, for who is told to read from one.</summary>
     public required IReadOnlyList<ServedRelease> ByBackend { get; init; }
 
-    /// <summary>When this was decided.</summary>
     public required DateTimeOffset ChangedAt { get; init; }
 
     /// <summary>What a server reads that is told to read from one back end; null: it was never switched to.</summary>
@@ -90,7 +89,6 @@ public sealed record CurrentRelease
     };
 }
 
-/// <summary>A release in one of its back ends.</summary>
 public sealed record ServedRelease(PasswordBackend Backend, string Release);
 
 [JsonSourceGenerationOptions(

@@ -14,7 +14,6 @@ internal static class ReleaseSums
 
     private static long _read;
 
-    /// <summary>All groups, in order.</summary>
     public static async IAsyncEnumerable<(int Group, RowSum Sum)> ReadAsync(
         IRangeSource source, HashMode mode, [EnumeratorCancellation] CancellationToken cancellationToken)
     {

@@ -6,7 +6,6 @@ namespace HibpIngest.Passwords;
 internal static class WrittenPart
 {
     /// <summary>Writes the list of its ranges, and reads all of it back, as readers will.</summary>
-    /// <returns>The part, to be listed.</returns>
     /// <exception cref="StoreMismatchException">What was read is not what was written.</exception>
     public static async Task<ReleasePart> CompleteAsync(
         PasswordStores stores, IRangeTarget target, ReleaseKey release, HashMode mode, GroupRecord[] groups, string? source,

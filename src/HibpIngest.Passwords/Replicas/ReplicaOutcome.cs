@@ -1,12 +1,10 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>What became of a replica.</summary>
 /// <param name="Reason">Why it failed; null: it did not.</param>
 public sealed record ReplicaOutcome(string Replica, ReplicaResult Result, string? Reason = null);
 
 public enum ReplicaResult
 {
-    /// <summary>As it was asked for.</summary>
     Done = 0,
 
     /// <summary>It is without the release, or without a part of it, and goes on with what it serves.</summary>

@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>What a replica has.</summary>
 /// <param name="Current">What it serves; null: nothing, or it can't be read.</param>
 /// <param name="Releases">What it holds whole.</param>
 /// <param name="Reason">Why it can't be read; null: it can.</param>

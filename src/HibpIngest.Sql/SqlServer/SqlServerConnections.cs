@@ -1,4 +1,3 @@
-using System.Data.Common;
 using Azure.Core;
 using Azure.Identity;
 using HibpIngest.Errors;

@@ -1,6 +1,5 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Stores;
 using static HibpIngest.Sql.Parameter;
 
 namespace HibpIngest.Sql.Sqlite;

@@ -1,4 +1,3 @@
-using static HibpIngest.Sql.Parameter;
 
 namespace HibpIngest.Sql.Sqlite;
 
