@@ -154,7 +154,7 @@ internal sealed class CommandSession : IDisposable
     {
         if (Settings.Emulator is not { } emulator)
             return;
-        switch (await emulator.WaitForStateAsync(new SayProgress(Screen), cancellationToken))
+        switch (await emulator.WaitForStateAsync(new Reported<string>(Screen.Say), cancellationToken))
         {
             case EmulatorState.Stopped:
                 throw new StoreUnavailableException(

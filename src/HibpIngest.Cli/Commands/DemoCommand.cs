@@ -103,7 +103,7 @@ internal sealed class DemoCommand : HibpCommand
 
         screen.Say("starting a storage emulator of its own, in memory");
         await using var emulator = await AzuriteEmulator.StartAsync(
-            new AzuriteOptions { Progress = new SayProgress(screen) }, cancellationToken);
+            new AzuriteOptions { Progress = new Reported<string>(screen.Say) }, cancellationToken);
 
         settings.Options.MailsPerSecond = MailsPerSecond;
         var mails = Path.Combine(folder, "mail");

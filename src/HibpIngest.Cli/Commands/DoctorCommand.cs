@@ -142,7 +142,7 @@ internal sealed class DoctorCommand : HibpCommand
         const string StorageAdvice = "check HIBP_STORAGE and its permissions";
         var storage = services.GetRequiredService<StorageAccount>().DisplayName;
         var emulatorState = settings.Emulator is { } emulator
-            ? await emulator.WaitForStateAsync(new SayProgress(session.Screen), cancellationToken) : EmulatorState.Running;
+            ? await emulator.WaitForStateAsync(new Reported<string>(session.Screen.Say), cancellationToken) : EmulatorState.Running;
         // Beside each other: what doesn't answer is waited for, and that is one wait then.
         var looks = new[]
         {

@@ -203,7 +203,7 @@ internal sealed class RunCommand : HibpCommand
             return accounts is null ? null
                 : throw new BadInputException("--accounts is for the emulator: name further storage accounts in HIBP_STORAGE_2, and so on");
         }
-        var started = new EmulatorSupervisor(emulator, new SayProgress(session.Screen), session.Time);
+        var started = new EmulatorSupervisor(emulator, new Reported<string>(session.Screen.Say), session.Time);
         try
         {
             await started.StartAsync(Math.Max(accounts ?? 1, 1 + emulator.Further().Count), cancellationToken);
