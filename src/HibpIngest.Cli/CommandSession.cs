@@ -90,6 +90,9 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
+    /// <summary>Sets a variable in place of the environment, for this run.</summary>
+    public void Set(string variable, string value) => _settings = (_settings ?? Settings).With(variable, value);
+
     /// <summary>A database is named, or is where one would be by default.</summary>
     public bool NamesDatabase =>
         Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase);
@@ -138,7 +141,7 @@ internal sealed class CommandSession : IDisposable
         await RequireEmulatorAsync(cancellationToken);
         return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddLogging()
             .AddHibpStorage(Settings.Storage, Settings.FurtherStorage)
-            .AddHibpPasswords(Settings.Passwords, Settings.Options.WebUrl, replicas)
+            .AddHibpOptions(Settings.Variables).AddHibpPasswords(replicas)
             .BuildServiceProvider();
     }
 

@@ -2,6 +2,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
@@ -30,22 +31,22 @@ internal static partial class Program
     private static void AddApi(IServiceCollection services, PipelineSettings settings) => services
         .AddSingleton(TimeProvider.System)
         .AddSingleton(settings)
-        .AddHibpApiStorage(settings.Storage, settings.FurtherStorage, settings.Passwords.PasswordsNearest)
+        .AddHibpApiStorage(settings.Storage, settings.FurtherStorage, settings.Get<PasswordOptions>().PasswordsNearest)
         .AddHibpApi(new ApiOptions
         {
-            Address = settings.Options.WebUrl,
+            Address = settings.Get<SiteOptions>().WebUrl,
             IsAllDurable = true,
-            Web = settings.Web,
-            Passwords = settings.Passwords,
+            Web = settings.Get<WebOptions>(),
+            Passwords = settings.Get<PasswordOptions>(),
         });
 
     private static void Open(IServiceProvider services)
     {
         _ = services.GetRequiredService<IPasswordRanges>();
-        var (account, settings) = (services.GetRequiredService<StorageAccount>(), services.GetRequiredService<PipelineSettings>());
+        var (account, options) = (services.GetRequiredService<StorageAccount>(), services.GetRequiredService<ApiOptions>());
         LogSettings(
-            services.GetRequiredService<ILogger<ApiOptions>>(), account.DisplayName, settings.Options.WebUrl, settings.Web.DomainMax,
-            settings.Web.Proxies, settings.Web.TestAccounts ?? false);
+            services.GetRequiredService<ILogger<ApiOptions>>(), account.DisplayName, options.Address, options.Web.DomainMax,
+            options.Web.Proxies, options.Web.TestAccounts ?? false);
     }
 
     [LoggerMessage(EventIds.ApiAppSettings, LogLevel.Information,

@@ -1,5 +1,6 @@
 using System.Collections;
 using HibpIngest.Errors;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Hosting;
 
@@ -20,6 +21,9 @@ public static class FunctionsAppSettings
     // 9.5 minutes with the default budget of 8, which is within 10; 26.5 with one of 25, which is within 30.
     private static readonly TimeSpan LimitBeyondBudget = TimeSpan.FromSeconds(90);
 
+    // The longest that HIBP_PLANLIMIT may be.
+    private static readonly TimeSpan MaxPlanLimit = TimeSpan.FromDays(7);
+
     /// <summary>Reads those of the app that is the API: it needs a storage account, and nothing of the pipeline.</summary>
     /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
     public static PipelineSettings ReadApi(IDictionary environment)
@@ -39,14 +43,17 @@ public static class FunctionsAppSettings
             errors.Add("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
         if (Find(environment, "HIBP_MAIL") is null)
             errors.Add("HIBP_MAIL is expected to name a mail server: a folder of an instance goes with it");
-        var settings = Read(environment, storage, errors, options => options.TimeBudget = DefaultTimeBudget);
-        if (settings.Options.PlanLimit == TimeSpan.Zero && settings.Options.TimeBudget > TimeSpan.Zero)
-            settings.Options.PlanLimit = settings.Options.TimeBudget + LimitBeyondBudget;
-        return settings;
+        var settings = Read(
+            environment, storage, errors, new() { [nameof(IngestOptions.TimeBudget)] = DefaultTimeBudget.ToString() });
+        var ingest = settings.Get<IngestOptions>();
+        if (ingest.PlanLimit != TimeSpan.Zero || ingest.TimeBudget == TimeSpan.Zero)
+            return settings;
+        var limit = ingest.TimeBudget + LimitBeyondBudget;
+        return settings.With(nameof(IngestOptions.PlanLimit), (limit < MaxPlanLimit ? limit : MaxPlanLimit).ToString());
     }
 
     private static PipelineSettings Read(
-        IDictionary environment, string? storage, SettingsErrors errors, Action<Pipeline.PipelineOptions>? defaults = null)
+        IDictionary environment, string? storage, SettingsErrors errors, Dictionary<string, string?>? defaults = null)
     {
         var settings = errors.Try(() => PipelineSettings.Read(storage, null, environment, defaults));
         errors.ThrowIfAny();

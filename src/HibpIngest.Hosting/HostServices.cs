@@ -29,19 +29,20 @@ public static partial class HostServices
     {
         services.TryAddSingleton(TimeProvider.System);
         services.AddLogging();
-        services.AddSingleton(settings).AddSingleton(settings.Options).AddSingleton(settings.Service);
+        services.AddSingleton(settings).AddHibpOptions(settings.Variables).AddSingleton(settings.Service);
         services.AddSingleton(_ => new InstallationKeys(settings.OpenSecretKeys(), settings.OpenSuppressionKey()));
+        var sweep = settings.Get<SweepOptions>();
         return services.AddHibpStorage(settings.Storage, settings.FurtherStorage, settings.LogStorage, storage)
             .AddHibpDatabase(settings.Database)
-            .AddHibpDelivery(settings.Mail, settings.Options.CallLoopback)
+            .AddHibpDelivery(settings.Mail, settings.Get<CallbackOptions>().CallLoopback)
             .AddHibpPipeline(setsUpStores)
-            .AddHibpPasswords(settings.Passwords, settings.Options.WebUrl)
+            .AddHibpPasswords()
             .AddSingleton<ServingStores>().AddSingleton<RollUpAccess>()
             .AddSingleton(provider => new SweepAccess(
                 provider.GetRequiredService<IAccessBlobs>(), provider.GetRequiredService<IMessageQueues>(),
-                settings.Options.AccessLogDays == 0 ? null : TimeSpan.FromDays(settings.Options.AccessLogDays),
+                sweep.AccessLogDays == 0 ? null : TimeSpan.FromDays(sweep.AccessLogDays),
                 provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<SweepAccess>>()))
-            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddServingSweeps(settings.Options.SweepBlobAge);
+            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddServingSweeps(sweep.SweepBlobAge);
     }
 
     /// <summary>

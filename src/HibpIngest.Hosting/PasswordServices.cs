@@ -1,10 +1,12 @@
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.DependencyInjection.Extensions;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
@@ -16,37 +18,36 @@ public static class PasswordServices
         new(new SocketsHttpHandler { PooledConnectionLifetime = TimeSpan.FromMinutes(5) }) { Timeout = TimeSpan.FromSeconds(30) };
 
     /// <summary>
-    /// Adds imports, appends, releases and replicas. The caller adds the storage account, the clock and the logs. Replicas are opened
-    /// when they are first needed; opening them calls nothing.
+    /// Adds imports, appends, releases and replicas. The caller adds the storage account, the options, the clock and the logs. Replicas
+    /// are opened when they are first needed; opening them calls nothing.
     /// </summary>
-    /// <param name="options">Names the replicas and the caches to purge.</param>
-    /// <param name="site">Address of the API for its users (HIBP_WEB_URL).</param>
     /// <param name="replicaStorage">Retries and timeouts of the replicas' accounts; null: the pipeline's.</param>
-    public static IServiceCollection AddHibpPasswords(
-        this IServiceCollection services, PasswordOptions options, string site, StorageOptions? replicaStorage = null)
+    public static IServiceCollection AddHibpPasswords(this IServiceCollection services, StorageOptions? replicaStorage = null)
     {
         services.TryAddSingleton<PasswordStores>();
-        return services.AddSingleton(options)
-            .AddSingleton(provider => new PurgeHook(
-                PurgeUrl(options), options.PurgeToken, Http, provider.GetRequiredService<ILogger<PurgeHook>>()))
+        return services
+            .AddSingleton(provider => OpenHook(
+                provider.GetRequiredService<IOptions<PasswordOptions>>().Value, provider.GetRequiredService<ILogger<PurgeHook>>()))
             .AddSingleton<PasswordReleases>()
             .AddSingleton(provider => ReplicaAccounts.Open(
-                provider.GetRequiredService<StorageAccount>(), options, provider.GetRequiredService<TimeProvider>(),
-                provider.GetRequiredService<ILoggerFactory>(), replicaStorage))
+                provider.GetRequiredService<StorageAccount>(), provider.GetRequiredService<IOptions<PasswordOptions>>().Value,
+                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILoggerFactory>(), replicaStorage))
             .AddSingleton(provider => new ReplicatedReleases(
                 provider.GetRequiredService<PasswordReleases>(), provider.GetRequiredService<ReplicaAccounts>().Replicas))
             .AddSingleton<ImportPlans>().AddSingleton<ImportMessages>().AddSingleton<CompleteImport>()
             .AddSingleton<PlanImport>().AddSingleton<ImportGroup>().AddSingleton<SweepImports>()
             .AddSingleton<AppendPasswords>().AddSingleton<SweepAppends>()
             .AddSingleton(provider => new PurgeChanges(
-                provider.GetRequiredService<PasswordStores>(), provider.GetRequiredService<PurgeHook>(), site))
+                provider.GetRequiredService<PasswordStores>(), provider.GetRequiredService<PurgeHook>(),
+                provider.GetRequiredService<IOptions<SiteOptions>>().Value.WebUrl))
             .AddTransient<ImportPasswords>().AddTransient<ExportPasswords>().AddTransient<RepackPasswords>()
             .AddTransient<ReplicatePasswords>().AddTransient<AppendReport>();
     }
 
     /// <exception cref="BadInputException">HIBP_PURGE_URL is no address.</exception>
-    private static Uri? PurgeUrl(PasswordOptions options) =>
+    private static PurgeHook OpenHook(PasswordOptions options, ILogger<PurgeHook> log) => new(
         string.IsNullOrWhiteSpace(options.PurgeUrl) ? null
         : Uri.TryCreate(options.PurgeUrl, UriKind.Absolute, out var url) && url.Scheme is "http" or "https" ? url
-        : throw new BadInputException("HIBP_PURGE_URL is expected to be an address, as https://HOST/PATH");
+        : throw new BadInputException("HIBP_PURGE_URL is expected to be an address, as https://HOST/PATH"),
+        options.PurgeToken, Http, log);
 }

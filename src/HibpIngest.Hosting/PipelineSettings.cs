@@ -1,16 +1,13 @@
 using System.Collections;
-using System.ComponentModel.DataAnnotations;
 using System.Globalization;
-using HibpIngest.Archives;
 using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
-using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
-using HibpIngest.Web;
 using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
@@ -19,9 +16,11 @@ public sealed record PipelineSettings
 {
     public const string DefaultStorage = "UseDevelopmentStorage=true";
 
+    /// <summary>Variable of <see cref="SiteOptions.WebUrl"/>.</summary>
+    public const string WebUrlVariable = "WEB_URL";
+
     private const string MailFromVariable = "MAIL_FROM";
     private const string LogStorageVariable = "LOG_STORAGE";
-    private const string WebUrlVariable = "WEB_URL";
     private const string EmulatorPortVariable = "EMULATOR_PORT";
     private const string SecretKeyVariable = "SECRET_KEY";
     private const string SuppressionKeyVariable = "SUPPRESSION_KEY";
@@ -29,28 +28,12 @@ public sealed record PipelineSettings
     private const string SuppressionKeyFile = "suppression.key";
 
     /// <summary>The variable that chose the app while both shared a package.</summary>
-    private const string RetiredApp = PipelineOptions.SectionName + "APP";
-
-    /// <summary>Options whose variables are not named as they are.</summary>
-    private static readonly Dictionary<string, string> NamedApart = new()
-    {
-        [nameof(PipelineOptions.MailFrom)] = MailFromVariable,
-        [nameof(PipelineOptions.WebUrl)] = WebUrlVariable,
-        [nameof(PasswordOptions.PasswordsMaxAge)] = "PASSWORDS_MAXAGE",
-        [nameof(PasswordOptions.PasswordsCache)] = "PASSWORDS_CACHE",
-        [nameof(PasswordOptions.PasswordsReplicas)] = "PASSWORDS_REPLICAS",
-        [nameof(PasswordOptions.PasswordsNearest)] = "PASSWORDS_NEAREST",
-        [nameof(PasswordOptions.PasswordsNearestTimeout)] = "PASSWORDS_NEAREST_TIMEOUT",
-        [nameof(WebOptions.AccessLogBuffer)] = "ACCESSLOG_BUFFER",
-        [nameof(PipelineOptions.AccessLogDays)] = "ACCESSLOG_DAYS",
-        [nameof(PasswordOptions.PurgeUrl)] = "PURGE_URL",
-        [nameof(PasswordOptions.PurgeToken)] = "PURGE_TOKEN",
-    };
+    private const string RetiredApp = HibpOptions.Prefix + "APP";
 
     /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, SecretKeyVariable, SuppressionKeyVariable, "HOME",
+        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, "HOME",
         "EMULATOR_DIR", EmulatorPortVariable, "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
         "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
     ];
@@ -58,6 +41,8 @@ public sealed record PipelineSettings
     /// <summary>Of storage accounts behind the first, in their order.</summary>
     private static readonly string[] FurtherVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
         .Select(number => string.Create(CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
+
+    private readonly IServiceProvider _options = null!;
 
     /// <summary>The folder of <see cref="HomeFolder"/>.</summary>
     public required string Home { get; init; }
@@ -111,30 +96,52 @@ public sealed record PipelineSettings
     /// <summary>What those who are not to be told are known by, as <see cref="HibpIngest.SuppressionKey.Parse"/> reads it.</summary>
     public string? SuppressionKey { get; init; }
 
-    public required PipelineOptions Options { get; init; }
+    /// <summary>The HIBP_ variables without their prefix, which options are bound from.</summary>
+    public required IConfiguration Variables
+    {
+        get;
+        init
+        {
+            field = value;
+            _options = new ServiceCollection().AddHibpOptions(value).BuildServiceProvider();
+        }
+    }
 
-    /// <summary>Whether HIBP_WEB_URL is set; <see cref="PipelineOptions.WebUrl"/> is a default otherwise.</summary>
-    public bool NamesWebUrl { get; init; }
-
-    /// <summary>How the API answers.</summary>
-    public required WebOptions Web { get; init; }
-
-    /// <summary>How Pwned Passwords are served.</summary>
-    public required PasswordOptions Passwords { get; init; }
+    /// <summary>Whether HIBP_WEB_URL is set; <see cref="SiteOptions.WebUrl"/> is a default otherwise.</summary>
+    public bool NamesWebUrl => Variables[WebUrlVariable] is not null;
 
     /// <summary>Variables that begin with HIBP_ and mean nothing here, in order: most likely misspelt.</summary>
-    public required IReadOnlyList<string> UnknownVariables { get; init; }
+    public IReadOnlyList<string> UnknownVariables =>
+    [
+        .. Variables.AsEnumerable().Where(variable => variable.Value is not null).Select(variable => variable.Key)
+            .Except(KnownKeys, StringComparer.OrdinalIgnoreCase).Select(NameOf).Order(StringComparer.Ordinal),
+    ];
+
+    private IEnumerable<object> AllOptions => _options.GetServices<IOptions<object>>().Select(options => options.Value);
+
+    private IEnumerable<string> KnownKeys =>
+        [.. AllOptions.SelectMany(options => OptionVariable.Of(options.GetType())).Select(option => option.Key), .. OwnVariables,
+            .. FurtherVariables];
+
+    /// <summary>Returns options of one class, bound and validated.</summary>
+    public T Get<T>()
+        where T : class => _options.GetRequiredService<IOptions<T>>().Value;
+
+    /// <summary>Returns the settings with one variable set.</summary>
+    /// <param name="variable">Its name without the prefix.</param>
+    public PipelineSettings With(string variable, string value) => this with
+    {
+        Variables = new ConfigurationBuilder().AddConfiguration(Variables).AddInMemoryCollection([new(variable, value)]).Build(),
+    };
 
     /// <summary>A sentence for each of <see cref="UnknownVariables"/>, with what may have been meant.</summary>
     public IEnumerable<string> DescribeUnknown()
     {
-        var known = OptionKeys.Concat(WebKeys).Concat(PasswordKeys).Select(VariableOf)
-            .Concat(OwnVariables.Concat(FurtherVariables).Select(name => PipelineOptions.SectionName + name))
-            .Select(name => name[PipelineOptions.SectionName.Length..]).Distinct().ToList();
+        var known = KnownKeys.Select(key => NameOf(key)[HibpOptions.Prefix.Length..]).Distinct().ToList();
         return UnknownVariables.Select(name =>
             name == RetiredApp ? $"{name} is no longer used: each of the two Functions apps has a package of its own" :
-            Spelling.Nearest(name[PipelineOptions.SectionName.Length..], known) is { } nearest
-                ? $"{name} means nothing here; did you mean {PipelineOptions.SectionName}{nearest}?"
+            Spelling.Nearest(name[HibpOptions.Prefix.Length..], known) is { } nearest
+                ? $"{name} means nothing here; did you mean {HibpOptions.Prefix}{nearest}?"
                 : $"{name} means nothing here; docs/settings.md has all that do");
     }
 
@@ -142,45 +149,21 @@ public sealed record PipelineSettings
     /// <param name="storage">Of the command line; null: of the environment.</param>
     /// <param name="database">Of the command line; null: of the environment.</param>
     /// <param name="environment">The variables, whatever they begin with.</param>
-    /// <param name="defaults">A host's own defaults of options, before the environment's values.</param>
+    /// <param name="defaults">A host's own defaults, by variable without the prefix.</param>
     /// <param name="emulatorPort">Of the command line; null: of the environment.</param>
     /// <exception cref="WrongSettingsException">Values are wrong; each message names the variable.</exception>
     public static PipelineSettings Read(
-        string? storage, string? database, IDictionary environment, Action<PipelineOptions>? defaults = null, int? emulatorPort = null)
+        string? storage, string? database, IDictionary environment, Dictionary<string, string?>? defaults = null, int? emulatorPort = null)
     {
-        var values = new Dictionary<string, string?>(StringComparer.OrdinalIgnoreCase);
+        var values = new Dictionary<string, string?>(defaults ?? [], StringComparer.OrdinalIgnoreCase);
         foreach (DictionaryEntry variable in environment)
         {
             var name = (string)variable.Key;
-            if (name.StartsWith(PipelineOptions.SectionName, StringComparison.OrdinalIgnoreCase)
+            if (name.StartsWith(HibpOptions.Prefix, StringComparison.OrdinalIgnoreCase)
                 && !string.IsNullOrWhiteSpace((string?)variable.Value))
-                values[name[PipelineOptions.SectionName.Length..].Replace("__", ":", StringComparison.Ordinal)] = (string?)variable.Value;
+                values[name[HibpOptions.Prefix.Length..].Replace("__", ":", StringComparison.Ordinal)] = (string?)variable.Value;
         }
-        foreach (var (option, variable) in NamedApart)
-        {
-            if (values.TryGetValue(variable, out var named))
-                values[option] = named;
-        }
-        var options = new PipelineOptions();
-        defaults?.Invoke(options);
-        var (web, passwords) = (new WebOptions(), new PasswordOptions());
-        var configuration = new ConfigurationBuilder().AddInMemoryCollection(values).Build();
         var errors = new SettingsErrors();
-        foreach (var (key, value) in values.OrderBy(value => value.Key, StringComparer.OrdinalIgnoreCase))
-        {
-            if (Find(OptionKeys, key) is { } option)
-                errors.Try(() => Bind(configuration, options, option, value!));
-            else if (Find(WebKeys, key) is { } webOption)
-                errors.Try(() => Bind(configuration, web, webOption, value!));
-            else if (Find(PasswordKeys, key) is { } passwordOption)
-                errors.Try(() => Bind(configuration, passwords, passwordOption, value!));
-        }
-        errors.Try(() => MailFrom.Parse(options.MailFrom));
-        options.WebUrl = errors.Try(() => WebAddress.ParseBase(PipelineOptions.SectionName + WebUrlVariable, options.WebUrl))!;
-        Check(options, "", errors);
-        Check(web, "", errors);
-        Check(passwords, "", errors);
-        Check(options.Limits, nameof(PipelineOptions.Limits) + "__", errors);
         var home = HomeFolder.Find(values.GetValueOrDefault("HOME"));
         storage ??= values.GetValueOrDefault("STORAGE") ?? DefaultStorage;
         var port = emulatorPort?.ToString(CultureInfo.InvariantCulture) ?? values.GetValueOrDefault(EmulatorPortVariable);
@@ -188,7 +171,6 @@ public sealed record PipelineSettings
         var settings = new PipelineSettings
         {
             Home = home,
-            NamesWebUrl = values.ContainsKey(WebUrlVariable),
             Emulator = emulator,
             Storage = emulator is null || emulator.IsAtWellKnownPorts ? storage : emulator.Connection,
             FurtherStorage = errors.Try(() => FurtherOf(values)) ?? [],
@@ -209,20 +191,14 @@ public sealed record PipelineSettings
                     values.GetValueOrDefault("DKIM_DOMAIN")?.Trim(), values.GetValueOrDefault("DKIM_SELECTOR")?.Trim(),
                     values.GetValueOrDefault("DKIM_KEY")?.Trim()),
             }.Check()) ?? new(),
-            Options = options,
-            Web = web,
-            Passwords = passwords,
-            UnknownVariables = [.. values.Keys
-                .Where(
-                    key => !OptionKeys.Concat(WebKeys).Concat(PasswordKeys).Contains(key, StringComparer.OrdinalIgnoreCase)
-                    && !OwnVariables.Contains(key, StringComparer.OrdinalIgnoreCase)
-                    && !FurtherVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
-                .Select(VariableOf).Order(StringComparer.Ordinal)],
+            Variables = new ConfigurationBuilder().AddInMemoryCollection(values).Build(),
         };
+        foreach (var options in settings._options.GetServices<IOptions<object>>())
+            errors.Try(() => options.Value);
         if (settings.LogStorage is { } log)
-            errors.Try(() => StorageAccount.Check(log, VariableOf(LogStorageVariable)));
+            errors.Try(() => StorageAccount.Check(log, NameOf(LogStorageVariable)));
         foreach (var (variable, connection) in FurtherVariables.Zip(settings.FurtherStorage))
-            errors.Try(() => StorageAccount.Check(connection, VariableOf(variable)));
+            errors.Try(() => StorageAccount.Check(connection, NameOf(variable)));
         // Several secret keys are a change of it, which keeps the old one.
         errors.Try(() => settings.CheckKeyFile(
             SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile));
@@ -239,7 +215,7 @@ public sealed record PipelineSettings
     {
         if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } kept || given.Contains(kept))
             return true;
-        throw new BadInputException($"{VariableOf(variable)} is not the key in {file.FilePath}, under which this installation works: unset "
+        throw new BadInputException($"{NameOf(variable)} is not the key in {file.FilePath}, under which this installation works: unset "
             + "the variable, or set it to that key");
     }
 
@@ -247,15 +223,16 @@ public sealed record PipelineSettings
     /// The options as name and value, for the log: none of them is a secret. The sender is an address, and
     /// stays out of logs.
     /// </summary>
-    public string Describe() => string.Join(", ", OptionKeys.Where(key => key != nameof(PipelineOptions.MailFrom)).Select(key =>
-    {
-        object value = Options;
-        foreach (var part in key.Split(':'))
-            value = value.GetType().GetProperty(part)!.GetValue(value)!;
-        if (value is bool isOn)
-            value = isOn ? "on" : "off";
-        return string.Create(CultureInfo.InvariantCulture, $"{VariableOf(key)}={value}");
-    }));
+    public string Describe() => string.Join(", ",
+        from options in AllOptions.Where(options => options.GetType().Assembly == typeof(SiteOptions).Assembly)
+        from option in OptionVariable.Of(options.GetType())
+        where option.Key != MailFromVariable
+        let value = option.Get(options) is bool isOn ? isOn ? "on" : "off" : option.Get(options)
+        select string.Create(CultureInfo.InvariantCulture, $"{option.Name}={value}"));
+
+    /// <summary>Returns the name of a variable by its key in <see cref="Variables"/>.</summary>
+    internal static string NameOf(string key) =>
+        HibpOptions.Prefix + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
     private static string DatabaseIn(string home) => Path.Combine(home, "hibp.db");
 
@@ -266,7 +243,7 @@ public sealed record PipelineSettings
         return int.TryParse(port, CultureInfo.InvariantCulture, out var number)
             && number is > 0 and <= LocalEmulator.HighestPort
             ? new LocalEmulator(home, number)
-            : throw new BadInputException($"{VariableOf(EmulatorPortVariable)} is expected to be from 1 to {LocalEmulator.HighestPort}, "
+            : throw new BadInputException($"{NameOf(EmulatorPortVariable)} is expected to be from 1 to {LocalEmulator.HighestPort}, "
                 + $"the first of the emulator's ports, found '{port}'");
     }
 
@@ -278,97 +255,7 @@ public sealed record PipelineSettings
         var missing = given.FindIndex(0, count, value => value is null);
         return missing < 0 ? [.. given.Take(count).Select(value => value!)]
             : throw new BadInputException(
-                $"{VariableOf(FurtherVariables[missing])} is expected where {VariableOf(FurtherVariables[count - 1])} is set: the storage "
+                $"{NameOf(FurtherVariables[missing])} is expected where {NameOf(FurtherVariables[count - 1])} is set: the storage "
                 + "accounts of a store have an order");
     }
-
-    /// <summary>Keys of all options, those of the limits behind <c>Limits:</c>.</summary>
-    private static readonly IReadOnlyList<string> OptionKeys =
-    [
-        .. typeof(PipelineOptions).GetProperties().Where(property => property.PropertyType != typeof(ArchiveLimits)).Select(
-            property => property.Name),
-        .. typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite).Select(
-            property => $"{nameof(PipelineOptions.Limits)}:{property.Name}"),
-    ];
-
-    private static readonly IReadOnlyList<string> WebKeys = [.. typeof(WebOptions).GetProperties().Select(property => property.Name)];
-
-    private static readonly IReadOnlyList<string> PasswordKeys =
-        [.. typeof(PasswordOptions).GetProperties().Select(property => property.Name)];
-
-    private static string? Find(IReadOnlyList<string> keys, string key) =>
-        keys.FirstOrDefault(one => one.Equals(key, StringComparison.OrdinalIgnoreCase));
-
-    /// <summary>The environment variable of an option.</summary>
-    public static string VariableOf(string option) =>
-        NamedApart.TryGetValue(option, out var variable) ? PipelineOptions.SectionName + variable
-        : PipelineOptions.SectionName + option.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
-
-    private static bool Bind(IConfiguration configuration, object options, string key, string value)
-    {
-        var parts = key.Split(':');
-        var target = options;
-        foreach (var part in parts[..^1])
-            target = target.GetType().GetProperty(part)!.GetValue(target)!;
-        var property = target.GetType().GetProperty(parts[^1])!;
-        // "5" would be five days.
-        if (property.PropertyType == typeof(TimeSpan) && !value.Contains(':'))
-            throw Unexpected("a duration as hh:mm:ss");
-        // "1" would be the second of them, and "7" none.
-        var type = Nullable.GetUnderlyingType(property.PropertyType) ?? property.PropertyType;
-        if (type.IsEnum && Enum.IsDefined(type, "On") && SwitchOf(value) is { } isOn)
-        {
-            property.SetValue(target, Enum.Parse(type, isOn ? "On" : "Off"));
-            return true;
-        }
-        if (type.IsEnum && !Enum.GetNames(type).Contains(value, StringComparer.OrdinalIgnoreCase))
-            throw Unexpected(Names(type));
-        if (type == typeof(bool))
-        {
-            property.SetValue(target, SwitchOf(value) ?? throw Unexpected("on or off"));
-            return true;
-        }
-        try
-        {
-            property.SetValue(target, configuration.GetValue(property.PropertyType, key));
-            return true;
-        }
-        catch (InvalidOperationException)
-        {
-            throw Unexpected(
-                property.PropertyType == typeof(TimeSpan) ? "a duration as hh:mm:ss"
-                : property.PropertyType == typeof(double) ? "a number" : "a whole number");
-        }
-
-        BadInputException Unexpected(string expected) => new($"{VariableOf(key)} is expected to be {expected}, found '{value}'");
-    }
-
-    /// <returns>Null: neither.</returns>
-    private static bool? SwitchOf(string value) => value.ToLowerInvariant() switch
-    {
-        "on" or "true" => true,
-        "off" or "false" => false,
-        _ => null,
-    };
-
-    private static void Check(object options, string prefix, SettingsErrors errors)
-    {
-        foreach (var property in options.GetType().GetProperties())
-        {
-            var value = property.GetValue(options);
-            foreach (var rule in property.GetCustomAttributes(inherit: true).OfType<ValidationAttribute>())
-            {
-                if (rule.IsValid(value))
-                    continue;
-                var expected = rule switch
-                {
-                    RangeAttribute range => $"from {range.Minimum} to {range.Maximum}",
-                    _ => rule.FormatErrorMessage(property.Name),
-                };
-                errors.Add($"{VariableOf(prefix + property.Name)} is expected to be {expected}, found {value}");
-            }
-        }
-    }
-
-    private static string Names(Type choice) => string.Join(" or ", Enum.GetNames(choice).Select(name => name.ToLowerInvariant()));
 }

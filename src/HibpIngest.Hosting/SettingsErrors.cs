@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
@@ -26,6 +27,10 @@ public sealed class SettingsErrors
         catch (WrongSettingsException e)
         {
             _messages.AddRange(e.Messages);
+        }
+        catch (OptionsValidationException e)
+        {
+            _messages.AddRange(e.Failures);
         }
         catch (HibpException e)
         {

@@ -1,4 +1,5 @@
 using System.ComponentModel.DataAnnotations;
+using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Passwords;
 
@@ -19,40 +20,47 @@ public sealed class PasswordOptions
 
     /// <summary>
     /// Seconds for which caches may hold an answer; null: <see cref="PurgedMaxAge"/> where they are told of changes, else
-    /// <see cref="UnpurgedMaxAge"/> (HIBP_PASSWORDS_MAXAGE).
+    /// <see cref="UnpurgedMaxAge"/>.
     /// </summary>
     [Range(0, PurgedMaxAge)]
+    [ConfigurationKeyName("PASSWORDS_MAXAGE")]
     public int? PasswordsMaxAge { get; set; }
 
     /// <summary>
-    /// Megabytes of memory for ranges that were asked for lately; 0: none. The whole of SHA-1 is some 43,000 (HIBP_PASSWORDS_CACHE).
+    /// Megabytes of memory for ranges that were asked for lately; 0: none. The whole of SHA-1 is some 43,000.
     /// </summary>
     [Range(0, 1_000_000)]
+    [ConfigurationKeyName("PASSWORDS_CACHE")]
     public int PasswordsCache { get; set; } = 256;
 
-    /// <summary>Where caches are told that answers of theirs are old; null: they are not (HIBP_PURGE_URL).</summary>
+    /// <summary>Where caches are told that answers of theirs are old; null: they are not.</summary>
+    [ConfigurationKeyName("PURGE_URL")]
     public string? PurgeUrl { get; set; }
 
-    /// <summary>What they ask for in return, as <c>Authorization: Bearer</c>: a secret (HIBP_PURGE_TOKEN).</summary>
+    /// <summary>What they ask for in return, as <c>Authorization: Bearer</c>: a secret.</summary>
+    [ConfigurationKeyName("PURGE_TOKEN")]
     public string? PurgeToken { get; set; }
 
     /// <summary>
     /// Storage accounts that releases are copied to and switched in: an account's name, blob endpoint or connection string each, with
-    /// white space between, which none of them holds; null: none. May hold secrets (HIBP_PASSWORDS_REPLICAS).
+    /// white space between, which none of them holds; null: none. May hold secrets.
     /// </summary>
+    [ConfigurationKeyName("PASSWORDS_REPLICAS")]
     public string? PasswordsReplicas { get; set; }
 
     /// <summary>
     /// The storage account that this process reads passwords from first, one of the replicas; null: the installation's own, alone. May
-    /// hold a secret (HIBP_PASSWORDS_NEAREST).
+    /// hold a secret.
     /// </summary>
+    [ConfigurationKeyName("PASSWORDS_NEAREST")]
     public string? PasswordsNearest { get; set; }
 
     /// <summary>
     /// How long the nearest account is waited for before the installation's own is asked too: many times what a read takes within a
-    /// region (HIBP_PASSWORDS_NEAREST_TIMEOUT).
+    /// region.
     /// </summary>
     [Range(typeof(TimeSpan), "00:00:00.0100000", "00:01:00")]
+    [ConfigurationKeyName("PASSWORDS_NEAREST_TIMEOUT")]
     public TimeSpan PasswordsNearestTimeout { get; set; } = TimeSpan.FromSeconds(1);
 
     public IReadOnlyList<string> ReplicaConnections() =>

@@ -26,7 +26,7 @@ public static class PipelineServices
         services.AddTransient<LoadTrace>();
         services.AddSingleton(provider => new StageRunner(
             provider.GetRequiredService<PipelineMessages>(), provider.GetRequiredService<LoadTrace>(),
-            provider.GetRequiredService<PipelineOptions>(), provider.GetRequiredService<Deferrals>(),
+            provider.GetRequiredService<IOptions<RetryOptions>>(), provider.GetRequiredService<Deferrals>(),
             provider.GetRequiredService<ILogger<StageRunner>>(), setsUpStores ? provider.GetRequiredService<StoreSetup>() : null));
 
         services.AddTransient<BlobScan>();

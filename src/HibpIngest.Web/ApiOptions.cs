@@ -17,10 +17,10 @@ public record ApiOptions
     /// <summary>The public address, which links are made from (HIBP_WEB_URL).</summary>
     public string Address { get; init; } = DefaultUrl;
 
-    /// <summary>Limits, proxies, test accounts and the access log.</summary>
+    /// <summary>Limits, proxies, test accounts and the access log. Here because it decides which services exist.</summary>
     public WebOptions Web { get; init; } = new();
 
-    /// <summary>Backend, cache and caching headers of Pwned Passwords.</summary>
+    /// <summary>Backend, cache and caching headers of Pwned Passwords. Here because it decides which routes exist.</summary>
     public PasswordOptions Passwords { get; init; } = new();
 
     internal bool IsHttps => Address.StartsWith("https:", StringComparison.OrdinalIgnoreCase);

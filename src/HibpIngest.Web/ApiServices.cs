@@ -16,7 +16,7 @@ public static class ApiServices
     /// <summary>Adds the API. The caller adds the storage ports, the clock and the logs.</summary>
     public static IServiceCollection AddHibpApi(this IServiceCollection services, ApiOptions options)
     {
-        services.AddSingleton(options).AddSingleton(options.Web).AddSingleton(options.Passwords);
+        services.AddSingleton(options).AddSingleton(Options.Create(options.Web)).AddSingleton(Options.Create(options.Passwords));
         services.TryAddSingleton<PasswordStores>();
         services.AddSingleton<IPasswordRanges>(provider =>
             provider.GetKeyedService<PasswordStores>(NearestPasswords) is { } nearest

@@ -1,4 +1,5 @@
 using System.ComponentModel.DataAnnotations;
+using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Web;
 
@@ -30,8 +31,9 @@ public sealed class WebOptions
 
     /// <summary>
     /// Records of the access log that wait to be written at most, 32 bytes each: what a process loses at most of those that are
-    /// written behind the answer, if it is killed (HIBP_ACCESSLOG_BUFFER).
+    /// written behind the answer, if it is killed.
     /// </summary>
     [Range(1_000, 100_000)]
+    [ConfigurationKeyName("ACCESSLOG_BUFFER")]
     public int AccessLogBuffer { get; set; } = 20_000;
 }

@@ -16,12 +16,12 @@ internal static class BenchmarkLoad
     public static IAccountTable FirstTable(IStoreTables tables) => tables.Accounts(new TablePlace(1, LayoutFacts.Accounts));
 
     /// <summary>Records a load of a blob version of its own.</summary>
-    public static async Task<Load> StartAsync(IBreachDatabase database, PipelineOptions? options = null, string breach = "Bench")
+    public static async Task<Load> StartAsync(IBreachDatabase database, IngestOptions? options = null, string breach = "Bench")
     {
         var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
         var blob = new BlobVersion($"{breach}.zip", $"\"{Guid.NewGuid():N}\"");
         return await database.StartLoadAsync(
-            new NewLoad(id, breach, blob, LoadStart.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
+            new NewLoad(id, breach, blob, LoadStart.NewSettings(options ?? new IngestOptions())), CancellationToken.None);
     }
 
     /// <summary>Takes a load and opens its copy.</summary>
@@ -46,7 +46,7 @@ internal static class BenchmarkLoad
     /// <summary>A load of so many sample accounts, upserted as far as the database knows, and in state matching. Returns its id.</summary>
     public static async Task<long> StartMatchingAsync(IBreachDatabase database, int rows)
     {
-        var settings = LoadStart.NewSettings(new PipelineOptions());
+        var settings = LoadStart.NewSettings(new IngestOptions());
         var load = await StartAsync(database);
         await using var copy = await OpenCopyAsync(database, load);
         var accounts = new SampleAccounts(1);

@@ -25,7 +25,7 @@ internal sealed class BusyBenchmark(string folder)
     private const double LeastOfBest = 0.8;
 
     /// <summary>The last is what all slices together would have in flight by default.</summary>
-    private static readonly int?[] Settings = [null, 2, 8, 32, 128, SlicesInFlight * new PipelineOptions().TransactionsInFlight];
+    private static readonly int?[] Settings = [null, 2, 8, 32, 128, SlicesInFlight * new UpsertOptions().TransactionsInFlight];
 
     /// <summary>A slice that fails this often is given up: the setting drowns.</summary>
     private const int MaxFailures = 100;
@@ -62,10 +62,10 @@ internal sealed class BusyBenchmark(string folder)
     public async Task<BusyResult> MeasureAsync(int accounts, int? inFlight, TimeSpan limit)
     {
         // So many that all are in flight, and some wait.
-        var options = new PipelineOptions { SliceRows = Math.Clamp(accounts / (SlicesInFlight + 6), 100, 10_000) };
+        var options = new TestOptions { Ingest = { SliceRows = Math.Clamp(accounts / (SlicesInFlight + 6), 100, 10_000) } };
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"{Guid.NewGuid():N}.db"), TimeProvider.System);
-        var load = await ThrottleBenchmark.CopyAsync(database, accounts, options);
+        var load = await ThrottleBenchmark.CopyAsync(database, accounts, options.Ingest);
         var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
         using var account = StorageAccount.Open(
             emulator.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { TransactionsInFlight = inFlight });

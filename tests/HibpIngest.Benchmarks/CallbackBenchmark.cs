@@ -164,7 +164,7 @@ internal static class CallbackBenchmark
     /// <summary>Nanoseconds an account, of a slice as the stage has it: hashed, put in order, and looked up.</summary>
     private static double MeasureHashing(PrefixBitmap watched)
     {
-        var accounts = HashedAccounts.Rent(new PipelineOptions().SliceRows);
+        var accounts = HashedAccounts.Rent(new IngestOptions().SliceRows);
         var samples = new SampleAccounts(1);
         var buffer = new byte[SampleAccounts.MaxBytes];
         for (var next = 0L; !accounts.Accounts.IsFull; next++)
@@ -202,7 +202,7 @@ internal static class CallbackBenchmark
         await database.UpgradeAsync(CancellationToken.None);
         await database.AddFirstLayoutAsync(new StoreLayout { Id = 1, Ranges = RangesState.Off }, filled: false, CancellationToken.None);
         var load = await BenchmarkLoad.StartMatchingAsync(database, rows);
-        var range = new PipelineOptions().MatchRows;
+        var range = new MailOptions().MatchRows;
         for (var after = 0L; after < rows; after += range)
         {
             if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromMinutes(1), CancellationToken.None))
@@ -218,7 +218,7 @@ internal static class CallbackBenchmark
     private static PipelineParts ContextOf(StorageAccount account, IBreachDatabase database, string file, string secret) =>
         PipelineParts.Of(
             account, database, NotificationSenders.Create($"pickup:{Path.GetDirectoryName(file)}/mail"),
-            new PipelineOptions { CallLoopback = true }, NullLoggerFactory.Instance, SecretKeys.Parse(secret));
+            new TestOptions { Callbacks = { CallLoopback = true } }, NullLoggerFactory.Instance, SecretKeys.Parse(secret));
 
     private static void Say(FormattableString line) => Console.WriteLine(line.ToString(CultureInfo.InvariantCulture));
 }

@@ -20,7 +20,7 @@ internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string 
     /// <summary>The first accounts of a zip, in batches.</summary>
     public static async Task<List<AccountBatch>> ReadAsync(string zip, int most)
     {
-        var load = ExtractBenchmark.NewLoad(new PipelineOptions());
+        var load = ExtractBenchmark.NewLoad(new IngestOptions());
         var read = new List<AccountBatch>();
         await using var extraction = new AccountExtractor(File.OpenRead(zip), null, load, new DedupeSet(load.Settings.DedupeCap));
         extraction.Start();

@@ -13,7 +13,7 @@ internal sealed class ExtractBenchmark(string zip)
     public Task MeasureAsync(Pairs pairs) => pairs.MeasureAsync("extract", "text byte", InflateAsync, ExtractAsync);
 
     /// <summary>A load that has just begun, as the stage sees it.</summary>
-    public static Load NewLoad(PipelineOptions options) => new()
+    public static Load NewLoad(IngestOptions options) => new()
     {
         Id = 1,
         Breach = "Bench",
@@ -37,7 +37,7 @@ internal sealed class ExtractBenchmark(string zip)
         long bytes;
         using (var file = File.OpenRead(zip))
             bytes = Inflate(file); // only to count
-        var load = NewLoad(new PipelineOptions());
+        var load = NewLoad(new IngestOptions());
         var began = Stopwatch.GetTimestamp();
         await using var extraction = new AccountExtractor(File.OpenRead(zip), null, load, new DedupeSet(load.Settings.DedupeCap));
         extraction.Start();

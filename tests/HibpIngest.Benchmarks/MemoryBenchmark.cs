@@ -53,7 +53,7 @@ internal static class MemoryBenchmark
         var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         var context = PipelineParts.Of(
-            account, database, NotificationSenders.Create($"pickup:{Path.GetDirectoryName(file)}/mail"), new PipelineOptions(),
+            account, database, NotificationSenders.Create($"pickup:{Path.GetDirectoryName(file)}/mail"), new TestOptions(),
             NullLoggerFactory.Instance);
         long rows;
         if (stage == "ingest")

@@ -9,6 +9,7 @@ using HibpIngest.Web;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Benchmarks;
 
@@ -80,8 +81,8 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     {
         var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MostLatency);
         using var ranges = new PasswordRanges(
-            new PasswordStores(account.PasswordBlobs, account.PasswordTables), OptionsOf(backend, cacheMegabytes: 0), TimeProvider.System,
-            NullLoggerFactory.Instance);
+            new PasswordStores(account.PasswordBlobs, account.PasswordTables), Options.Create(OptionsOf(backend, cacheMegabytes: 0)),
+            TimeProvider.System, NullLoggerFactory.Instance);
         await ranges.RefreshAsync(CancellationToken.None);
         var reads = new List<IReadOnlyList<ReadyPasswords.KeptRequest>>();
         for (var i = 0; i < Prefixes; i++)
@@ -188,7 +189,8 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         {
             await releases.SwitchAsync(backend, "bench", CancellationToken.None);
             times[backend] = new double[EmulatorReads];
-            ranges[backend] = new PasswordRanges(stores, OptionsOf(backend, 0), TimeProvider.System, NullLoggerFactory.Instance);
+            ranges[backend] = new PasswordRanges(
+                stores, Options.Create(OptionsOf(backend, 0)), TimeProvider.System, NullLoggerFactory.Instance);
         }
         for (var i = -10; i < EmulatorReads; i++)
         {

@@ -198,7 +198,7 @@ try
                 await using var database = SqlServerBreachDatabase.Open(connection, TimeProvider.System, NullLoggerFactory.Instance);
                 within =
                     await new MatchBenchmark(database, (int)Number(2, 10_000_000), (int)Number(3, 100_000), (int)Number(4, 5_000),
-                        (int)Number(5, new PipelineOptions().MatchRows)).RunAsync(() => SqlServerBenchmark.RowsReadAsync(connection));
+                        (int)Number(5, new MailOptions().MatchRows)).RunAsync(() => SqlServerBenchmark.RowsReadAsync(connection));
             });
             return within ? 0 : 1;
         case ["removal", ..]:

@@ -56,7 +56,7 @@ internal static class RangesBenchmark
         var (withoutThem, withThem) = (Median(ratios.Select(pair => pair.Off)), Median(ratios.Select(pair => pair.On)));
         var row = string.Create(
             CultureInfo.InvariantCulture,
-            $"| slice of {new PipelineOptions().SliceRows:N0}, ms | {withoutThem:F1} | {withThem:F1} |");
+            $"| slice of {new IngestOptions().SliceRows:N0}, ms | {withoutThem:F1} | {withThem:F1} |");
         Console.WriteLine(string.Create(
             CultureInfo.InvariantCulture,
             $"""
@@ -81,7 +81,7 @@ internal static class RangesBenchmark
             }
             var account = StorageAccount.Open(ThrottleBenchmark.Connection(server.Endpoint), NullLoggerFactory.Instance);
             var context = PipelineParts.Of(
-                account, database, NotificationSenders.Create($"pickup:{folder}/mail"), new PipelineOptions(), NullLoggerFactory.Instance);
+                account, database, NotificationSenders.Create($"pickup:{folder}/mail"), new TestOptions(), NullLoggerFactory.Instance);
             var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
             return new Store(database, account, context.Get<UpsertSlice>(), [.. slices.Take(SlicesEachTime)]);
         }

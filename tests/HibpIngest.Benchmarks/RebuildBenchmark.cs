@@ -135,13 +135,13 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         await using var database = SqliteBreachDatabase.Open(_file, TimeProvider.System);
         var context = Context(connection, database, _log);
         await context.Get<StoreSetup>().EnsureAsync(None);
-        var settings = LoadStart.NewSettings(context.Options);
+        var settings = LoadStart.NewSettings(context.Options.Ingest);
         var batch = new AccountBatch(settings.BatchRows);
         SliceLayout[] layout = [new(new LayoutPlacement(new LayoutFacts()), WithRanges: false)];
         var sources = new List<IMergeSource>();
         for (var number = 0; number < Loads; number++)
         {
-            var load = await BenchmarkLoad.StartAsync(database, context.Options, $"Bench{number}");
+            var load = await BenchmarkLoad.StartAsync(database, context.Options.Ingest, $"Bench{number}");
             await using (var copy = await BenchmarkLoad.OpenCopyAsync(database, load))
             {
                 for (var next = 0; next < rows / Loads;)
@@ -239,7 +239,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
 
     private static PipelineParts Context(string connection, IBreachDatabase database, string log)
     {
-        var options = new PipelineOptions { Log = LogMode.On };
+        var options = new TestOptions { Journal = { Log = LogMode.On } };
         Directory.CreateDirectory(log);
         return PipelineParts.Of(
             StorageAccount.Open(connection, NullLoggerFactory.Instance), database, NotificationSenders.Create("pickup:."), options,

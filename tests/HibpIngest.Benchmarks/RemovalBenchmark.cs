@@ -31,7 +31,7 @@ internal static class RemovalBenchmark
             using var requests = new CountedRequests();
             using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance, null, requests);
             await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"removal{purged}.db"), TimeProvider.System);
-            var options = new PipelineOptions { Log = LogMode.Off };
+            var options = new TestOptions { Journal = { Log = LogMode.Off } };
             var context = PipelineParts.Of(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
             await context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
@@ -54,7 +54,7 @@ internal static class RemovalBenchmark
 
     private static async Task<Load> UpsertAsync(PipelineParts context, IReadOnlyList<AccountBatch> batches)
     {
-        var load = await BenchmarkLoad.StartAsync(context.Database, context.Options);
+        var load = await BenchmarkLoad.StartAsync(context.Database, context.Options.Ingest);
         await using (var copy = await BenchmarkLoad.OpenCopyAsync(context.Database, load))
         {
             foreach (var batch in batches)

@@ -61,11 +61,11 @@ internal sealed class ThrottleBenchmark(string folder)
     public async Task<ThrottleResult> MeasureAsync(int inFlight, int slices, int sliceRows, TableLimits limits)
     {
         var file = Path.Combine(folder, $"{Guid.NewGuid():N}.db");
-        var options = new PipelineOptions { SliceRows = sliceRows, BatchRows = 20_000 };
+        var options = new TestOptions { Ingest = { SliceRows = sliceRows, BatchRows = 20_000 } };
         var rows = slices * sliceRows;
         await using var server = await ThrottlingTableServer.StartAsync(limits);
         await using var first = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        var load = await CopyAsync(first, rows, options);
+        var load = await CopyAsync(first, rows, options.Ingest);
         var all = await first.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
         var queue = new ConcurrentQueue<Slice>(all);
         var putOff = 0;
@@ -117,11 +117,11 @@ internal sealed class ThrottleBenchmark(string folder)
         $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};"
         + $"BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
 
-    private PipelineParts Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => PipelineParts.Of(
+    private PipelineParts Context(StorageAccount account, SqliteBreachDatabase database, TestOptions options) => PipelineParts.Of(
         account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
 
     /// <summary>A load of so many <see cref="ThrottledRows"/>.</summary>
-    internal static async Task<Load> CopyAsync(SqliteBreachDatabase database, int rows, PipelineOptions options)
+    internal static async Task<Load> CopyAsync(SqliteBreachDatabase database, int rows, IngestOptions options)
     {
         await database.UpgradeAsync(CancellationToken.None);
         var load = await BenchmarkLoad.StartAsync(database, options);

@@ -22,7 +22,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
 {
     private const int SlicesEachTime = 4;
 
-    private readonly PipelineOptions _options = new();
+    private readonly TestOptions _options = new();
     private readonly SqliteBreachDatabase _database;
     private readonly AzuriteEmulator _ours;
     private readonly AzuriteEmulator _theirs;
@@ -38,7 +38,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         _ours = ours;
         _theirs = theirs;
         _folder = folder;
-        _bare = new BareTableClient(theirs.ConnectionString, _options.TransactionsInFlight);
+        _bare = new BareTableClient(theirs.ConnectionString, _options.Upsert.TransactionsInFlight);
     }
 
     public static async Task<UpsertBenchmark> StartAsync(IReadOnlyList<AccountBatch> batches, string folder)
@@ -70,8 +70,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private async Task CopyAsync(IReadOnlyList<AccountBatch> batches)
     {
         await _database.UpgradeAsync(CancellationToken.None);
-        var settings = LoadStart.NewSettings(_options);
-        var load = await BenchmarkLoad.StartAsync(_database, _options);
+        var settings = LoadStart.NewSettings(_options.Ingest);
+        var load = await BenchmarkLoad.StartAsync(_database, _options.Ingest);
         await using var copy = await BenchmarkLoad.OpenCopyAsync(_database, load);
         foreach (var batch in batches)
             await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
@@ -119,7 +119,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         var (requests, entities) = _kept.Dequeue();
         var began = Stopwatch.GetTimestamp();
         await Parallel.ForEachAsync(
-            requests, new ParallelOptions { MaxDegreeOfParallelism = _options.TransactionsInFlight },
+            requests, new ParallelOptions { MaxDegreeOfParallelism = _options.Upsert.TransactionsInFlight },
             async (kept, token) => await _bare.SendAsync(kept, token));
         return (entities, Stopwatch.GetElapsedTime(began));
     }

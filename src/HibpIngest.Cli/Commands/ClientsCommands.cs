@@ -56,7 +56,7 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
 
     private static ClientOperations Operations(CommandSession session, StorageAccount account, SecretKeys? keys) =>
         new(
-        account.Clients, account.Keys, account.Prefixes, keys, session.Time, session.Settings.Options.CallLoopback);
+        account.Clients, account.Keys, account.Prefixes, keys, session.Time, session.Settings.Get<CallbackOptions>().CallLoopback);
 }
 
 internal sealed class ClientsAddCommand : ClientCommand

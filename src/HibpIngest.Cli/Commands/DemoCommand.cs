@@ -9,12 +9,14 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -105,7 +107,6 @@ internal sealed class DemoCommand : HibpCommand
         await using var emulator = await AzuriteEmulator.StartAsync(
             new AzuriteOptions { Progress = new Reported<string>(screen.Say) }, cancellationToken);
 
-        settings.Options.MailsPerSecond = MailsPerSecond;
         var mails = Path.Combine(folder, "mail");
         settings =
             settings with
@@ -117,22 +118,24 @@ internal sealed class DemoCommand : HibpCommand
                 Database = session.Parsed.GetValue(CommonOptions.Database)
                 ?? Path.Combine(folder, "hibp.db"),
                 Mail = "pickup:" + mails,
-                Passwords = new(),
             };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
         var host = new HostBuilder().ConfigureServices(
-            on => on.AddSingleton(time).AddSingleton(session.Logs).AddHibp(settings).AddHibpLocalHost(new LocalHostOptions
-            {
-                Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
-                Queues = Impatient,
-                OnFailure = (_, e) => GiveUpOn(e),
-                OnStopping = messages =>
+            on => on.AddSingleton(time).AddSingleton(session.Logs).AddHibp(settings)
+                .Configure<MailOptions>(options => options.MailsPerSecond = MailsPerSecond)
+                .AddSingleton<IOptions<PasswordOptions>>(new OptionsWrapper<PasswordOptions>(new()))
+                .AddHibpLocalHost(new LocalHostOptions
                 {
-                    if (cancellationToken.IsCancellationRequested)
-                        screen.Say(RunCommand.Stopping(messages));
-                },
-            })).Build();
+                    Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
+                    Queues = Impatient,
+                    OnFailure = (_, e) => GiveUpOn(e),
+                    OnStopping = messages =>
+                    {
+                        if (cancellationToken.IsCancellationRequested)
+                            screen.Say(RunCommand.Stopping(messages));
+                    },
+                })).Build();
         await using var opened = (IAsyncDisposable)host;
         var services = host.Services;
         services.OpenStores();

@@ -165,8 +165,8 @@ internal sealed class DoctorCommand : HibpCommand
                 "mails", () => sender.DisplayName, "check HIBP_MAIL and HIBP_MAIL_FROM, and what else mails are made from",
                 token =>
                 {
-                    _ = new MailComposer(settings.Options.MailFrom, settings.Service);
-                    return sender.CheckAsync(MailFrom.Parse(settings.Options.MailFrom).Address, token);
+                    _ = new MailComposer(settings.Get<MailOptions>().MailFrom, settings.Service);
+                    return sender.CheckAsync(MailFrom.Parse(settings.Get<MailOptions>().MailFrom).Address, token);
                 }),
         };
         var lines = await Task.WhenAll(looks);
@@ -199,7 +199,7 @@ internal sealed class DoctorCommand : HibpCommand
         if (belong)
         {
             await CheckLayoutsAsync(database, database, register, checks, cancellationToken);
-            await CheckLogAsync(database, settings.Options.Log, checks, cancellationToken);
+            await CheckLogAsync(database, settings.Get<JournalOptions>().Log, checks, cancellationToken);
             checks.Add(await LookAsync(
                 "suppressions", () => "the key is the one that they were made under, or there are none", "set HIBP_SUPPRESSION_KEY",
                 services.GetRequiredService<ApplySuppressions>().CheckKeyAsync));
@@ -221,8 +221,8 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(Skipped("clients", "tables"));
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
         checks.Add(new DoctorLine("memory", Ok, $"{TableFormat.Bytes(memory)} for this process; an archive may have "
-            + $"{TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to "
-            + $"{TableFormat.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
+            + $"{TableFormat.Number(settings.Get<IngestOptions>().Limits.MaxEntries)} entries and inflate to "
+            + $"{TableFormat.Bytes(settings.Get<IngestOptions>().Limits.MaxInflatedBytes)}", null));
 
         Task<DoctorLine> LookAtStorageAsync(string what, Func<string> describe, Func<CancellationToken, Task> check) => emulatorState switch
         {

@@ -105,7 +105,8 @@ internal sealed class DropCommand : HibpCommand
             return 0;
         }
         var follower = new LoadFollower(
-            services.GetRequiredService<IBreachDatabase>(), session.Screen, session.Time, session.Settings.Options.MailsPerSecond)
+            services.GetRequiredService<IBreachDatabase>(), session.Screen, session.Time,
+            session.Settings.Get<MailOptions>().MailsPerSecond)
         {
             NotTaken = (NotTakenTimeout, () => NotTakenAsync(
                 services.GetRequiredService<IStoreRegister>(), session.Time.GetUtcNow(), cancellationToken)),

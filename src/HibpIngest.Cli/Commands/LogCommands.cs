@@ -93,7 +93,7 @@ internal sealed class LogWriteCommand : HibpCommand
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var database = services.GetRequiredService<IBreachDatabase>();
-        if (session.Settings.Options.Log == LogMode.Off)
+        if (session.Settings.Get<JournalOptions>().Log == LogMode.Off)
             throw new NotPossibleException("the account log is off: HIBP_LOG=on turns it on");
         await services.GetRequiredService<IAccountLogBlobs>().CreateAsync(cancellationToken);
         if (session.Parsed.GetValue(_again) && session.Parsed.GetValue(_load) is { } repaired)
@@ -216,7 +216,7 @@ internal sealed class LogVerifyCommand : HibpCommand
         {
             var reads = ActivatorUtilities.CreateInstance<LayoutReads>(services);
             var compare = new CompareAccounts(
-                services.GetRequiredService<IAccountLogBlobs>(), reads, session.Settings.Options.TransactionsInFlight);
+                services.GetRequiredService<IAccountLogBlobs>(), reads, session.Settings.Get<UpsertOptions>().TransactionsInFlight);
             foreach (var load in manifest.Counting)
             {
                 var missing = await Output.Spinner.ShowAsync(

@@ -40,7 +40,7 @@ internal sealed class MailPreviewCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var composer = new MailComposer(session.Settings.Options.MailFrom, session.Settings.Service);
+        var composer = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var domain = session.Parsed.GetValue(_domain)?.Trim().ToLowerInvariant();
@@ -57,7 +57,7 @@ internal sealed class MailPreviewCommand : HibpCommand
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(
-                new MailDocument(breach.Name, session.Settings.Options.MailFrom, mail.Subject, mail.Text, mail.Html),
+                new MailDocument(breach.Name, session.Settings.Get<MailOptions>().MailFrom, mail.Subject, mail.Text, mail.Html),
                 Documents.Default.MailDocument);
         }
         else if (session.Parsed.GetValue(_html))
@@ -66,7 +66,7 @@ internal sealed class MailPreviewCommand : HibpCommand
         }
         else
         {
-            session.Screen.Show($"From: {session.Settings.Options.MailFrom}");
+            session.Screen.Show($"From: {session.Settings.Get<MailOptions>().MailFrom}");
             session.Screen.Show($"Subject: {mail.Subject}");
             session.Screen.Show("");
             session.Screen.Show(mail.Text);
@@ -88,7 +88,7 @@ internal sealed class MailTestCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var composer = new MailComposer(session.Settings.Options.MailFrom, session.Settings.Service);
+        var composer = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
         var mail = composer.ComposeTest(session.Parsed.GetRequiredValue(_address).Trim(), session.Time.GetUtcNow());
         await using var sender = NotificationSenders.Create(session.Settings.Mail, session.Time);
         await sender.SendAsync(mail, cancellationToken);

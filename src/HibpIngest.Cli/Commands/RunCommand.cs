@@ -110,7 +110,7 @@ internal sealed class RunCommand : HibpCommand
                 + "where that one is meant");
         }
         if (roles.HasFlag(HostRoles.Notify))
-            _ = new MailComposer(session.Settings.Options.MailFrom, session.Settings.Service);
+            _ = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Refused before it says that it is ready. The web needs no database.
         if (roles == HostRoles.Web)
@@ -151,7 +151,7 @@ internal sealed class RunCommand : HibpCommand
             {
                 await using var progress = new LoadLines(
                     host.Services.GetRequiredService<IStoreRegister>(), host.Services.GetRequiredService<IBreachDatabase>(), session.Screen,
-                    session.Time, session.Settings.Options.MailsPerSecond);
+                    session.Time, session.Settings.Get<MailOptions>().MailsPerSecond);
                 await LocalHost.RunAsync(host, cancellationToken);
             }
         }
@@ -185,7 +185,7 @@ internal sealed class RunCommand : HibpCommand
     {
         try
         {
-            await sender.CheckAsync(MailFrom.Parse(session.Settings.Options.MailFrom).Address, cancellationToken);
+            await sender.CheckAsync(MailFrom.Parse(session.Settings.Get<MailOptions>().MailFrom).Address, cancellationToken);
         }
         catch (StoreUnavailableException e)
         {

@@ -1,6 +1,10 @@
 using System.CommandLine;
 using HibpIngest.AzureStorage;
+using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
+using HibpIngest.Web;
 using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
@@ -38,21 +42,21 @@ internal sealed class ServeOptions
         var listened = session.Parsed.GetRequiredValue(_urls).Select(ReachedAt).OfType<Uri>().ToList();
         if (listened.Count == 0)
             return;
-        var told = new Uri(settings.Options.WebUrl);
+        var told = new Uri(settings.Get<SiteOptions>().WebUrl);
         if (settings.NamesWebUrl)
         {
             // Another machine's name is a proxy's, or this machine's to others: it can't be compared.
             if (told.IsLoopback && !listened.Exists(one => one.Scheme == told.Scheme && one.Port == told.Port))
             {
-                session.Screen.Say($"warning: HIBP_WEB_URL is {settings.Options.WebUrl}, and the API listens on "
+                session.Screen.Say($"warning: HIBP_WEB_URL is {settings.Get<SiteOptions>().WebUrl}, and the API listens on "
                     + $"{Text(listened[0])}: links to logos and the OpenAPI document lead elsewhere");
             }
             return;
         }
         if (listened.Exists(one => one.Port == told.Port && one.Scheme == told.Scheme))
             return;
-        settings.Options.WebUrl = Text(listened[0]);
-        session.Screen.Say($"warning: HIBP_WEB_URL is not set: this process makes links from {settings.Options.WebUrl}, other hosts and "
+        session.Set(PipelineSettings.WebUrlVariable, Text(listened[0]));
+        session.Screen.Say($"warning: HIBP_WEB_URL is not set: this process makes links from {Text(listened[0])}, other hosts and "
             + $"commands from {Text(told)}; set it to where people reach the API, everywhere, then run 'hibp catalogue publish'");
 
         static string Text(Uri address) => address.GetLeftPart(UriPartial.Authority);
@@ -75,9 +79,9 @@ internal sealed class ServeOptions
             Urls = session.Parsed.GetRequiredValue(_urls),
             IsOpen = session.Parsed.GetValue(_open),
             CertificateFile = session.Parsed.GetValue(_certificate)?.FullName,
-            Address = session.Settings.Options.WebUrl,
-            Web = session.Settings.Web,
-            Passwords = session.Settings.Passwords,
+            Address = session.Settings.Get<SiteOptions>().WebUrl,
+            Web = session.Settings.Get<WebOptions>(),
+            Passwords = session.Settings.Get<PasswordOptions>(),
         };
         var server = await WebServer.StartAsync(
             options,

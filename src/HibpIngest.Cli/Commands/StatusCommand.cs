@@ -1,6 +1,8 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
@@ -159,7 +161,7 @@ internal sealed class StatusCommand : HibpCommand
             }
         }
 
-        public double MailsPerSecond => session.Settings.Options.MailsPerSecond;
+        public double MailsPerSecond => session.Settings.Get<MailOptions>().MailsPerSecond;
 
         public IRenderable View(StatusPicture picture, int? most)
         {
@@ -168,7 +170,7 @@ internal sealed class StatusCommand : HibpCommand
             if (most is { } count)
                 shown = Fit(shown, count);
             return StatusView.Create(
-                shown, now, MailsPerSecond, session.Settings.Options.Log == LogMode.On, _motion.Moves,
+                shown, now, MailsPerSecond, session.Settings.Get<JournalOptions>().Log == LogMode.On, _motion.Moves,
                 picture.Loads.Count - shown.Loads.Count);
         }
 

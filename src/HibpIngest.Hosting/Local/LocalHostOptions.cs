@@ -16,7 +16,7 @@ public sealed record LocalHostOptions
 
     /// <summary>
     /// How queues are listened to. <see cref="QueueListenerOptions.MaxDequeueCount"/> is taken from
-    /// <see cref="Pipeline.PipelineOptions.MaxTries"/>, and the ingest queue is listened to one message at a
+    /// <see cref="Pipeline.RetryOptions.MaxTries"/>, and the ingest queue is listened to one message at a
     /// time.
     /// </summary>
     public QueueListenerOptions Queues { get; init; } = new();

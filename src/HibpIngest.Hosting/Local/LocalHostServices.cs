@@ -5,6 +5,7 @@ using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting.Local;
 
@@ -56,7 +57,7 @@ public static class LocalHostServices
                 provider.GetRequiredService<IMessageQueues>(), route.Queue,
                 (body, token) => host.WorkAsync(
                     route.Queue, () => provider.GetRequiredService<MessageDispatcher>().DispatchAsync(route.Queue, body, token)),
-                queues with { MaxDequeueCount = provider.GetRequiredService<PipelineOptions>().MaxTries },
+                queues with { MaxDequeueCount = provider.GetRequiredService<IOptions<RetryOptions>>().Value.MaxTries },
                 provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<QueueListener>>(), host.Health,
                 options.OnFailure is { } report ? e => report(route.Queue, e) : null).RunAsync(stop)));
         }

@@ -2,6 +2,7 @@ using HibpIngest.Errors;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Caching.Memory;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Passwords;
 
@@ -21,12 +22,12 @@ public sealed partial class NearestRanges : IPasswordRanges
 
     /// <param name="options">What is served, how long the nearest is waited for, and how much memory is for both.</param>
     public NearestRanges(
-        PasswordStores nearest, PasswordStores primary, PasswordOptions options, TimeProvider time, ILoggerFactory logs)
+        PasswordStores nearest, PasswordStores primary, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
     {
-        (_timeout, _time, _log) = (options.PasswordsNearestTimeout, time, logs.CreateLogger<NearestRanges>());
-        _cache = PasswordRanges.NewCache(options);
-        _nearest = new PasswordRanges(nearest, options, _cache, isReplica: true, time, _log);
-        _primary = new PasswordRanges(primary, options, _cache, isReplica: false, time, logs.CreateLogger<PasswordRanges>());
+        (_timeout, _time, _log) = (options.Value.PasswordsNearestTimeout, time, logs.CreateLogger<NearestRanges>());
+        _cache = PasswordRanges.NewCache(options.Value);
+        _nearest = new PasswordRanges(nearest, options.Value, _cache, isReplica: true, time, _log);
+        _primary = new PasswordRanges(primary, options.Value, _cache, isReplica: false, time, logs.CreateLogger<PasswordRanges>());
         _health = new NearestHealth(time);
     }
 

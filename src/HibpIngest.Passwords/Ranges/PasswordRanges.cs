@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using HibpIngest.Errors;
 using Microsoft.Extensions.Caching.Memory;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Passwords;
 
@@ -21,8 +22,9 @@ public sealed class PasswordRanges : IPasswordRanges
     private readonly CancellationTokenSource _stop = new();
 
     /// <param name="options">What is served, and how much memory is for it.</param>
-    public PasswordRanges(PasswordStores stores, PasswordOptions options, TimeProvider time, ILoggerFactory logs)
-        : this(stores, options, NewCache(options), isReplica: false, time, logs.CreateLogger<PasswordRanges>()) => _ownsCache = true;
+    public PasswordRanges(PasswordStores stores, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
+        : this(stores, options.Value, NewCache(options.Value), isReplica: false, time, logs.CreateLogger<PasswordRanges>()) =>
+        _ownsCache = true;
 
     /// <summary>With a cache that others use too: no two releases that are opened in a process have the same keys in it.</summary>
     internal PasswordRanges(

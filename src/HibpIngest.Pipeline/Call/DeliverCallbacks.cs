@@ -12,7 +12,7 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class DeliverCallbacks(
     ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, InstallationKeys keys, ICallbackSender sender,
-    CallSchedule schedule, PipelineOptions options, TimeProvider time, ILogger<DeliverCallbacks> log)
+    CallSchedule schedule, IOptions<CallbackOptions> options, TimeProvider time, ILogger<DeliverCallbacks> log)
     : IStage<CallbackMessage, CallbackRun>
 {
     // Opened at once: enough that as many calls as the largest cap are in flight, whatever a slice holds, and some MB at most.
@@ -108,7 +108,7 @@ public sealed partial class DeliverCallbacks(
     /// </summary>
     internal TimeSpan PauseOf(int before)
     {
-        var pause = options.CallPause * Math.Pow(2, Math.Clamp(before, 0, 20));
+        var pause = options.Value.CallPause * Math.Pow(2, Math.Clamp(before, 0, 20));
         return (pause < LongestPause ? pause : LongestPause) * (1 - (Random.Shared.NextDouble() / 4));
     }
 
@@ -215,7 +215,7 @@ public sealed partial class DeliverCallbacks(
     {
         var began = time.GetTimestamp();
         var stopped = await callbacks.RecordDeliveriesAsync(
-            work.Client.Number, work.Owner, CallLease.Duration, results, pool?.Keys ?? [], options.CallGiveUp, cancellationToken);
+            work.Client.Number, work.Owner, CallLease.Duration, results, pool?.Keys ?? [], options.Value.CallGiveUp, cancellationToken);
         if (stopped is null)
         {
             LogLost(work.Client.Number);
@@ -271,7 +271,7 @@ public sealed partial class DeliverCallbacks(
     {
         // A message within the longest that one may be hidden; what is due later, Sweep sends for.
         var next = await callbacks.EndTurnAsync(
-            client, owner, pace.End(), options.CallGiveUp, PipelineMessages.LongestHidden, CancellationToken.None);
+            client, owner, pace.End(), options.Value.CallGiveUp, PipelineMessages.LongestHidden, CancellationToken.None);
         if (next is { } due)
             await schedule.CallAsync(client, due, CancellationToken.None);
     }

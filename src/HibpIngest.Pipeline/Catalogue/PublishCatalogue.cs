@@ -16,8 +16,8 @@ namespace HibpIngest.Pipeline;
 /// newer state wins; the other begins anew. The last blob, ids.json, is the one that tells which of them that is.
 /// </summary>
 public sealed partial class PublishCatalogue(
-    ICatalogue catalogue, ICatalogueMarks marks, ICatalogueBlobs blobs, IBreachBlobs dropped, PipelineOptions options, TimeProvider time,
-    ILogger<PublishCatalogue> log)
+    ICatalogue catalogue, ICatalogueMarks marks, ICatalogueBlobs blobs, IBreachBlobs dropped, IOptions<SiteOptions> options,
+    TimeProvider time, ILogger<PublishCatalogue> log)
 {
     /// <summary>A writer that has not come to an end by then gives up. Longer than a thousand breaches take.</summary>
     public static readonly TimeSpan LongestRun = TimeSpan.FromMinutes(5);
@@ -264,7 +264,7 @@ public sealed partial class PublishCatalogue(
         {
             ModifiedDate = breach.ModifiedAt ?? told.AddedDate,
             PwnCount = breach.Accounts,
-            LogoPath = $"{options.WebUrl}/logos/{(hasLogo ? Uri.EscapeDataString(told.Name) : "default")}.png",
+            LogoPath = $"{options.Value.WebUrl}/logos/{(hasLogo ? Uri.EscapeDataString(told.Name) : "default")}.png",
         };
     }
 

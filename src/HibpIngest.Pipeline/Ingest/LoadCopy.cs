@@ -13,7 +13,7 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed class LoadCopy(
     ILoads loads, IIngests ingests, IRows rows, IStoreIds ids, IBreachBlobs blobs, ArchivePasswords passwords, LoadLeases leases,
-    UpsertCompletion upsert, PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<IngestBreach> log)
+    UpsertCompletion upsert, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>
     /// Runs until the load is copied, or its time budget, or the plan's limit after a commit, has ended (it then sends
@@ -30,7 +30,7 @@ public sealed class LoadCopy(
             load = load with { Mark = await ids.DrawMarkAsync(cancellationToken) };
 
         using var limit = new CancellationTokenSource(
-            options.PlanLimit > TimeSpan.Zero ? options.PlanLimit : Timeout.InfiniteTimeSpan, time);
+            options.Value.PlanLimit > TimeSpan.Zero ? options.Value.PlanLimit : Timeout.InfiniteTimeSpan, time);
         using var leaseAndLimit = CancellationTokenSource.CreateLinkedTokenSource(lease.Token, limit.Token);
         try
         {
@@ -43,8 +43,8 @@ public sealed class LoadCopy(
         catch (OperationCanceledException) when (limit.IsCancellationRequested && !lease.Token.IsCancellationRequested)
         {
             throw new BadInputException("reading up to the first account that is not copied yet takes longer than the "
-                + $"{options.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, kept below the plan's limit): resume it with "
-                + $"'hibp resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries as "
+                + $"{options.Value.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, kept below the plan's limit): resume it "
+                + $"with 'hibp resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries as "
                 + "several smaller archives");
         }
     }
@@ -57,7 +57,7 @@ public sealed class LoadCopy(
         var firstCommit = 0L;
         var number = load.Batches;
         var sending = Task.CompletedTask;
-        var order = new BatchCopyOrder(load.Id, lease.Owner, load.Mark, load.Settings.SliceRows, options.LoadLease);
+        var order = new BatchCopyOrder(load.Id, lease.Owner, load.Mark, load.Settings.SliceRows, options.Value.LoadLease);
         await using var copy = await ingests.OpenCopyAsync(order, reading);
         try
         {
@@ -86,7 +86,7 @@ public sealed class LoadCopy(
                 lease.Token.ThrowIfCancellationRequested();
                 span?.Stop(); // a continuation hangs on this run, not on its last batch
                 if (limit.IsCancellationRequested
-                    || (options.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(firstCommit) >= options.TimeBudget))
+                    || (options.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(firstCommit) >= options.Value.TimeBudget))
                     return await HandOnAsync(lease, sending);
             }
         }

@@ -11,8 +11,8 @@ namespace HibpIngest.Pipeline;
 /// nothing else.
 /// </summary>
 public sealed class LoadStart(
-    ILoads loads, IStoreRegister register, IBreachBlobs blobs, PipelineMessages messages, PipelineOptions options, TimeProvider time,
-    ILogger<IngestBreach> log)
+    ILoads loads, IStoreRegister register, IBreachBlobs blobs, PipelineMessages messages, IOptions<IngestOptions> options,
+    TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>
     /// One ingest a process: a message may wait behind another load's for hours, and every further one of it is
@@ -74,7 +74,7 @@ public sealed class LoadStart(
             breach = breach.Length > 0 ? breach : "unnamed";
         }
         var id = await register.DrawLoadAsync(cancellationToken);
-        var order = new NewLoad(id, breach, blob, NewSettings(options))
+        var order = new NewLoad(id, breach, blob, NewSettings(options.Value))
         {
             Metadata = named.Document,
             Failure = failure,
@@ -95,7 +95,7 @@ public sealed class LoadStart(
     }
 
     /// <summary>What a new load records.</summary>
-    internal static LoadSettings NewSettings(PipelineOptions options) => new()
+    internal static LoadSettings NewSettings(IngestOptions options) => new()
     {
         ExtractorVersion = AccountScanner.Version,
         TopLevelDomains = TopLevelDomains.Hash,

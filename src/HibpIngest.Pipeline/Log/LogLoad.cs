@@ -14,7 +14,8 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class LogLoad(
     ILoadLog log, IDatabaseSetup database, ISlices slices, IAccountLogBlobs blobs, SegmentCopy copy, LogSchedule schedule,
-    PipelineOptions options, TimeProvider time, ILogger<LogLoad> logger) : IStage<LogMessage, LogRun>
+    IOptions<JournalOptions> journal, IOptions<IngestOptions> ingest, TimeProvider time, ILogger<LogLoad> logger)
+    : IStage<LogMessage, LogRun>
 {
     public async Task<LogRun?> TakeAsync(LogMessage message, CancellationToken cancellationToken)
     {
@@ -136,7 +137,7 @@ public sealed partial class LogLoad(
         // Whole batches, for a slice lies in one; as many as fit.
         var (batch, slice) = (entry.Settings.BatchRows, entry.Settings.SliceRows);
         var batches = Math.Min(SegmentLimits.Rows / batch, SegmentLimits.Blocks / ((batch + slice - 1) / slice));
-        var rows = (long)batch * Math.Clamp(batches, 1, options.SegmentBatches);
+        var rows = (long)batch * Math.Clamp(batches, 1, journal.Value.SegmentBatches);
         var planned = await log.PlanSegmentsAsync(entry.Load, rows, cancellationToken);
         if (planned.Count == 0)
             return false;
@@ -146,7 +147,7 @@ public sealed partial class LogLoad(
         {
             if (segment.Bytes is null)
             {
-                if (options.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= options.TimeBudget)
+                if (ingest.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= ingest.Value.TimeBudget)
                 {
                     await schedule.SendAsync(entry.Load, cancellationToken);
                     LogHandedOn(entry.Load, entry.Breach.Name);

@@ -7,10 +7,10 @@ namespace HibpIngest.Pipeline;
 /// Sends the messages that have loads logged. A load stays open until it is; what a crash keeps from being sent, Sweep
 /// sends.
 /// </summary>
-public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, PipelineMessages messages, PipelineOptions options)
+public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, PipelineMessages messages, IOptions<JournalOptions> options)
 {
     /// <summary>Whether there is an account log.</summary>
-    public bool IsOn => options.Log == LogMode.On;
+    public bool IsOn => options.Value.Log == LogMode.On;
 
     /// <summary>Has a load logged, as far as that can be by now.</summary>
     public async Task SendAsync(long load, CancellationToken cancellationToken)

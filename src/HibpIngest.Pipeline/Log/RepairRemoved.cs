@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline;
 /// interrupted finds the same folders again, and a second run changes nothing.
 /// </summary>
 public sealed class RepairRemoved(
-    IAccountLogBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseSetup database, IStoreTables tables, PipelineOptions options,
+    IAccountLogBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseSetup database, IStoreTables tables, IOptions<UpsertOptions> options,
     TimeProvider time)
 {
     // A part of the table has so many requests in flight, more or less; as in RemoveBreach.
@@ -81,7 +81,7 @@ public sealed class RepairRemoved(
         var (changed, walked) = (0L, 0);
         var atOnce = new ParallelOptions
         {
-            MaxDegreeOfParallelism = Math.Max(options.TransactionsInFlight / RequestsAPart, 1),
+            MaxDegreeOfParallelism = Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1),
             CancellationToken = cancellationToken,
         };
         var retry = TableRetry.Create(

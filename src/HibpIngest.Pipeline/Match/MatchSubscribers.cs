@@ -15,7 +15,8 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class MatchSubscribers(
     ILoads loads, IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, LoadLeases leases, MailSchedule mails,
-    LogSchedule log, CallSchedule calls, LoadReports reports, PipelineOptions options, TimeProvider time, ILogger<MatchSubscribers> logger)
+    LogSchedule log, CallSchedule calls, LoadReports reports, IOptions<MailOptions> mail, IOptions<IngestOptions> ingest,
+    TimeProvider time, ILogger<MatchSubscribers> logger)
     : IStage<MatchMessage, LoadLease>
 {
     // A notification is inserted, indexed three times and logged: some seconds of a small tier.
@@ -72,20 +73,20 @@ public sealed partial class MatchSubscribers(
 
     public string UsedUp(LoadLease work) =>
         $"its matching was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or "
-        + $"meet its plan's time limit with one step (of at most {options.MatchRows} rows, HIBP_MATCHROWS)? Mend that, then: hibp resume "
-        + $"{work.Load.Id}";
+        + $"meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Mend that, then: hibp "
+        + $"resume {work.Load.Id}";
 
     /// <summary>The state in which matching has ended the load; null: it hasn't, and goes on elsewhere.</summary>
     private async Task<LoadState?> MatchAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
         var began = time.GetTimestamp();
-        bool IsUsedUp() => options.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= options.TimeBudget;
+        bool IsUsedUp() => ingest.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= ingest.Value.TimeBudget;
 
         for (var after = load.MatchedPosition; after < load.LastPosition;)
         {
-            var upTo = Math.Min(after + options.MatchRows, load.LastPosition);
-            if (!await matching.MatchRowsAsync(load.Id, after, upTo, options.LoadLease, work.Token))
+            var upTo = Math.Min(after + mail.Value.MatchRows, load.LastPosition);
+            if (!await matching.MatchRowsAsync(load.Id, after, upTo, ingest.Value.LoadLease, work.Token))
                 throw new LoadLostException(load.Id);
             after = upTo;
             if (IsUsedUp())
@@ -94,11 +95,11 @@ public sealed partial class MatchSubscribers(
 
         // Read again, so that the metadata may arrive after the zip; it decides whether mails go out.
         var metadata = await BreachDocument.ReadAsync(blobs, load.Blob.Name, load.Breach, work.Token);
-        var end = new MatchEnd(metadata.Document, options.Notify == NotifyMode.Hold, metadata.HeldBecause(load.Id))
+        var end = new MatchEnd(metadata.Document, mail.Value.Notify == NotifyMode.Hold, metadata.HeldBecause(load.Id))
         {
-            StepRows = Math.Min(options.MatchRows, MostStepRows),
-            CountRows = (long)options.MatchRows * CountRanges,
-            Lease = options.LoadLease,
+            StepRows = Math.Min(mail.Value.MatchRows, MostStepRows),
+            CountRows = (long)mail.Value.MatchRows * CountRanges,
+            Lease = ingest.Value.LoadLease,
             CallsClients = await calls.HasClientsAsync(work.Token),
         };
         while (true)

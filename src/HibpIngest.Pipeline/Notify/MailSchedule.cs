@@ -3,7 +3,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>Sends the mail messages of a notifying load, some minutes ahead of its mails.</summary>
-public sealed class MailSchedule(INotifications notifications, PipelineMessages messages, LoadReports reports, PipelineOptions options)
+public sealed class MailSchedule(
+    INotifications notifications, PipelineMessages messages, LoadReports reports, IOptions<MailOptions> options)
 {
     // Messages for so long: enough that no sender waits for one, few enough that a load that is held or hidden
     // leaves little behind.
@@ -30,7 +31,7 @@ public sealed class MailSchedule(INotifications notifications, PipelineMessages 
         }
         while (await notifications.TakeDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
         {
-            foreach (var range in due.GroupBy(number => (number - 1) / options.MailsPerMessage))
+            foreach (var range in due.GroupBy(number => (number - 1) / options.Value.MailsPerMessage))
                 await messages.SendAsync(
                     new MailMessage { Load = load, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
             await messages.MarkSentAsync(load, cancellationToken);
@@ -52,7 +53,7 @@ public sealed class MailSchedule(INotifications notifications, PipelineMessages 
     public async Task SendNextAsync(long load, CancellationToken cancellationToken)
     {
         const int AtOnce = PipelineMessages.AtOnce;
-        var (each, perSecond) = (options.MailsPerMessage, options.MailsPerSecond);
+        var (each, perSecond) = (options.Value.MailsPerMessage, options.Value.MailsPerSecond);
         var ahead = (long)each * (long)Math.Clamp(Math.Ceiling(perSecond * MailsAhead.TotalSeconds / each), AtOnce, MostMessagesAhead);
         while (await notifications.GetMailProgressAsync(load, cancellationToken) is { MaySend: true, FirstWaiting: { } next } mails)
         {

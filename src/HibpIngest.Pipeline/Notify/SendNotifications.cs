@@ -15,8 +15,8 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class SendNotifications(
     ILoads loads, ICatalogue catalogue, INotifications notifications, IReadLayout layout, IStoreTables tables, INotificationSender sender,
-    MailSchedule mails, LoadReports reports, PipelineMessages messages, PipelineOptions options, MailService service, TimeProvider time,
-    ILogger<SendNotifications> log)
+    MailSchedule mails, LoadReports reports, PipelineMessages messages, IOptions<MailOptions> options, MailService service,
+    TimeProvider time, ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>
 {
     // How often somebody's server is asked again, and for how long: what RFC 5321 (4.5.4.1) has mail servers do, but
@@ -31,7 +31,7 @@ public sealed partial class SendNotifications(
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
     // What is wrong with its files ends the work on mails, and no other.
-    private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.MailFrom, service));
+    private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.Value.MailFrom, service));
 
     public async Task<MailRun?> TakeAsync(MailMessage message, CancellationToken cancellationToken)
     {
@@ -62,7 +62,7 @@ public sealed partial class SendNotifications(
         if (work.Claims.More)
             await SendAgainAsync(message, TimeSpan.Zero, cancellationToken);
         else if (work.Claims.OthersHeld)
-            await SendAgainAsync(message, options.MailClaim, cancellationToken);
+            await SendAgainAsync(message, options.Value.MailClaim, cancellationToken);
         await mails.SendNextAsync(load.Id, cancellationToken);
         if (await notifications.TryFinishLoadAsync(load.Id, CancellationToken.None))
         {
@@ -103,7 +103,7 @@ public sealed partial class SendNotifications(
 
     private ClaimOrder NewOrder()
     {
-        var (claim, perSecond) = (options.MailClaim, options.MailsPerSecond);
+        var (claim, perSecond) = (options.Value.MailClaim, options.Value.MailsPerSecond);
         var reserved = claim / 4 < MostReserved ? claim / 4 : MostReserved;
         var timeout = claim / 8 < LongestTimeout ? claim / 8 : LongestTimeout;
         return new ClaimOrder(LoadLeases.NewOwner(), claim, (int)Math.Max(1, perSecond * reserved.TotalSeconds), perSecond, timeout);
@@ -136,7 +136,7 @@ public sealed partial class SendNotifications(
                     return await HeldAsync(work);
                 // Half the claim is kept for the send in hand: nobody else may claim what is being sent.
                 var began = time.GetElapsedTime(claimedAt);
-                if (began > options.MailClaim / 2)
+                if (began > options.Value.MailClaim / 2)
                     throw new StoreUnavailableException(
                         "the mail server takes too long: the rest of these notifications is sent by another message");
                 // From the last one on: what was late doesn't make the next come faster.

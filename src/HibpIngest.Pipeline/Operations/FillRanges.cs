@@ -14,7 +14,7 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class FillRanges(
     StoreSetup setup, ILayouts layouts, ILayoutRegister register, INamedLocks locks, ILoads loads, IDatabaseSetup database,
-    IStoreTables tables, PipelineOptions options, TimeProvider time, ILogger<FillRanges> log,
+    IStoreTables tables, IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
     int chunkRows = FillRanges.ChunkRows)
 {
     /// <summary>
@@ -92,7 +92,7 @@ public sealed partial class FillRanges(
         LogBegun(layout.Id, walk.PartsDone, parts.Count);
         Report();
 
-        var atOnce = AtOnce(Math.Max(options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var atOnce = AtOnce(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
         {
             while (!walk.IsDone(part))

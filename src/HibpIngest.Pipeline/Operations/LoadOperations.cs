@@ -9,7 +9,7 @@ public sealed class LoadOperations(
     ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
     ArchivePasswords passwords,
     PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, LogSchedule log, TellLog tell, VerifyLog verify,
-    PipelineMessages messages, PipelineOptions options)
+    PipelineMessages messages, IOptions<IngestOptions> options)
 {
     // Small enough that a purge never holds a transaction for long.
     private const int PurgeChunkRows = 50_000;
@@ -63,7 +63,7 @@ public sealed class LoadOperations(
         if (restart)
         {
             var id = await register.DrawLoadAsync(cancellationToken);
-            var fresh = await loads.RestartLoadAsync(load, id, LoadStart.NewSettings(options), cancellationToken);
+            var fresh = await loads.RestartLoadAsync(load, id, LoadStart.NewSettings(options.Value), cancellationToken);
             await register.ConfirmAsync(new StoreIds(fresh.Id, 0), cancellationToken);
             await register.MarkOpenAsync(fresh.Id, cancellationToken);
             await messages.SendLoadMessageAsync(new IngestMessage { Load = fresh.Id }, TimeSpan.Zero, cancellationToken);

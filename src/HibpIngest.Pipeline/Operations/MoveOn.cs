@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline;
 public sealed class MoveOn(
     IDatabaseSetup database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IAccountLogBlobs log,
     StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
-    ApplySuppressions suppressions, PipelineOptions options)
+    ApplySuppressions suppressions, IOptions<JournalOptions> options)
 {
     private const string Because =
         "the database was restored from a backup, and its mails may have gone out since: hibp notify releases it";
@@ -29,7 +29,7 @@ public sealed class MoveOn(
     {
         if (!empty && await StoreSetup.HasSchemaAsync(database, cancellationToken))
             await suppressions.CheckKeyAsync(cancellationToken);
-        var logged = options.Log == LogMode.On ? await LogManifest.ReadAsync(log, cancellationToken, tolerant: true) : null;
+        var logged = options.Value.Log == LogMode.On ? await LogManifest.ReadAsync(log, cancellationToken, tolerant: true) : null;
         if (empty)
             await TakeOverAsync(logged, cancellationToken);
         else if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))

@@ -19,7 +19,7 @@ namespace HibpIngest.Pipeline;
 public sealed partial class RemoveBreach(
     IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
     ILoadLog log, IAccountLogBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
-    PipelineOptions options, TimeProvider time, ILogger<RemoveBreach> logger,
+    IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert, TimeProvider time, ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
@@ -152,7 +152,7 @@ public sealed partial class RemoveBreach(
     /// </summary>
     private async Task<LoadLogEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
         await log.GetLogEntryAsync(load, cancellationToken) is { } entry
-        && (entry.Segments.Count > 0 || (options.Log == LogMode.On && entry.Mark > 0)) ? entry : null;
+        && (entry.Segments.Count > 0 || (journal.Value.Log == LogMode.On && entry.Mark > 0)) ? entry : null;
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 
@@ -207,7 +207,7 @@ public sealed partial class RemoveBreach(
     private async Task RemoveAsync(LoadRemoval load, AccountBatch chunk, StoreLayout layout, CancellationToken cancellationToken)
     {
         var (facts, placement) = (layout.Facts, new LayoutPlacement(layout.Facts));
-        var inFlight = AtOnce(options.TransactionsInFlight, cancellationToken);
+        var inFlight = AtOnce(upsert.Value.TransactionsInFlight, cancellationToken);
         await Parallel.ForEachAsync(ByPartition(chunk, placement), inFlight, async (accounts, token) =>
         {
             var table = tables.Accounts(new TablePlace(accounts.Place.StorageAccount, facts.AccountsTable));
@@ -259,7 +259,7 @@ public sealed partial class RemoveBreach(
         var walk = TableWalk.Parse(recorded.Token);
         using var recording = new SemaphoreSlim(1);
         var before = _done;
-        var atOnce = AtOnce(Math.Max(options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var atOnce = AtOnce(Math.Max(upsert.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         var parts =
             from layout in _layouts
             from part in TablePart.OfAccounts(layout.Facts).Select(part => (Of: layout, Part: part, OfRanges: false))

@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline;
 public sealed class StoreSetup(
     IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
     IBreachBlobs blobs, IAccountLogBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
-    ApplySuppressions suppressions, PipelineOptions options)
+    ApplySuppressions suppressions, IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert)
 {
     private RunOnce? _once;
 
@@ -62,7 +62,7 @@ public sealed class StoreSetup(
     internal async Task CreateStoresAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);
-        if (options.Log == LogMode.On)
+        if (journal.Value.Log == LogMode.On)
             await log.CreateAsync(cancellationToken);
         await callbacks.CreateAsync(cancellationToken);
         foreach (var queue in QueueNames.AllWithPoison)
@@ -195,7 +195,7 @@ public sealed class StoreSetup(
         if (set.Layouts.Count == 0)
         {
             var first = registered.FirstOrDefault(layout => !layout.IsDropped)
-                ?? StoreLayout.First with { Ranges = options.Ranges == RangesMode.On ? RangesState.On : RangesState.Off };
+                ?? StoreLayout.First with { Ranges = upsert.Value.Ranges == RangesMode.On ? RangesState.On : RangesState.Off };
             set = await layouts.AddFirstLayoutAsync(first, filled: registered.Count > 0, cancellationToken);
         }
         var known = await layouts.ListLayoutsAsync(cancellationToken);

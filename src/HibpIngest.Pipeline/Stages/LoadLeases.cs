@@ -5,7 +5,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>Takes loads for the stages whose work is a whole load, one owner at a time.</summary>
-public sealed class LoadLeases(ILoads loads, IIngests ingests, PipelineMessages messages, PipelineOptions options, TimeProvider time)
+public sealed class LoadLeases(
+    ILoads loads, IIngests ingests, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time)
 {
     /// <summary>
     /// Takes a load in the state that it was found in. Null: it is in another by now, or somebody has it, or had it and
@@ -21,19 +22,19 @@ public sealed class LoadLeases(ILoads loads, IIngests ingests, PipelineMessages 
     {
         // Of each run its own: two deliveries of one message in one process are two owners.
         var owner = NewOwner();
-        if (!await ingests.TryTakeLoadAsync(head.Id, head.State, owner, options.LoadLease, cancellationToken))
+        if (!await ingests.TryTakeLoadAsync(head.Id, head.State, owner, options.Value.LoadLease, cancellationToken))
         {
             if (await loads.GetLoadHeadAsync(head.Id, cancellationToken) is not { } held || held.State != head.State)
                 return null;
             onHeld?.Invoke();
-            await messages.SendAfterLeaseAsync(again, held.LeaseExpiresAt, options.LoadLease, cancellationToken);
+            await messages.SendAfterLeaseAsync(again, held.LeaseExpiresAt, options.Value.LoadLease, cancellationToken);
             return null;
         }
         LoadLease? lease = null;
         try
         {
             if (await loads.GetLoadAsync(head.Id, cancellationToken) is { } load && load.State == head.State)
-                lease = new LoadLease(load, owner, ingests, options.LoadLease, time, cancellationToken);
+                lease = new LoadLease(load, owner, ingests, options.Value.LoadLease, time, cancellationToken);
             return lease;
         }
         finally

@@ -18,7 +18,7 @@ namespace HibpIngest.Pipeline;
 /// <param name="setup">Sets the stores up before the first message, for a host that can't do so before it listens; its failures
 /// are treated like a stage's.</param>
 public sealed partial class StageRunner(
-    PipelineMessages messages, LoadTrace trace, PipelineOptions options, Deferrals deferrals, ILogger<StageRunner> log,
+    PipelineMessages messages, LoadTrace trace, IOptions<RetryOptions> options, Deferrals deferrals, ILogger<StageRunner> log,
     StoreSetup? setup = null)
 {
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
@@ -63,7 +63,7 @@ public sealed partial class StageRunner(
             span ??= LoadTrace.Start(message.Span, work.LoadId, await trace.FindAsync(work.LoadId, message.Traceparent, cancellationToken));
             span?.SetTag(TelemetryNames.Tags.Breach, work.Breach);
             // A message that was deferred because a store was unavailable may not have been able to return its attempt.
-            if (work.Attempts > options.MaxTries + message.Deferrals)
+            if (work.Attempts > options.Value.MaxTries + message.Deferrals)
                 throw new TriesUsedUpException(stage.UsedUp(work));
             await stage.RunAsync(work, cancellationToken);
         }

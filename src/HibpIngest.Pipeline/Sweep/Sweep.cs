@@ -14,7 +14,7 @@ namespace HibpIngest.Pipeline;
 public sealed partial class Sweep(
     IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
     UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, LogSchedule schedule, CallSchedule calls, LoadReports reports,
-    PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<Sweep> log)
+    PipelineMessages messages, IOptions<SweepOptions> options, TimeProvider time, ILogger<Sweep> log)
 {
     private const string LockName = "sweep";
 
@@ -43,7 +43,7 @@ public sealed partial class Sweep(
             }
         }
         await catalogue.SweepAsync(setup.EnsureIdsAsync, cancellationToken);
-        await blobs.RunAsync(options.SweepBlobAge, cancellationToken);
+        await blobs.RunAsync(options.Value.SweepBlobAge, cancellationToken);
         if (HibpTelemetry.WatchesQueues)
             await TellQueuesAsync(cancellationToken);
     }
@@ -60,8 +60,9 @@ public sealed partial class Sweep(
         // backup is not to be gone on with.
         await setup.EnsureIdsAsync(cancellationToken);
         await SendSlicesAsync(
-            await slices.ListPendingSlicesAsync(options.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
-        await SendSlicesAsync(await slices.ListStaleSlicesAsync(options.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
+            await slices.ListPendingSlicesAsync(options.Value.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
+        await SendSlicesAsync(
+            await slices.ListStaleSlicesAsync(options.Value.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
 
         foreach (var (id, version) in found)
         {
@@ -98,17 +99,17 @@ public sealed partial class Sweep(
                 LogResent(load.Id, "match");
                 await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
                 break;
-            case LoadState.Notifying when await mails.ContinueAsync(load.Id, options.SweepStaleAge, cancellationToken):
+            case LoadState.Notifying when await mails.ContinueAsync(load.Id, options.Value.SweepStaleAge, cancellationToken):
                 LogResent(load.Id, "mail");
                 break;
         }
-        if (AwaitsLog(load) && !(time.GetUtcNow() - load.LogMessageAt < options.SweepStaleAge))
+        if (AwaitsLog(load) && !(time.GetUtcNow() - load.LogMessageAt < options.Value.SweepStaleAge))
         {
             LogResent(load.Id, "log");
             await schedule.SendAsync(load.Id, cancellationToken);
         }
         // One of a hidden breach has none to send for, as long as it is.
-        if (CallSchedule.IsForsaken(load, time.GetUtcNow(), options.SweepStaleAge)
+        if (CallSchedule.IsForsaken(load, time.GetUtcNow(), options.Value.SweepStaleAge)
             && await calls.LookThroughAsync(load.Id, cancellationToken))
         {
             LogResent(load.Id, "call");
@@ -128,7 +129,7 @@ public sealed partial class Sweep(
         // just beginning, and takes a second message.)
         if (load.MessageSentAt is not { } sentAt)
             return true;
-        return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || time.GetUtcNow() - sentAt >= options.SweepStaleAge;
+        return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || time.GetUtcNow() - sentAt >= options.Value.SweepStaleAge;
     }
 
     private async Task SendSlicesAsync(IReadOnlyList<Slice> lost, CancellationToken cancellationToken)

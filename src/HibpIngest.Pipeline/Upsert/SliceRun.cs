@@ -13,7 +13,7 @@ public sealed class SliceRun : IStageWork
 {
     private readonly LoggedRows _rows;
     private readonly IStoreTables _tables;
-    private readonly PipelineOptions _options;
+    private readonly UpsertOptions _options;
 
     private readonly TimeSpan _timeout;
     private readonly CancellationTokenSource _limit;
@@ -26,12 +26,12 @@ public sealed class SliceRun : IStageWork
     private ExceptionDispatchInfo? _failure;
 
     internal SliceRun(
-        SliceWork work, string owner, ISlices slices, LoggedRows rows, IStoreTables tables, PipelineOptions options, TimeProvider time,
-        CancellationToken cancellationToken)
+        SliceWork work, string owner, ISlices slices, LoggedRows rows, IStoreTables tables, UpsertOptions options, TimeSpan planLimit,
+        TimeProvider time, CancellationToken cancellationToken)
     {
         (Work, Owner, _rows, _tables, _options) = (work, owner, rows, tables, options);
         // The other half is for what cannot be stopped any more, and for what waits behind it in the same invocation.
-        _timeout = options.PlanLimit > TimeSpan.Zero ? options.PlanLimit / 2 : Timeout.InfiniteTimeSpan;
+        _timeout = planLimit > TimeSpan.Zero ? planLimit / 2 : Timeout.InfiniteTimeSpan;
         _limit = new CancellationTokenSource(_timeout, time);
         // The lease is kept for as long as a transaction is in flight; each renewal records the progress.
         _lease = new RenewingLease(

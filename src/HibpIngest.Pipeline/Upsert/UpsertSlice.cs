@@ -12,15 +12,17 @@ namespace HibpIngest.Pipeline;
 /// the slice done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, LoggedRows rows, IStoreTables tables, IOpenLoads open, UpsertCompletion completion,
-    LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<UpsertSlice> log)
+    ISlices slices, LoggedRows rows, IStoreTables tables, IOpenLoads open, UpsertCompletion completion, LoadReports reports,
+    PipelineMessages messages, IOptions<UpsertOptions> options, IOptions<IngestOptions> ingest, IOptions<RetryOptions> retry,
+    TimeProvider time, ILogger<UpsertSlice> log)
     : IStage<SliceMessage, SliceRun>
 {
     public async Task<SliceRun?> TakeAsync(SliceMessage message, CancellationToken cancellationToken)
     {
         var owner = LoadLeases.NewOwner();
-        var most = options.MaxTries + message.Deferrals;
-        if (await slices.BeginSliceAsync(message.Load, message.Slice, owner, options.SliceLease, most, cancellationToken) is not { } work)
+        var most = retry.Value.MaxTries + message.Deferrals;
+        if (await slices.BeginSliceAsync(message.Load, message.Slice, owner, options.Value.SliceLease, most, cancellationToken)
+            is not { } work)
         {
             LogGone(message.Load, message.Slice);
             return null;
@@ -31,7 +33,7 @@ public sealed partial class UpsertSlice(
         {
             // Acknowledged now, it would be missed should its holder die; it finds out when that lease has ended.
             LogHeld(slice.Load, slice.Number);
-            await messages.SendAfterLeaseAsync(message, heldUntil, options.SliceLease, cancellationToken);
+            await messages.SendAfterLeaseAsync(message, heldUntil, options.Value.SliceLease, cancellationToken);
             return null;
         }
         if (slice.State == SliceState.Done)
@@ -41,7 +43,10 @@ public sealed partial class UpsertSlice(
             return null;
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Attempt, slice.Attempts).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
-        return new SliceRun(work, owner, slices, rows, tables, options, time, cancellationToken) { MaxTries = most };
+        return new SliceRun(work, owner, slices, rows, tables, options.Value, ingest.Value.PlanLimit, time, cancellationToken)
+        {
+            MaxTries = most,
+        };
     }
 
     public async Task RunAsync(SliceRun work, CancellationToken cancellationToken)

@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Web;
 
 /// <summary>All accounts of a domain, for its owner.</summary>
-internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes sizes, WebOptions options) : IApiEndpoints
+internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes sizes, IOptions<WebOptions> options) : IApiEndpoints
 {
     private const int FlushBytes = 32 * 1024;
 
@@ -37,7 +37,8 @@ internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes siz
         if (!Caller.Of(context).Owns(domain))
             return NotOwned;
         if (await sizes.IsTooLargeAsync(domain, cancellationToken))
-            return new ErrorAnswer(403, $"Your plan is too small for this domain: it has more than {options.DomainMax} breached accounts");
+            return new ErrorAnswer(
+                403, $"Your plan is too small for this domain: it has more than {options.Value.DomainMax} breached accounts");
         await using var found = accounts.ReadDomainAsync(domain, cancellationToken).GetAsyncEnumerator(cancellationToken);
         if (!await found.MoveNextAsync())
             return ErrorAnswer.NotFound;

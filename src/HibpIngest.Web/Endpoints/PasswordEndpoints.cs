@@ -4,7 +4,7 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Web;
 
-internal sealed class PasswordEndpoints(IPasswordRanges ranges, PasswordOptions options) : IApiEndpoints
+internal sealed class PasswordEndpoints(IPasswordRanges ranges, IOptions<PasswordOptions> options) : IApiEndpoints
 {
     public const string PaddingHeader = "Add-Padding";
 
@@ -17,7 +17,7 @@ internal sealed class PasswordEndpoints(IPasswordRanges ranges, PasswordOptions 
     private static readonly ErrorAnswer NotServed = new(404, "Passwords hashed in this way are not served here");
 
     private readonly string _cacheControl = string.Create(
-        CultureInfo.InvariantCulture, $"public, max-age={options.MaxAge()}");
+        CultureInfo.InvariantCulture, $"public, max-age={options.Value.MaxAge()}");
 
     public void Map(ApiRoutes routes)
     {

@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-internal sealed class SubscriptionEndpoints(WebOptions options) : IApiEndpoints
+internal sealed class SubscriptionEndpoints(IOptions<WebOptions> options) : IApiEndpoints
 {
     // Keys don't end.
     private static readonly DateTime Never = new(9999, 12, 31, 23, 59, 59, DateTimeKind.Utc);
@@ -21,7 +21,7 @@ internal sealed class SubscriptionEndpoints(WebOptions options) : IApiEndpoints
 
     private IResult Status(HttpContext context) => Caller.Of(context).Key is not { } key ? None : JsonAnswer.Of(
         new SubscriptionStatus(
-            key.Name, $"{key.Rpm} requests a minute", Never, key.Rpm, key.Scopes.HasFlag(KeyScopes.Domains) ? options.DomainMax : 0,
+            key.Name, $"{key.Rpm} requests a minute", Never, key.Rpm, key.Scopes.HasFlag(KeyScopes.Domains) ? options.Value.DomainMax : 0,
             key.Domains.Count, IncludesStealerLogs: false, IncludesBulkDomainAdd: false, IncludesAutoSubdomainVerification: false,
             IncludesCustomerDomains: false, IncludesKAnon: key.Scopes.HasFlag(KeyScopes.Range)),
         ApiJson.Documents.SubscriptionStatus);

@@ -43,7 +43,7 @@ public sealed class PublishTests
     {
         var host = await ReadHostAsync(await PublishedApp.PipelineAsync());
         var queues = host["extensions"]!["queues"]!;
-        Assert.Equal((16, 8, new PipelineOptions().MaxTries, "00:00:30", "base64"),
+        Assert.Equal((16, 8, new RetryOptions().MaxTries, "00:00:30", "base64"),
             ((int)queues["batchSize"]!, (int)queues["newBatchThreshold"]!, (int)queues["maxDequeueCount"]!,
                 (string?)queues["visibilityTimeout"], (string?)queues["messageEncoding"]));
         Assert.Equal(
@@ -89,18 +89,18 @@ public sealed class PublishTests
             name => Assert.Equal("", values[name]));
 
         // The web's too.
-        var (defaults, example) = (new WebOptions(), FunctionsAppSettings.ReadApi(values).Web);
+        var (defaults, example) = (new WebOptions(), FunctionsAppSettings.ReadApi(values).Get<WebOptions>());
         foreach (var option in typeof(WebOptions).GetProperties())
         {
-            Assert.Contains(PipelineSettings.VariableOf(option.Name), values.Keys);
+            Assert.Contains(HibpOptions.VariableOf(option), values.Keys);
             Assert.Equal((option.Name, option.GetValue(defaults)), (option.Name, option.GetValue(example)));
         }
         foreach (var option in typeof(PasswordOptions).GetProperties())
         {
-            Assert.Contains(PipelineSettings.VariableOf(option.Name), values.Keys);
+            Assert.Contains(HibpOptions.VariableOf(option), values.Keys);
             Assert.Equal(
                 (option.Name, option.GetValue(new PasswordOptions())),
-                (option.Name, option.GetValue(FunctionsAppSettings.ReadApi(values).Passwords)));
+                (option.Name, option.GetValue(FunctionsAppSettings.ReadApi(values).Get<PasswordOptions>())));
         }
     }
 

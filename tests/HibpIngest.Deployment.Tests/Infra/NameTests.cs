@@ -9,8 +9,10 @@ using HibpIngest.Functions.Api;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Messages;
+using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Web;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Deployment.Tests.Infra;
@@ -167,16 +169,18 @@ public sealed partial class NameTests
             (Sample("HIBP_STORAGE"), Sample("HIBP_DATABASE"), Sample("HIBP_MAIL"), Sample("HIBP_SECRET_KEY")),
             (read.Storage, read.Database, read.Mail, read.SecretKey));
         Assert.Equal(
-            (7, 1_234_567, Sample("HIBP_MAIL_FROM")), (read.Options.TransactionsInFlight, read.Options.DedupeCap, read.Options.MailFrom));
-        Assert.Equal(NotifyMode.Hold, read.Options.Notify);
-        Assert.Equal(Sample("HIBP_WEB_URL"), read.Options.WebUrl);
+            (7, 1_234_567, Sample("HIBP_MAIL_FROM")),
+            (read.Get<UpsertOptions>().TransactionsInFlight, read.Get<IngestOptions>().DedupeCap, read.Get<MailOptions>().MailFrom));
+        Assert.Equal(NotifyMode.Hold, read.Get<MailOptions>().Notify);
+        Assert.Equal(Sample("HIBP_WEB_URL"), read.Get<SiteOptions>().WebUrl);
 
         // An ingest has to end by itself before the host ends it.
         var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
-        Assert.True(read.Options.TimeBudget > TimeSpan.Zero && read.Options.PlanLimit < cutOff, $"{read.Options.TimeBudget}, "
-            + $"{read.Options.PlanLimit}, {cutOff}");
+        var ingest = read.Get<IngestOptions>();
+        Assert.True(
+            ingest.TimeBudget > TimeSpan.Zero && ingest.PlanLimit < cutOff, $"{ingest.TimeBudget}, {ingest.PlanLimit}, {cutOff}");
         var queues = HostJson().GetProperty("extensions").GetProperty("queues");
-        Assert.Equal(read.Options.MaxTries, queues.GetProperty("maxDequeueCount").GetInt32());
+        Assert.Equal(read.Get<RetryOptions>().MaxTries, queues.GetProperty("maxDequeueCount").GetInt32());
         Assert.Equal("base64", queues.GetProperty("messageEncoding").GetString());
 
         // The host's connection and the triggers', by identity. A blob trigger needs the queue service too, for
@@ -201,8 +205,9 @@ public sealed partial class NameTests
         var read = FunctionsAppSettings.ReadApi(environment);
         Assert.Empty(read.UnknownVariables);
         Assert.Equal(
-            (Sample("HIBP_STORAGE"), Sample("HIBP_WEB_URL"), 1), (read.Storage, read.Options.WebUrl, read.Web.Proxies));
-        Assert.Equal(Sample("HIBP_PASSWORDS_NEAREST"), read.Passwords.PasswordsNearest);
+            (Sample("HIBP_STORAGE"), Sample("HIBP_WEB_URL"), 1),
+            (read.Storage, read.Get<SiteOptions>().WebUrl, read.Get<WebOptions>().Proxies));
+        Assert.Equal(Sample("HIBP_PASSWORDS_NEAREST"), read.Get<PasswordOptions>().PasswordsNearest);
         Assert.Equal("managedidentity", environment["AzureWebJobsStorage__credential"]);
         AssertOverrides(environment.Keys, WebHost);
         // The host reads the one and not the other.

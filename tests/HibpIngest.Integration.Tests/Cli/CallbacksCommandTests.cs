@@ -86,7 +86,7 @@ public sealed class CallbacksCommandTests
     public async Task Those_of_a_client_that_was_removed_are_dropped_by_its_number()
     {
         var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock, options => options.CallGiveUp = TimeSpan.FromHours(1));
+        await using var rig = await CallRig.StartAsync(clock, options => options.Callbacks.CallGiveUp = TimeSpan.FromHours(1));
         var client = await rig.AddAsync("Contoso", CallRig.AllPrefixes);
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
         await rig.DropAsync("X", 0, 30);

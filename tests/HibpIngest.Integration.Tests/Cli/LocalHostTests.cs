@@ -154,7 +154,7 @@ public sealed class LocalHostTests
         Assert.Contains("Late.zip", waiting.Body, StringComparison.Ordinal);
     }
 
-    private static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows) = (100, 50);
+    private static void Small(TestOptions options) => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (100, 50);
 
     private static byte[] Zip(int from, int to) =>
         PipelineRig.Zip(

@@ -104,7 +104,7 @@ public sealed class RestoreDrillTests
     };
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
-        options => (options.BatchRows, options.SliceRows, options.Log) = (100, 50, LogMode.On));
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, LogMode.On));
 
     private static async Task LoadAsync(PipelineRig rig, string zip, int first, string? metadata = null)
     {

@@ -186,7 +186,7 @@ public sealed class BackupTests : IDisposable
         new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).TakeAsync(to ?? _folder.Path, Nobody, None);
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
-        options => (options.BatchRows, options.SliceRows, options.Log) = (100, 50, LogMode.On));
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, LogMode.On));
 
     private static async Task DropAsync(PipelineRig rig, string zip, int first, string? metadata = null)
     {

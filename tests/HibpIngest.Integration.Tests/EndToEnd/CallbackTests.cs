@@ -65,7 +65,7 @@ public sealed class CallbackTests
     {
         var clock = new TestClock();
         // Pauses between calls of one turn are real ones.
-        await using var rig = await CallRig.StartAsync(clock, options => options.CallPause = TimeSpan.FromMilliseconds(50));
+        await using var rig = await CallRig.StartAsync(clock, options => options.Callbacks.CallPause = TimeSpan.FromMilliseconds(50));
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         // By turns, by what the call is of: two in three fail the first time.
         var seen = new HashSet<string>();
@@ -356,7 +356,7 @@ public sealed class CallbackTests
     public async Task A_database_that_was_put_back_calls_again_of_what_was_to_be_looked_through_then()
     {
         var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock, options => options.Log = LogMode.On);
+        await using var rig = await CallRig.StartAsync(clock, options => options.Journal.Log = LogMode.On);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30);
         await PipelineRig.RunToEndAsync(rig.Context with { Keys = null });

@@ -15,7 +15,7 @@ public sealed class CatalogueTests
     [Fact]
     public async Task A_published_breach_is_told_in_every_document()
     {
-        await using var rig = await PipelineRig.StartAsync(options => options.WebUrl = "https://breaches.example.com");
+        await using var rig = await PipelineRig.StartAsync(options => options.Site.WebUrl = "https://breaches.example.com");
         var catalogue = new RawCatalogue(rig.Context.Catalogue);
         await catalogue.AssertShowsAsync("fresh");
         Assert.Equal("null", await catalogue.ReadAsync(CatalogueDocuments.Latest));

@@ -36,8 +36,8 @@ public sealed class CrashTests(ITestOutputHelper output)
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(
             options =>
-                (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage, options.MatchRows,
-                    options.Log, options.SegmentBatches) = (5, 3, 1, 2, 6, LogMode.On, 2), clock);
+                (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage,
+                    options.Mail.MatchRows, options.Journal.Log, options.Journal.SegmentBatches) = (5, 3, 1, 2, 6, LogMode.On, 2), clock);
         await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("owner@example.net", "example.com"));
         await rig.DropAsync("X.zip", PipelineRig.Zip(Entries));
 

@@ -16,8 +16,9 @@ public sealed class FillTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    private static void Off(PipelineOptions options) =>
-        (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.Ranges) = (40, 20, 4, RangesMode.Off);
+    private static void Off(TestOptions options) =>
+        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
+            = (40, 20, 4, RangesMode.Off);
 
     [Fact]
     public async Task A_store_from_before_is_filled_and_read()
@@ -130,7 +131,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Off(options);
-            options.TransactionsInFlight = 1;
+            options.Upsert.TransactionsInFlight = 1;
         });
         await rig.DropAsync("New.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 15))));
         var filled = false;
@@ -245,7 +246,7 @@ public sealed class FillTests(ITestOutputHelper output)
     {
         var id = 1_000 + mark;
         await rig.Context.Database.StartLoadAsync(
-            new NewLoad(id, $"M{mark}", new BlobVersion($"M{mark}.zip", "\"1\""), LoadStart.NewSettings(rig.Options)), None);
+            new NewLoad(id, $"M{mark}", new BlobVersion($"M{mark}.zip", "\"1\""), LoadStart.NewSettings(rig.Options.Ingest)), None);
         await rig.ExecuteAsync($"UPDATE loads SET mark = {mark} WHERE id = {id}");
         foreach (var account in PipelineRig.Expected(first, count))
         {

@@ -85,7 +85,7 @@ public sealed class FormatTests
     {
         // A batch an invocation: each is gone on with by a message, from what its checkpoint says.
         await using var rig = await PipelineRig.StartAsync(
-            options => (options.BatchRows, options.SliceRows, options.TimeBudget) = (70, 35, TimeSpan.FromTicks(1)));
+            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Ingest.TimeBudget) = (70, 35, TimeSpan.FromTicks(1)));
         foreach (var (index, (blob, make)) in Formats.Index())
             await rig.DropAsync(blob, make(index * Each));
         await rig.RunToEndAsync();

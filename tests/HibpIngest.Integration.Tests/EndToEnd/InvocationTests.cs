@@ -14,7 +14,7 @@ public sealed class InvocationTests
 {
     private static readonly TimeSpan Limit = TimeSpan.FromMinutes(9.5);
 
-    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (100, 50);
+    private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (100, 50);
 
     private readonly TestClock _time = TestClock.WithTimersByHand();
     private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1_000)));
@@ -26,7 +26,7 @@ public sealed class InvocationTests
             options =>
             {
                 Small(options);
-                (options.TimeBudget, options.PlanLimit) = (TimeSpan.FromTicks(1), Limit);
+                (options.Ingest.TimeBudget, options.Ingest.PlanLimit) = (TimeSpan.FromTicks(1), Limit);
             },
             _time);
         await rig.DropAsync("Big.zip", _zip);
@@ -54,7 +54,7 @@ public sealed class InvocationTests
         Assert.Contains("plan", failed.Error, StringComparison.Ordinal);
         Assert.Contains("hibp resume 1", failed.Error, StringComparison.Ordinal);
 
-        rig.Options.PlanLimit = TimeSpan.Zero;
+        rig.Options.Ingest.PlanLimit = TimeSpan.Zero;
         await rig.Context.Get<LoadOperations>().ResumeAsync(1, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 1_000L), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Accounts));
@@ -68,7 +68,7 @@ public sealed class InvocationTests
             options =>
             {
                 Small(options);
-                options.PlanLimit = Limit;
+                options.Ingest.PlanLimit = Limit;
             },
             _time);
         await rig.DropAsync("Big.zip", _zip);

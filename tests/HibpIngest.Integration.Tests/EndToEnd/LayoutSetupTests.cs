@@ -17,9 +17,9 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     [InlineData(RangesMode.Off, RangesState.Off)]
     public async Task A_new_store_begins_as_it_was_asked_for_and_stays_so(RangesMode mode, RangesState state)
     {
-        await using var rig = await PipelineRig.StartAsync(options => options.Ranges = mode);
+        await using var rig = await PipelineRig.StartAsync(options => options.Upsert.Ranges = mode);
         Assert.Equal(state, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
-        rig.Options.Ranges = mode == RangesMode.On ? RangesMode.Off : RangesMode.On;
+        rig.Options.Upsert.Ranges = mode == RangesMode.On ? RangesMode.Off : RangesMode.On;
         await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         await AssertAgreedAsync(rig.Context, state);
     }
@@ -51,7 +51,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     [InlineData(RangesState.On)]
     public async Task A_change_that_only_the_database_has_comes_to_readers_with_the_next_start(RangesState state)
     {
-        await using var rig = await PipelineRig.StartAsync(options => options.Ranges = RangesMode.Off);
+        await using var rig = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.Off);
         await rig.Context.Database.RaiseRangesAsync(1, state, None);
         Assert.Equal(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
         await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
@@ -61,7 +61,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     [Fact]
     public async Task A_database_that_was_put_back_to_before_a_change_takes_it_from_the_register()
     {
-        await using var rig = await PipelineRig.StartAsync(options => options.Ranges = RangesMode.Off);
+        await using var rig = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.Off);
         var version = (await rig.Context.Database.GetLayoutsAsync(None)).Version;
         await rig.Context.Register.PutLayoutAsync(new StoreLayout { Id = 1, Ranges = RangesState.On }, None);
         await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);

@@ -222,7 +222,7 @@ public sealed class LogTests
     [Fact]
     public async Task Without_the_log_nothing_is_written_and_a_purge_has_to_be_meant()
     {
-        await using var rig = await StartAsync(options => options.Log = LogMode.Off);
+        await using var rig = await StartAsync(options => options.Journal.Log = LogMode.Off);
         await LoadAsync(rig, "Adobe.zip", 0);
         Assert.Empty(await ListAsync(rig));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
@@ -233,11 +233,12 @@ public sealed class LogTests
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
 
-    private static Task<PipelineRig> StartAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null) =>
+    private static Task<PipelineRig> StartAsync(Action<TestOptions>? configure = null, TimeProvider? time = null) =>
         PipelineRig.StartAsync(
             options =>
             {
-                (options.BatchRows, options.SliceRows, options.SegmentBatches, options.Log) = (100, 50, 2, LogMode.On);
+                (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
+                    = (100, 50, 2, LogMode.On);
                 configure?.Invoke(options);
             },
             time);

@@ -148,7 +148,7 @@ public sealed class NotifyTests
     public async Task The_rate_is_that_of_the_whole_system()
     {
         const int Each = 25;
-        await using var rig = await PipelineRig.StartAsync(options => options.MailsPerSecond = 20);
+        await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerSecond = 20);
         await using var server = new SmtpTestServer();
         var times = new System.Collections.Concurrent.ConcurrentQueue<long>();
         server.Script = step =>
@@ -182,7 +182,7 @@ public sealed class NotifyTests
     {
         const int Mails = 200;
         var clock = new TestClock();
-        await using var rig = await PipelineRig.StartAsync(options => options.MailsPerMessage = 1, clock);
+        await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerMessage = 1, clock);
         await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Mails))));
         // An invocation that is ended after 40 of them, each time.
@@ -294,7 +294,7 @@ public sealed class NotifyTests
     [Fact]
     public async Task A_mail_message_counts_nothing()
     {
-        await using var rig = await PipelineRig.StartAsync(options => options.MailsPerMessage = 2);
+        await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerMessage = 2);
         await rig.ImportAsync([.. PipelineRig.Expected(0, 6).Select(account => (account, (string?)null))]);
         var load = await MatchingAsync(rig);
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
@@ -381,7 +381,7 @@ public sealed class NotifyTests
     [InlineData("{}")]
     public async Task Where_the_operator_s_setting_says_hold_metadata_can_t_ask_for_send(string metadata)
     {
-        await using var rig = await PipelineRig.StartAsync(options => options.Notify = NotifyMode.Hold);
+        await using var rig = await PipelineRig.StartAsync(options => options.Mail.Notify = NotifyMode.Hold);
         await rig.ImportAsync(("user3@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), metadata);
         await rig.RunToEndAsync();
@@ -395,12 +395,12 @@ public sealed class NotifyTests
     [Fact]
     public async Task A_time_budget_ends_matching_in_the_same_mails_by_continuations()
     {
-        static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows, options.MatchRows, options.DedupeCap) = (50,
-            25, 7, 60);
+        static void Small(TestOptions options) => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Mail.MatchRows,
+            options.Ingest.DedupeCap) = (50, 25, 7, 60);
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.TimeBudget = TimeSpan.FromTicks(1); // used up by the first step, each time
+            options.Ingest.TimeBudget = TimeSpan.FromTicks(1); // used up by the first step, each time
         });
         await rig.ImportAsync([.. PipelineRig.Expected(0, 20).Select(account => (account, (string?)null)), ("boss@example.net",
             "example.com"), ("chief@example.net", "d1.example.org")]);
@@ -422,7 +422,8 @@ public sealed class NotifyTests
     public async Task Only_so_many_messages_are_ever_ahead_of_the_mails()
     {
         const int Mails = 60;
-        await using var rig = await PipelineRig.StartAsync(options => (options.MailsPerMessage, options.MailsPerSecond) = (1, 0.05));
+        await using var rig = await PipelineRig.StartAsync(options => (options.Mail.MailsPerMessage, options.Mail.MailsPerSecond)
+            = (1, 0.05));
         await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
         var load = await MatchingAsync(rig, Mails);
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);

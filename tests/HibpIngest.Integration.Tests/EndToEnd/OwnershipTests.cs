@@ -14,7 +14,7 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class OwnershipTests
 {
-    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
+    private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     private readonly TestClock _time = new();
     private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300)));
@@ -25,14 +25,15 @@ public sealed class OwnershipTests
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var version = await rig.DropAsync("X.zip", _zip);
         var load = await StartAsync(rig, version);
-        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
 
         // The event of the blob, as the Functions host sends it again after the crash.
         var (queues, sent) = Observe(rig);
         await (rig.Context with { Queues = queues }).Get<DroppedBreaches>().IngestAsync("X.zip", CancellationToken.None);
         var again = Assert.Single(sent);
         Assert.Equal((QueueNames.Ingest, load), (again.Queue, WorkMessage.Parse<IngestMessage>(again.Body).Load));
-        Assert.InRange(again.Delay, rig.Options.LoadLease - TimeSpan.FromSeconds(20), rig.Options.LoadLease + TimeSpan.FromSeconds(5));
+        Assert.InRange(
+            again.Delay, rig.Options.Ingest.LoadLease - TimeSpan.FromSeconds(20), rig.Options.Ingest.LoadLease + TimeSpan.FromSeconds(5));
 
         // And by the message itself: the load idles for no longer than that.
         _time.Advance(again.Delay);
@@ -45,7 +46,7 @@ public sealed class OwnershipTests
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
-        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
         // Another load's, hidden for an hour.
         await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(
             new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
@@ -54,11 +55,11 @@ public sealed class OwnershipTests
 
         await sweep.RunAsync(CancellationToken.None);
         Assert.Empty(sent);
-        _time.Advance(rig.Options.LoadLease);
+        _time.Advance(rig.Options.Ingest.LoadLease);
         await sweep.RunAsync(CancellationToken.None);
         Assert.Equal(load, WorkMessage.Parse<IngestMessage>(Assert.Single(sent).Body).Load);
         // Not each minute: that message may wait behind another load's ingest.
-        _time.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1));
+        _time.Advance(rig.Options.Sweep.SweepStaleAge - TimeSpan.FromMinutes(1));
         await sweep.RunAsync(CancellationToken.None);
         Assert.Single(sent);
         _time.Advance(TimeSpan.FromMinutes(1));
@@ -71,11 +72,11 @@ public sealed class OwnershipTests
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
-        for (var attempt = 1; attempt <= rig.Options.MaxTries; attempt++)
+        for (var attempt = 1; attempt <= rig.Options.Retry.MaxTries; attempt++)
         {
             Assert.True(
-                await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.LoadLease, CancellationToken.None));
-            _time.Advance(rig.Options.LoadLease);
+                await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.Ingest.LoadLease, CancellationToken.None));
+            _time.Advance(rig.Options.Ingest.LoadLease);
         }
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(
             QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
@@ -92,7 +93,7 @@ public sealed class OwnershipTests
     [Fact]
     public async Task Tries_that_got_on_or_gave_the_load_back_do_not_count()
     {
-        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.TimeBudget = TimeSpan.FromTicks(1)), _time);
+        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.Ingest.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 3_000))));
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 15), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Batches));
@@ -104,7 +105,7 @@ public sealed class OwnershipTests
                 Blobs = new HookedBlobs(
                 rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"))
             };
-        for (var attempt = 0; attempt < 2 * rig.Options.MaxTries; attempt++)
+        for (var attempt = 0; attempt < 2 * rig.Options.Retry.MaxTries; attempt++)
             await down.Get<MessageDispatcher>().DispatchAsync(
                 QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         Assert.Equal((LoadState.Ingesting, 0), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Attempts));
@@ -120,8 +121,9 @@ public sealed class OwnershipTests
         {
             Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
             {
-                _time.Advance(rig.Options.LoadLease);
-                Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "winner", rig.Options.LoadLease, CancellationToken.None));
+                _time.Advance(rig.Options.Ingest.LoadLease);
+                Assert.True(
+                    await rig.Context.Database.TryTakeLoadAsync(load, "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
                 throw new InvalidOperationException("a defect of the loser's");
             }),
         };
@@ -129,13 +131,13 @@ public sealed class OwnershipTests
             QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var found = await rig.LoadAsync(load);
         Assert.Equal((LoadState.Ingesting, (string?)null), (found.State, found.Error));
-        Assert.True(await rig.Context.Database.RenewLoadAsync(load, "winner", rig.Options.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.RenewLoadAsync(load, "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
     }
 
     [Fact]
     public async Task A_renewal_that_is_refused_keeps_nobody_from_the_next_ingest()
     {
-        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.LoadLease = TimeSpan.FromSeconds(1)), _time);
+        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.Ingest.LoadLease = TimeSpan.FromSeconds(1)), _time);
         var first = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
         var second = await StartAsync(rig, await rig.DropAsync("Y.zip", _zip));
         var refused = new TaskCompletionSource();
@@ -186,7 +188,8 @@ public sealed class OwnershipTests
     [Fact]
     public async Task A_recorded_dedupe_cap_that_no_memory_here_can_hold_is_refused_with_what_to_do()
     {
-        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.DedupeCap = DedupeSet.MostThatFit() + 1), _time);
+        await using var rig = await PipelineRig.StartAsync(
+            SmallBut(options => options.Ingest.DedupeCap = DedupeSet.MostThatFit() + 1), _time);
         await rig.DropAsync("X.zip", _zip);
         await rig.RunToEndAsync();
         var load = Assert.Single(await rig.LoadsAsync());
@@ -194,7 +197,7 @@ public sealed class OwnershipTests
         Assert.Contains("memory", load.Error, StringComparison.Ordinal);
         Assert.Contains($"hibp resume {load.Id} --restart", load.Error, StringComparison.Ordinal);
 
-        rig.Options.DedupeCap = 1_000;
+        rig.Options.Ingest.DedupeCap = 1_000;
         var restarted = await rig.Context.Get<LoadOperations>().ResumeAsync(load.Id, restart: true, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(restarted.Id)).State);
@@ -247,7 +250,7 @@ public sealed class OwnershipTests
     [Fact]
     public async Task A_superseded_load_stops_its_slices_and_its_version_is_never_gone_on_with()
     {
-        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.TimeBudget = TimeSpan.FromTicks(1)), _time);
+        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.Ingest.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))));
         await rig.Context.Get<DroppedBreaches>().IngestAsync("X.zip", CancellationToken.None);
         Assert.Equal(200, (await rig.LoadAsync(1)).LastPosition);
@@ -265,7 +268,7 @@ public sealed class OwnershipTests
         Assert.Single(await rig.FindAsync("user1002@example.com"));
     }
 
-    private static Action<PipelineOptions> SmallBut(Action<PipelineOptions> other) => Small + other;
+    private static Action<TestOptions> SmallBut(Action<TestOptions> other) => Small + other;
 
     private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)
     {

@@ -15,7 +15,7 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>The main job and its repetitions, on real stores.</summary>
 public sealed class PipelineTests
 {
-    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
+    private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     [Fact]
     public async Task A_dropped_zip_becomes_searchable_accounts_and_sent_mails()
@@ -46,7 +46,7 @@ public sealed class PipelineTests
     [Fact]
     public async Task Dropping_again_renaming_and_requeueing_change_nothing()
     {
-        await using var rig = await PipelineRig.StartAsync(options => (options.BatchRows, options.SliceRows) = (40, 20));
+        await using var rig = await PipelineRig.StartAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (40, 20));
         await rig.ImportAsync(("user1@d1.example.org", null), ("owner@example.net", "example.com"));
         var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100)));
         await rig.DropAsync("Adobe.zip", zip);
@@ -253,7 +253,7 @@ public sealed class PipelineTests
         await using var budgeted = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.TimeBudget = TimeSpan.FromTicks(1); // used up by the first commit, each time
+            options.Ingest.TimeBudget = TimeSpan.FromTicks(1); // used up by the first commit, each time
         });
         var zip = PipelineRig.Zip(
             ("a.csv", PipelineRig.Accounts(0, 700)), ("b.csv", PipelineRig.Accounts(300, 900)), ("c.csv", PipelineRig.Accounts(0, 5)));
@@ -273,12 +273,13 @@ public sealed class PipelineTests
     [Fact]
     public async Task Past_the_dedupe_cap_positions_stay_the_same_and_the_count_is_taken_exactly()
     {
-        static void Capped(PipelineOptions options) => (options.BatchRows, options.SliceRows, options.DedupeCap) = (100, 50, 150);
+        static void Capped(TestOptions options) => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Ingest.DedupeCap)
+            = (100, 50, 150);
         await using var whole = await PipelineRig.StartAsync(Capped);
         await using var budgeted = await PipelineRig.StartAsync(options =>
         {
             Capped(options);
-            options.TimeBudget = TimeSpan.FromTicks(1);
+            options.Ingest.TimeBudget = TimeSpan.FromTicks(1);
         });
         await whole.ImportAsync(("owner@example.net", "example.com"));
         var zip = PipelineRig.Zip(

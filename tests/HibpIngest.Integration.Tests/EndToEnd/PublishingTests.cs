@@ -14,7 +14,7 @@ public sealed class PublishingTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
+    private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     [Fact]
     public async Task Nothing_of_a_second_load_shows_while_it_loads_and_all_of_it_at_once()

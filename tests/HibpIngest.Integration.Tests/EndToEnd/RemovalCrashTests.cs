@@ -24,7 +24,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.Log = LogMode.On;
+            options.Journal.Log = LogMode.On;
         });
         await rig.ImportAsync((InBoth, null));
         var other = await LoadAsync(rig, "Other", FirstOfNew, New);

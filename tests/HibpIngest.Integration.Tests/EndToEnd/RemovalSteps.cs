@@ -11,8 +11,9 @@ internal static class RemovalSteps
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    public static void Small(PipelineOptions options) =>
-        (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage) = (8, 4, 2, 2);
+    public static void Small(TestOptions options) =>
+        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage)
+            = (8, 4, 2, 2);
 
     /// <summary>In chunks of a few rows, so that there are several.</summary>
     public static Task<BreachRemoval> RemoveAsync(
@@ -28,7 +29,7 @@ internal static class RemovalSteps
         var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
         Assert.Equal(LoadState.Done, load.State);
         if (purged)
-            await rig.Context.Get<LoadOperations>().PurgeAsync(load.Id, withoutLog: rig.Options.Log == LogMode.Off, null, None);
+            await rig.Context.Get<LoadOperations>().PurgeAsync(load.Id, withoutLog: rig.Options.Journal.Log == LogMode.Off, null, None);
         return load;
     }
 

@@ -27,7 +27,7 @@ public sealed class RemovalTests
     {
         const int Accounts = 300;
         await using var rig = await PipelineRig.StartAsync(
-            options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (100, 50, 1));
+            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight) = (100, 50, 1));
         await LoadAsync(rig, "Adobe", 0, Accounts, purged);
         using var stop = new CancellationTokenSource();
         var removed = 0;
@@ -148,7 +148,7 @@ public sealed class RemovalTests
     public async Task A_table_that_is_down_for_a_moment_is_waited_for_and_one_that_stays_so_is_not(bool purged, int failures)
     {
         var time = TestClock.WithTimersByHand();
-        await using var rig = await PipelineRig.StartAsync(options => options.TransactionsInFlight = 1, time);
+        await using var rig = await PipelineRig.StartAsync(options => options.Upsert.TransactionsInFlight = 1, time);
         await LoadAsync(rig, "Adobe", 0, Old, purged);
         var failed = 0;
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && failed++ < failures

@@ -94,10 +94,10 @@ public sealed class RepairRemovedTests
         }
     }
 
-    private static void Logging(PipelineOptions options)
+    private static void Logging(TestOptions options)
     {
         Small(options);
-        options.Log = LogMode.On;
+        options.Journal.Log = LogMode.On;
     }
 
     /// <summary>A load that the database no longer knows, as one from a backup: its marks, hashes and blobs are still there.</summary>

@@ -109,8 +109,8 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
         {
             var clock = new TestClock();
             var rig = await PipelineRig.StartAsync(
-                options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.SegmentBatches, options.Log)
-                    = (100, 50, 1, 1, LogMode.On),
+                options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight,
+                    options.Journal.SegmentBatches, options.Journal.Log) = (100, 50, 1, 1, LogMode.On),
                 clock);
             var world = new World(rig, clock);
             world._host = world.Open();

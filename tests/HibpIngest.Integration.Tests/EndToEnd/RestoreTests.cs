@@ -51,7 +51,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     {
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         await using var rig = await StartAsync();
-        rig.Options.Notify = NotifyMode.Hold;
+        rig.Options.Mail.Notify = NotifyMode.Hold;
         // Two that are in it, and one whom nobody subscribes.
         var (one, two) = (PipelineRig.Expected(0, 1).Single(), PipelineRig.Expected(20, 1).Single());
         await rig.ImportAsync((one, null), (two, null));
@@ -93,10 +93,10 @@ public sealed class RestoreTests(ITestOutputHelper output)
     public async Task A_breach_that_was_removed_before_it_was_logged_stays_removed()
     {
         await using var rig = await StartAsync();
-        rig.Options.Log = LogMode.Off;
+        rig.Options.Journal.Log = LogMode.Off;
         await LoadAsync(rig, "Adobe.zip", 0);
         await LoadAsync(rig, "Bold.zip", 20);
-        rig.Options.Log = LogMode.On;
+        rig.Options.Journal.Log = LogMode.On;
         var backup = await rig.BackUpAsync("before");
         await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         await rig.RestoreAsync(backup);
@@ -524,6 +524,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     private static Task<PipelineRig> NewAsync(string? logConnection = null) => PipelineRig.NewAsync(
-        options => (options.BatchRows, options.SliceRows, options.SegmentBatches, options.Log) = (100, 50, 1, LogMode.On),
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
+            = (100, 50, 1, LogMode.On),
         logConnection: logConnection);
 }

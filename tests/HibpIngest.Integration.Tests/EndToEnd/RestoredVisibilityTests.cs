@@ -172,5 +172,6 @@ public sealed class RestoredVisibilityTests
     }
 
     private static Task<PipelineRig> StartAsync(LogMode log) => PipelineRig.StartAsync(
-        options => (options.BatchRows, options.SliceRows, options.SegmentBatches, options.Log) = (100, 50, 1, log));
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
+            = (100, 50, 1, log));
 }

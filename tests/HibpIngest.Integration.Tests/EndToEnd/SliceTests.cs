@@ -16,8 +16,8 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class SliceTests(ITestOutputHelper output)
 {
     private const int Accounts = 150;
-    private static readonly Action<PipelineOptions> OneSlice = options =>
-        (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (Accounts, Accounts, 1);
+    private static readonly Action<TestOptions> OneSlice = options =>
+        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight) = (Accounts, Accounts, 1);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
     [Fact]
@@ -86,7 +86,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         await using var rig = await IngestedAsync(options =>
         {
             OneSlice(options);
-            options.SliceLease = TimeSpan.FromSeconds(1.5); // looked at every half second
+            options.Upsert.SliceLease = TimeSpan.FromSeconds(1.5); // looked at every half second
         });
         var table = new WaitingTable();
         var running = DispatchAsync(rig.Context.WithTable(table));
@@ -108,7 +108,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         await using var rig = await IngestedAsync(options =>
         {
             OneSlice(options);
-            options.PlanLimit = TimeSpan.FromSeconds(2);
+            options.Ingest.PlanLimit = TimeSpan.FromSeconds(2);
         });
         var table = new WaitingTable();
         await DispatchAsync(rig.Context.WithTable(table)).WaitAsync(TestTimeout);
@@ -117,7 +117,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
 
         // And without a limit it waits.
-        rig.Options.PlanLimit = TimeSpan.Zero;
+        rig.Options.Ingest.PlanLimit = TimeSpan.Zero;
         using var stop = new CancellationTokenSource();
         table = new WaitingTable();
         await SendAsync(rig);
@@ -159,7 +159,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         // Each round a slice of its own fails one write further on, once. A transaction each but for the domain of a third of them.
         const int Rows = 10;
         await using var rig = await PipelineRig.StartAsync(options =>
-            (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (Rows, Rows, 1));
+            (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight) = (Rows, Rows, 1));
         var draw = new CallDraw(oneOf: 2, output.WriteLine);
         var reached = true;
         for (var load = 1; reached; load++)
@@ -206,7 +206,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         await using var rig = await IngestedAsync(options =>
         {
             OneSlice(options);
-            options.Ranges = RangesMode.Off;
+            options.Upsert.Ranges = RangesMode.Off;
         });
         await rig.Context.Database.RaiseRangesAsync(1, before, CancellationToken.None);
         var completions = 0;
@@ -257,7 +257,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         await using var rig = await IngestedAsync(options =>
         {
             OneSlice(options);
-            options.Ranges = RangesMode.Off;
+            options.Upsert.Ranges = RangesMode.Off;
         });
         await DispatchAsync(rig.Context);
         Assert.Equal(Accounts, (await rig.TableAsync()).Count);
@@ -316,7 +316,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     private static SliceLayout[] Layouts(bool withRanges) => [new SliceLayout(new LayoutPlacement(new LayoutFacts()), withRanges)];
 
     /// <summary>A load of one slice, its message in the queue.</summary>
-    private static async Task<PipelineRig> IngestedAsync(Action<PipelineOptions> configure)
+    private static async Task<PipelineRig> IngestedAsync(Action<TestOptions> configure)
     {
         var rig = await PipelineRig.StartAsync(configure);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Accounts))));

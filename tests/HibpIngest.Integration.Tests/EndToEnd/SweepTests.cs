@@ -10,7 +10,7 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>What gets lost between two steps is made good, and what fails is visible and can be mended.</summary>
 public sealed class SweepTests
 {
-    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
+    private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     [Theory]
     [InlineData(QueueNames.Slices)]
@@ -65,7 +65,7 @@ public sealed class SweepTests
         var before = await rig.DepthsAsync();
         Assert.Equal(3, before[QueueNames.Slices]);
         await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
-        clock.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, and still they may be hidden
+        clock.Advance(rig.Options.Sweep.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, and still they may be hidden
         await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(before, await rig.DepthsAsync());
         clock.Advance(TimeSpan.FromMinutes(1));

@@ -30,7 +30,7 @@ public sealed class TellLogTests
     public async Task A_load_that_is_not_logged_yet_is_written_within_the_command()
     {
         await using var rig = await StartAsync(LogMode.Off);
-        rig.Options.Log = LogMode.On;
+        rig.Options.Journal.Log = LogMode.On;
         await rig.Context.Log.CreateAsync(None);
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.Equal([true, true], (await DocumentsAsync(rig)).Select(document => document.Hidden));
@@ -76,7 +76,8 @@ public sealed class TellLogTests
     /// <summary>With two loads of one breach.</summary>
     private static async Task<PipelineRig> StartAsync(LogMode log = LogMode.On)
     {
-        var rig = await PipelineRig.StartAsync(options => (options.BatchRows, options.SliceRows, options.Log) = (100, 50, log));
+        var rig = await PipelineRig.StartAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log)
+            = (100, 50, log));
         foreach (var (zip, first) in new[] { ("Adobe.zip", 0), ("Adobe.2.zip", 10) })
         {
             await rig.DropAsync(zip, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, 6))));

@@ -34,7 +34,7 @@ public sealed class UpgradeTests
         await context.Database.UpgradeAsync(None);
         await context.Get<StoreSetup>().EnsureAsync(None);
         // Its accounts are in no range: whatever a new store would be asked for, nobody is told that they are.
-        Assert.Equal(RangesMode.On, rig.Options.Ranges);
+        Assert.Equal(RangesMode.On, rig.Options.Upsert.Ranges);
         Assert.Equal(RangesState.Off, (await context.Register.GetReadLayoutAsync(None))!.Ranges);
 
         Assert.Equal(["Adobe", "Waiting"], await FindAsync(rig, "user0@example.com"));
@@ -81,7 +81,7 @@ public sealed class UpgradeTests
 
     private static async Task<PipelineRig> OpenStore1Async()
     {
-        var rig = await PipelineRig.NewAsync(options => (options.BatchRows, options.SliceRows) = (20, 10));
+        var rig = await PipelineRig.NewAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (20, 10));
         var folder = Path.Combine("tests", "HibpIngest.Integration.Tests", "EndToEnd", "Store1");
         await ExecuteAsync(rig, await File.ReadAllTextAsync(RepositoryFile.Path(Path.Combine(folder, "database.sql"))));
 

@@ -4,6 +4,7 @@ using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
@@ -202,7 +203,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     }
 
     private static PasswordRanges Open(PasswordStores stores) =>
-        new(stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+        new(stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
 
     private static async Task<string> TextAsync(PasswordRanges ranges, HashMode mode, int prefix) =>
         Encoding.ASCII.GetString((await ranges.FindAsync(mode, prefix, None))!.For(takesGzip: false).Bytes.Span);

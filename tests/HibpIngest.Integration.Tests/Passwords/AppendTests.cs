@@ -8,6 +8,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
@@ -462,8 +463,9 @@ public sealed class AppendTests(ITestOutputHelper output)
         var replicate = new ReplicatePasswords(rig.Stores, rig.Releases, time);
         await replicate.RunAsync(near.Replica, "one", null, None);
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
-        using var primary = new PasswordRanges(rig.Stores, new PasswordOptions(), time, NullLoggerFactory.Instance);
-        using var nearest = new NearestRanges(near.Stores, rig.Stores, new PasswordOptions(), time, NullLoggerFactory.Instance);
+        using var primary = new PasswordRanges(rig.Stores, Options.Create(new PasswordOptions()), time, NullLoggerFactory.Instance);
+        using var nearest = new NearestRanges(
+            near.Stores, rig.Stores, Options.Create(new PasswordOptions()), time, NullLoggerFactory.Instance);
         var since = time.GetUtcNow();
         time.Advance(TimeSpan.FromMinutes(1));
         await appends.SendAsync(random, [0x00000], rows: 5);
@@ -497,7 +499,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     private static PasswordRanges Open(PasswordRig rig) =>
-        new(rig.Stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+        new(rig.Stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
 
     /// <summary>Every range, as a server answers it, is what was imported and each transaction, once.</summary>
     private static async Task AssertServedAsync(PasswordRig rig, AppendRig appends, string what)

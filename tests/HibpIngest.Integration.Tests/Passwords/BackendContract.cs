@@ -3,6 +3,8 @@ using System.Text;
 using HibpIngest.Errors;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
@@ -100,7 +102,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     }
 
     private static PasswordRanges Ranges(PasswordStores stores) =>
-        new(stores, new PasswordOptions(), TimeProvider.System, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
+        new(stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
 
     private static int Parse(string prefix) => int.Parse(prefix, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
 }

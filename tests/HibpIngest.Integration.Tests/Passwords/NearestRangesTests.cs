@@ -5,6 +5,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Passwords;
 using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
@@ -109,7 +110,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
         var (nearest, primary) = (new WatchedBlobs(near.Stores.Blobs), new WatchedBlobs(_primary.Stores.Blobs));
         using var ranges = new NearestRanges(
-            near.Stores with { Blobs = nearest }, _primary.Stores with { Blobs = primary }, new PasswordOptions(), _time,
+            near.Stores with { Blobs = nearest }, _primary.Stores with { Blobs = primary }, Options.Create(new PasswordOptions()), _time,
             NullLoggerFactory.Instance);
         await ranges.RefreshAsync(None);
         nearest.Hold();
@@ -201,7 +202,8 @@ public sealed class NearestRangesTests : IAsyncLifetime
             .RunAsync(near.Replica, "new", null, None);
         var everywhere = new ReplicatedReleases(_primary.Releases, [near.Replica]);
         using var ranges = new NearestRanges(
-            near.Stores, _primary.Stores, new PasswordOptions { PasswordsCache = 0 }, TimeProvider.System, NullLoggerFactory.Instance);
+            near.Stores, _primary.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), TimeProvider.System,
+            NullLoggerFactory.Instance);
         await ranges.RefreshAsync(None);
         using var stop = new CancellationTokenSource();
         var olds = new int[4];
@@ -234,7 +236,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     private static TimeSpan Timeout => new PasswordOptions().PasswordsNearestTimeout;
 
     private NearestRanges Ranges(PasswordStores nearest) =>
-        new(nearest, _primary.Stores, new PasswordOptions { PasswordsCache = 0 }, _time, NullLoggerFactory.Instance);
+        new(nearest, _primary.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), _time, NullLoggerFactory.Instance);
 
     /// <summary>A copy of the old release, which it serves.</summary>
     private async Task<PasswordRig> NewReplicaAsync(string connection)

@@ -4,6 +4,8 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
@@ -223,7 +225,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         (await ranges.FindAsync(HashMode.Sha1, Parse(prefix), None))!.For(takesGzip: false).Bytes.Span);
 
     private static PasswordRanges Ranges(PasswordStores stores) => new(
-        stores, new PasswordOptions(), TimeProvider.System, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
+        stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
 
     private static PasswordContent Shortened(PasswordContent content)
     {

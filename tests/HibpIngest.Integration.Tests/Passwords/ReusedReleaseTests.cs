@@ -3,6 +3,7 @@ using HibpIngest.Errors;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
@@ -211,7 +212,8 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
 
     private static async Task AssertServedAsync(PasswordRig rig, AppendRig appends, HashMode? only = null)
     {
-        using var ranges = new PasswordRanges(rig.Stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+        using var ranges = new PasswordRanges(
+            rig.Stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
         foreach (var (mode, prefix) in appends.Ranges().Append((HashMode.Sha1, 0x00002)).Where(one => only is null || one.Item1 == only))
         {
             var expected = appends.Expect(mode, prefix).ToList();

@@ -8,6 +8,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
@@ -25,7 +26,7 @@ public sealed class SwitchTests
             await rig.ImportAsync(corpus, release);
         // Without memory, so that every answer is read.
         using var ranges = new PasswordRanges(
-            rig.Stores, new PasswordOptions { PasswordsCache = 0 }, TimeProvider.System, NullLoggerFactory.Instance);
+            rig.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), TimeProvider.System, NullLoggerFactory.Instance);
         var served = new ConcurrentDictionary<string, int>();
         using var stop = new CancellationTokenSource();
         using var answered = new SemaphoreSlim(0);
@@ -69,7 +70,8 @@ public sealed class SwitchTests
         using var rig = await PasswordRig.StartAsync();
         var (one, two) = (new ClientCorpus(seed: 41), new ClientCorpus(seed: 42));
         await rig.ImportAsync(one, "one");
-        using var ranges = new PasswordRanges(rig.Stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+        using var ranges = new PasswordRanges(
+            rig.Stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
         await ranges.RefreshAsync(None);
         await rig.ImportAsync(two, "two");
         await rig.Releases.DeleteAsync("one", None);

@@ -12,8 +12,8 @@ namespace HibpIngest.Integration.Tests.Telemetry;
 [Collection(ListeningAlone.Name)]
 public sealed class LoadTraceTests
 {
-    private static readonly Action<PipelineOptions> Small = options =>
-        (options.BatchRows, options.SliceRows, options.MatchRows, options.MailsPerMessage) = (200, 100, 150, 1);
+    private static readonly Action<TestOptions> Small = options =>
+        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Mail.MatchRows, options.Mail.MailsPerMessage) = (200, 100, 150, 1);
 
     [Fact]
     public void The_trace_of_a_load_is_the_same_in_every_process_and_version() =>
@@ -27,7 +27,7 @@ public sealed class LoadTraceTests
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.TimeBudget = TimeSpan.FromTicks(1);
+            options.Ingest.TimeBudget = TimeSpan.FromTicks(1);
         });
         await rig.ImportAsync(("user0@example.com", null), ("user3@example.com", null));
         await rig.DropAsync("Traced.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 450))));
@@ -151,7 +151,7 @@ public sealed class LoadTraceTests
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.MaxTries = 1;
+            options.Retry.MaxTries = 1;
         });
         await rig.DropAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);

@@ -40,14 +40,14 @@ internal sealed class CallRig : IAsyncDisposable
     /// <summary>In slices of 40 rows.</summary>
     /// <param name="clock">Null: the system's.</param>
     /// <param name="configure">Changes the options.</param>
-    public static async Task<CallRig> StartAsync(TestClock? clock = null, Action<PipelineOptions>? configure = null)
+    public static async Task<CallRig> StartAsync(TestClock? clock = null, Action<TestOptions>? configure = null)
     {
         var secretKey = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
         var stores = await PipelineRig.StartAsync(
             options =>
             {
                 // Without ranges by hash, which no call is made from.
-                (options.BatchRows, options.SliceRows, options.CallPause, options.Ranges) =
+                (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Callbacks.CallPause, options.Upsert.Ranges) =
                     (100, 40, TimeSpan.FromSeconds(6), RangesMode.Off);
                 configure?.Invoke(options);
             },

@@ -64,7 +64,7 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
         clock.Advance(SweepsAfter);
         await using var database = SqliteBreachDatabase.Open(databaseFile, clock);
         await using var sender = NotificationSenders.Create($"pickup:{databaseFile}.mail");
-        var parts = PipelineParts.Of(_account, database, sender, new PipelineOptions(), NullLoggerFactory.Instance) with { Time = clock };
+        var parts = PipelineParts.Of(_account, database, sender, new TestOptions(), NullLoggerFactory.Instance) with { Time = clock };
         await parts.Get<Sweep>().RunAsync(CancellationToken.None);
     }
 

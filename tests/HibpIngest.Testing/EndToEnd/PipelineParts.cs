@@ -45,7 +45,7 @@ internal sealed record PipelineParts
 
     public required INotificationSender Sender { get; init; }
 
-    public required PipelineOptions Options { get; init; }
+    public required TestOptions Options { get; init; }
 
     public MailService Service { get; init; } = new();
 
@@ -74,7 +74,7 @@ internal sealed record PipelineParts
         var deferrals = new Deferrals();
         if (OnDeferred is not null)
             deferrals.Subscribe(OnDeferred);
-        return services
+        return Options.AddTo(services)
             .AddHibpPipeline().AddPipelineSweep().AddSingleton<MessageDispatcher>()
             .AddSingleton(Database).AddDatabasePorts()
             .AddSingleton(Register).AddRegisterPorts().AddSingleton(Signs)
@@ -82,13 +82,13 @@ internal sealed record PipelineParts
             .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
             .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
             .AddSingleton(Queues).AddSingleton(Sender)
-            .AddSingleton(Options).AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey))
+            .AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey))
             .AddSingleton(Passwords)
             .AddSingleton(deferrals).AddSingleton(Time).AddSingleton(Logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>));
     }
 
     public static PipelineParts Of(
-        StorageAccount account, IBreachDatabase database, INotificationSender sender, PipelineOptions options, ILoggerFactory logs,
+        StorageAccount account, IBreachDatabase database, INotificationSender sender, TestOptions options, ILoggerFactory logs,
         SecretKeys? keys = null) => new()
         {
             Database = database,
@@ -105,7 +105,7 @@ internal sealed record PipelineParts
             Callbacks = account.Callbacks,
             Queues = account.Queues,
             Sender = sender,
-            Caller = new CallbackSender(TimeProvider.System, options.CallLoopback),
+            Caller = new CallbackSender(TimeProvider.System, options.Callbacks.CallLoopback),
             Options = options,
             Keys = keys,
             Passwords = new ArchivePasswords(database, database, new InstallationKeys(keys, null)),

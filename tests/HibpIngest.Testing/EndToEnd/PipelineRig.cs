@@ -34,7 +34,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// <summary>The storage account of the account log, where it is another one.</summary>
     public string? LogConnection { get; init; }
 
-    public required PipelineOptions Options { get; init; }
+    public required TestOptions Options { get; init; }
 
     public required TimeProvider Time { get; init; }
 
@@ -46,7 +46,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     public PipelineParts Context { get; private set; } = null!;
 
     public static async Task<PipelineRig> StartAsync(
-        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1)
+        Action<TestOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1)
     {
         var rig = await NewAsync(configure, time, secretKey, storageAccounts);
         await rig.Context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
@@ -55,14 +55,19 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     /// <summary>The same with nothing in its stores.</summary>
     public static async Task<PipelineRig> NewAsync(
-        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1,
+        Action<TestOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1,
         string? logConnection = null)
     {
         var further = new List<string>();
         while (further.Count < storageAccounts - 1)
             further.Add(await AzuriteFixture.NewAccountAsync());
         // Without the account log, which has tests of its own: each load of the others would be written twice.
-        var options = new PipelineOptions { DedupeCap = 1_000_000, MailsPerSecond = 10_000, Log = LogMode.Off };
+        var options = new TestOptions
+        {
+            Ingest = { DedupeCap = 1_000_000 },
+            Mail = { MailsPerSecond = 10_000 },
+            Journal = { Log = LogMode.Off },
+        };
         configure?.Invoke(options);
         var rig = new PipelineRig
         {

@@ -1,6 +1,7 @@
 using System.Collections;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Catalogue;
 
@@ -12,7 +13,7 @@ public sealed class WebAddressTests
     [InlineData("https://example.com/breaches//", "https://example.com/breaches")]
     [InlineData("HTTPS://Example.com:443", "https://example.com")]
     public void Links_begin_with_the_setting(string? setting, string expected) =>
-        Assert.Equal(expected, Read(setting).Options.WebUrl);
+        Assert.Equal(expected, Read(setting).Get<SiteOptions>().WebUrl);
 
     [Theory]
     [InlineData("example.com")]

@@ -138,7 +138,7 @@ public sealed partial class HostsViewTests
         Breach = "Adobe",
         Blob = new BlobVersion("Adobe.zip", "1"),
         State = state,
-        Settings = LoadStart.NewSettings(new PipelineOptions()),
+        Settings = LoadStart.NewSettings(new IngestOptions()),
         Checkpoint = new LoadCheckpoint(),
         StartedAt = Now,
     };

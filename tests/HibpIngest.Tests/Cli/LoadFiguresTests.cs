@@ -247,7 +247,7 @@ public sealed class LoadFiguresTests
                 Id = 1,
                 Breach = "Adobe",
                 Blob = new BlobVersion("Adobe.zip", "1"),
-                Settings = LoadStart.NewSettings(new PipelineOptions()),
+                Settings = LoadStart.NewSettings(new IngestOptions()),
                 State = committed < _slices.Count ? LoadState.Ingesting : LoadState.Upserting,
                 StartedAt = Start,
                 IngestComplete = committed == _slices.Count,

@@ -2,8 +2,11 @@ using System.Collections;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
 using HibpIngest.Sql;
 using HibpIngest.Stores;
+using HibpIngest.Web;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
@@ -19,8 +22,8 @@ public sealed class PipelineSettingsTests
         Assert.Equal(Path.Combine(settings.Home, "hibp.db"), settings.Database);
         Assert.Equal($"pickup:{Path.Combine(settings.Home, "mail")}", settings.Mail);
         Assert.Null(settings.SecretKey);
-        Assert.Equal(20_000, settings.Options.BatchRows);
-        Assert.Equal(NotifyMode.Send, settings.Options.Notify);
+        Assert.Equal(20_000, settings.Get<IngestOptions>().BatchRows);
+        Assert.Equal(NotifyMode.Send, settings.Get<MailOptions>().Notify);
         Assert.Empty(settings.UnknownVariables);
     }
 
@@ -34,15 +37,15 @@ public sealed class PipelineSettingsTests
             ("HIBP_LIMITS__MAXENTRIES", "12"), ("HIBP_LIMITS__MAXINFLATEDBYTES", "99999999999"),
             ("HIBP_NOTIFY", "hold"), ("HIBP_SLICEROWS", ""), ("HIBP_MAILPERSECOND", "3"), ("PATH", "x"));
         Assert.Equal(("account", "file.db", "pickup:out", "key"), (settings.Storage, settings.Database, settings.Mail, settings.SecretKey));
-        Assert.Equal("a@b.org", settings.Options.MailFrom);
-        Assert.Equal(30_000, settings.Options.BatchRows);
-        Assert.Equal(10_000, settings.Options.SliceRows);
-        Assert.Equal(2.5, settings.Options.MailsPerSecond);
-        Assert.Equal(NotifyMode.Hold, settings.Options.Notify);
-        Assert.Equal(TimeSpan.FromMinutes(4), settings.Options.TimeBudget);
-        Assert.Equal(12, settings.Options.Limits.MaxEntries);
-        Assert.Equal(99_999_999_999, settings.Options.Limits.MaxInflatedBytes);
-        Assert.Equal(200, settings.Options.Limits.MaxInflationRatio);
+        Assert.Equal("a@b.org", settings.Get<MailOptions>().MailFrom);
+        Assert.Equal(30_000, settings.Get<IngestOptions>().BatchRows);
+        Assert.Equal(10_000, settings.Get<IngestOptions>().SliceRows);
+        Assert.Equal(2.5, settings.Get<MailOptions>().MailsPerSecond);
+        Assert.Equal(NotifyMode.Hold, settings.Get<MailOptions>().Notify);
+        Assert.Equal(TimeSpan.FromMinutes(4), settings.Get<IngestOptions>().TimeBudget);
+        Assert.Equal(12, settings.Get<IngestOptions>().Limits.MaxEntries);
+        Assert.Equal(99_999_999_999, settings.Get<IngestOptions>().Limits.MaxInflatedBytes);
+        Assert.Equal(200, settings.Get<IngestOptions>().Limits.MaxInflationRatio);
         Assert.Equal(["HIBP_MAILPERSECOND"], settings.UnknownVariables);
     }
 
@@ -112,11 +115,13 @@ public sealed class PipelineSettingsTests
             ("HIBP_PASSWORDS_REPLICAS", " west\n  AccountName=east;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net\t "),
             ("HIBP_PASSWORDS_NEAREST", "AccountName=east;AccountKey=c2VjcmV0"), ("HIBP_PASSWORDS_NEAREST_TIMEOUT", "00:00:00.25"));
         Assert.Equal(
-            ["west", "AccountName=east;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"], settings.Passwords.ReplicaConnections());
-        Assert.Equal(TimeSpan.FromMilliseconds(250), settings.Passwords.PasswordsNearestTimeout);
+            ["west", "AccountName=east;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"],
+            settings.Get<PasswordOptions>().ReplicaConnections());
+        Assert.Equal(TimeSpan.FromMilliseconds(250), settings.Get<PasswordOptions>().PasswordsNearestTimeout);
         Assert.Empty(settings.UnknownVariables);
         Assert.DoesNotContain("c2VjcmV0", settings.Describe(), StringComparison.Ordinal);
-        Assert.Equal((0, TimeSpan.FromSeconds(1)), (Read().Passwords.ReplicaConnections().Count, Read().Passwords.PasswordsNearestTimeout));
+        var unset = Read().Get<PasswordOptions>();
+        Assert.Equal((0, TimeSpan.FromSeconds(1)), (unset.ReplicaConnections().Count, unset.PasswordsNearestTimeout));
         Assert.Throws<WrongSettingsException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "1")));
         Assert.Throws<WrongSettingsException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "00:00:00")));
     }
@@ -133,8 +138,9 @@ public sealed class PipelineSettingsTests
             ("HIBP_ACCESSLOG", value));
         Assert.Equal(
             (isOn, isOn, isOn, isOn, isOn),
-            (settings.Options.CallLoopback, settings.Web.TestAccounts, settings.Options.Log == LogMode.On,
-                settings.Options.Ranges == RangesMode.On, settings.Web.AccessLog));
+            (settings.Get<CallbackOptions>().CallLoopback, settings.Get<WebOptions>().TestAccounts,
+                settings.Get<JournalOptions>().Log == LogMode.On, settings.Get<UpsertOptions>().Ranges == RangesMode.On,
+                settings.Get<WebOptions>().AccessLog));
         var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_CALLLOOPBACK", "yes")));
         Assert.Contains("HIBP_CALLLOOPBACK is expected to be on or off, found 'yes'", refused.Message, StringComparison.Ordinal);
     }

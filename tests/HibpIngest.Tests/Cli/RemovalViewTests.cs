@@ -52,7 +52,7 @@ public sealed class RemovalViewTests
             Breach = "Adobe",
             Blob = new BlobVersion("Adobe.zip", "1"),
             State = LoadState.Done,
-            Settings = LoadStart.NewSettings(new PipelineOptions()),
+            Settings = LoadStart.NewSettings(new IngestOptions()),
             Checkpoint = new LoadCheckpoint(),
             StartedAt = Now.AddDays(-3),
             FinishedAt = Now.AddDays(-3),

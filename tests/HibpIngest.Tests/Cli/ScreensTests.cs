@@ -255,7 +255,7 @@ public sealed class ScreensTests
         Breach = breach,
         Blob = new BlobVersion($"{breach}.zip", "1"),
         State = state,
-        Settings = LoadStart.NewSettings(new PipelineOptions()),
+        Settings = LoadStart.NewSettings(new IngestOptions()),
         Checkpoint = new LoadCheckpoint(),
         StartedAt = Now.AddMinutes(-5),
     };

@@ -30,7 +30,7 @@ public sealed class StatusPictureTests
         Id = id,
         Breach = "Adobe",
         Blob = new BlobVersion("Adobe.zip", "1"),
-        Settings = LoadStart.NewSettings(new PipelineOptions()),
+        Settings = LoadStart.NewSettings(new IngestOptions()),
         Checkpoint = new LoadCheckpoint(),
         StartedAt = Now,
         State = state,

@@ -83,10 +83,10 @@ public sealed partial class ReadmeTests
     public void The_settings_page_has_every_setting_with_its_default()
     {
         var text = DocumentFiles.Read(Settings);
-        var options = typeof(PipelineOptions).GetProperties()
+        var options = typeof(TestOptions).GetProperties().SelectMany(part => part.PropertyType.GetProperties())
             .Where(property => property.Name is not (
-                nameof(PipelineOptions.Limits) or nameof(PipelineOptions.MailFrom) or nameof(PipelineOptions.WebUrl)))
-            .Select(property => PipelineSettings.VariableOf(property.Name));
+                nameof(IngestOptions.Limits) or nameof(MailOptions.MailFrom) or nameof(SiteOptions.WebUrl)))
+            .Select(HibpOptions.VariableOf);
         var limits = typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite)
             .Select(property => $"HIBP_LIMITS__{property.Name.ToUpperInvariant()}");
         // Each option as the log has it: HIBP_BATCHROWS=20000, ...
@@ -105,8 +105,8 @@ public sealed partial class ReadmeTests
         ];
         Assert.All(others, name => Assert.Contains($"\n| {name} | ", text, StringComparison.Ordinal));
         Assert.Contains($"| HIBP_STORAGE | `{PipelineSettings.DefaultStorage}` |", text, StringComparison.Ordinal);
-        Assert.Contains($"| HIBP_WEB_URL | `{new PipelineOptions().WebUrl}` |", text, StringComparison.Ordinal);
-        Assert.Contains($"| HIBP_MAIL_FROM | `{new PipelineOptions().MailFrom}` |", text, StringComparison.Ordinal);
+        Assert.Contains($"| HIBP_WEB_URL | `{new SiteOptions().WebUrl}` |", text, StringComparison.Ordinal);
+        Assert.Contains($"| HIBP_MAIL_FROM | `{new MailOptions().MailFrom}` |", text, StringComparison.Ordinal);
     }
 
     [Fact]

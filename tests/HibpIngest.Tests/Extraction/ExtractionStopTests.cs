@@ -43,7 +43,7 @@ public sealed class ExtractionStopTests
             Breach = "Hangs",
             Blob = RangeServer.Version,
             State = LoadState.Ingesting,
-            Settings = LoadStart.NewSettings(new PipelineOptions { DedupeCap = 1_000 }),
+            Settings = LoadStart.NewSettings(new IngestOptions { DedupeCap = 1_000 }),
             Checkpoint = new LoadCheckpoint(),
             StartedAt = DateTimeOffset.UnixEpoch,
         };

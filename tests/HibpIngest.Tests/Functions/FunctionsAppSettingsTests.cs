@@ -1,5 +1,6 @@
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Functions;
 
@@ -14,7 +15,7 @@ public sealed class FunctionsAppSettingsTests
     public void The_budget_has_a_default_and_the_limit_follows_it(
         string? budget, string? limit, string expectedBudget, string expectedLimit)
     {
-        var options = Read(("HIBP_TIMEBUDGET", budget), ("HIBP_PLANLIMIT", limit)).Options;
+        var options = Read(("HIBP_TIMEBUDGET", budget), ("HIBP_PLANLIMIT", limit)).Get<IngestOptions>();
         Assert.Equal((expectedBudget, expectedLimit), (options.TimeBudget.ToString(), options.PlanLimit.ToString()));
     }
 

@@ -1,0 +1,72 @@
+using System.Reflection;
+using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
+using HibpIngest.Web;
+using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Options;
+
+namespace HibpIngest.Hosting;
+
+/// <summary>Adds the options that HIBP_ variables set.</summary>
+public static class HibpOptions
+{
+    /// <summary>Prefix of the environment variables.</summary>
+    public const string Prefix = "HIBP_";
+
+    /// <summary>
+    /// Adds every class of options, bound from the variables and validated when the host starts, or
+    /// before that when they are read.
+    /// </summary>
+    /// <param name="variables">The variables without their prefix.</param>
+    public static IServiceCollection AddHibpOptions(this IServiceCollection services, IConfiguration variables) => services
+        .Add<IngestOptions>(variables).Add<UpsertOptions>(variables)
+        .Add<MailOptions>(variables, mail => MailFrom.Parse(mail.MailFrom))
+        .Add<CallbackOptions>(variables).Add<JournalOptions>(variables).Add<RetryOptions>(variables)
+        .Add<SiteOptions>(variables, site => site.WebUrl = WebAddress.ParseBase(Prefix + PipelineSettings.WebUrlVariable, site.WebUrl))
+        .Add<SweepOptions>(variables).Add<WebOptions>(variables).Add<PasswordOptions>(variables);
+
+    /// <summary>Returns the environment variable that sets a property of options.</summary>
+    public static string VariableOf(PropertyInfo property) => new OptionVariable(property).Name;
+
+    private static IServiceCollection Add<T>(this IServiceCollection services, IConfiguration variables, Func<T, object>? check = null)
+        where T : class
+    {
+        var binder = new OptionBinder<T>(variables, check);
+        services.AddOptions<T>().ValidateOnStart();
+        return services.AddSingleton<IConfigureOptions<T>>(binder).AddSingleton<IValidateOptions<T>>(binder)
+            .AddSingleton<IOptions<object>>(provider => provider.GetRequiredService<IOptions<T>>());
+    }
+
+    /// <summary>Binds and validates one class of options.</summary>
+    /// <param name="check">Checks what no attribute does, or completes a value; it throws for a wrong one.</param>
+    private sealed class OptionBinder<T>(IConfiguration variables, Func<T, object>? check) : IConfigureOptions<T>, IValidateOptions<T>
+        where T : class
+    {
+        private readonly IReadOnlyList<OptionVariable> _options = OptionVariable.Of(typeof(T));
+
+        public void Configure(T options)
+        {
+            // Validate reports the values that can't be read.
+            var unread = new SettingsErrors();
+            foreach (var option in _options)
+            {
+                if (unread.Try(() => option.Read(variables)) is { } value)
+                    option.Set(options, value);
+            }
+        }
+
+        public ValidateOptionsResult Validate(string? name, T options)
+        {
+            var errors = new SettingsErrors();
+            foreach (var option in _options)
+            {
+                errors.Try(() => option.Read(variables));
+                foreach (var error in option.Check(options))
+                    errors.Add(error);
+            }
+            errors.Try(() => check?.Invoke(options));
+            return errors.Messages.Count == 0 ? ValidateOptionsResult.Success : ValidateOptionsResult.Fail(errors.Messages);
+        }
+    }
+}
