@@ -5,6 +5,8 @@ using System.Text.Json.Serialization;
 using HibpIngest.Errors;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
+using Polly;
+using Polly.Retry;
 
 namespace HibpIngest.Passwords;
 
@@ -17,10 +19,18 @@ namespace HibpIngest.Passwords;
 /// <param name="http">The way there; disposed of by the caller.</param>
 public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, ILogger<PurgeHook> log)
 {
-    private const int MostTries = 3;
-
     // developers.cloudflare.com/cache/how-to/purge-cache/purge-by-single-file
     private const int MostAddresses = 30;
+
+    // Three attempts: the operator who waits for them can run the command again.
+    private static readonly ResiliencePipeline<string?> Retries = new ResiliencePipelineBuilder<string?>().AddRetry(new()
+    {
+        MaxRetryAttempts = 2,
+        Delay = TimeSpan.FromMilliseconds(200),
+        BackoffType = DelayBackoffType.Exponential,
+        UseJitter = true,
+        ShouldHandle = static attempt => new ValueTask<bool>(attempt.Outcome.Result is not null),
+    }).Build();
 
     public bool IsSet => url is not null;
 
@@ -44,22 +54,17 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
 
     private async Task SendAsync(string json, CancellationToken cancellationToken)
     {
-        for (var attempt = 1; ; attempt++)
+        if (await Retries.ExecuteAsync(token => TryAsync(json, token), cancellationToken) is { } reason)
         {
-            var reason = await TryAsync(json, cancellationToken);
-            if (reason is null)
-                return;
-            if (attempt == MostTries)
-            {
-                LogFailed(reason);
-                throw new StoreUnavailableException(
-                    $"what is served was changed, but the caches in front of it were not told: HIBP_PURGE_URL answered with {reason}. "
-                    + "Run the same command again, or purge them by hand");
-            }
+            LogFailed(reason);
+            throw new StoreUnavailableException(
+                $"what is served was changed, but the caches in front of it were not told: HIBP_PURGE_URL answered with {reason}. "
+                + "Run the same command again, or purge them by hand");
         }
     }
 
-    private async Task<string?> TryAsync(string json, CancellationToken cancellationToken)
+    /// <returns>Null if the request succeeded, otherwise the reason.</returns>
+    private async ValueTask<string?> TryAsync(string json, CancellationToken cancellationToken)
     {
         using var request = new HttpRequestMessage(HttpMethod.Post, url)
         {
