@@ -74,7 +74,9 @@ public sealed partial class LocalHost(
         Stop(failure);
     }
 
-    /// <summary>Repeats work with a pause between runs. A failed run is logged, as the Functions host does, and the next one follows.</summary>
+    /// <summary>
+    /// Repeats work with a pause between runs. A failed run is logged, as the Functions host does, and the next one follows.
+    /// </summary>
     internal Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => RunLoopAsync(async stop =>
     {
         while (true)

@@ -57,7 +57,9 @@ public static class TelemetryExport
     /// <summary>Spans, or lines, that may wait for Application Insights: a load has thousands, and none may be dropped.</summary>
     private const int MaxQueued = 65_536;
 
-    /// <summary>Adds the exports that the environment names; nothing if it names none. The container's disposal sends what is left.</summary>
+    /// <summary>
+    /// Adds the exports that the environment names; nothing if it names none. The container's disposal sends what is left.
+    /// </summary>
     /// <exception cref="BadInputException">A variable is wrong; the message names it, and doesn't contain its value.</exception>
     public static IServiceCollection AddHibpTelemetry(this IServiceCollection services, IDictionary environment)
     {

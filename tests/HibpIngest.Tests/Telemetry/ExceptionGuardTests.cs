@@ -16,7 +16,8 @@ public sealed class ExceptionGuardTests
         await using var endpoint = await TelemetryEndpoint.StartAsync();
         using (
             var services = new ServiceCollection()
-                .AddHibpTelemetry(new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString })
+                .AddHibpTelemetry(
+                    new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString })
                 .BuildServiceProvider())
         {
             var logs = services.GetRequiredService<ILoggerFactory>();
