@@ -73,6 +73,8 @@ public sealed partial class FunctionsApp
     /// <summary>Runs the app until the host stops it.</summary>
     public async Task RunAsync(IHost host)
     {
+        // Its disposal sends the log lines that are left, also if it doesn't start.
+        using var running = host;
         var log = host.Services.GetRequiredService<ILogger<FunctionsApp>>();
         foreach (var line in _settings?.DescribeUnknown() ?? [])
             LogUnknown(log, line);

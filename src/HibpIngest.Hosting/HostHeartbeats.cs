@@ -7,7 +7,7 @@ using Microsoft.Extensions.Hosting;
 namespace HibpIngest.Hosting;
 
 /// <summary>Sends a host's heartbeats until all of its other services have stopped.</summary>
-internal sealed class HostHeartbeats(HostSigns signs) : IHostedLifecycleService
+internal sealed class HostHeartbeats(HostSigns signs) : IHostedLifecycleService, IAsyncDisposable
 {
     public Task StartingAsync(CancellationToken cancellationToken)
     {
@@ -24,6 +24,9 @@ internal sealed class HostHeartbeats(HostSigns signs) : IHostedLifecycleService
     public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
     public Task StoppedAsync(CancellationToken cancellationToken) => signs.DisposeAsync().AsTask();
+
+    // A host whose start failed is disposed without having been stopped.
+    public ValueTask DisposeAsync() => signs.DisposeAsync();
 }
 
 /// <summary>Adds heartbeats to a host's services.</summary>

@@ -34,6 +34,8 @@ public sealed class HostSigns(
     /// <summary>It has ended as it should: nobody is to wait for its heartbeat.</summary>
     public async ValueTask DisposeAsync()
     {
+        if (_stop.IsCancellationRequested)
+            return;
         await _stop.CancelAsync();
         if (_hasStarted)
             await _ended.Task;

@@ -1,4 +1,3 @@
-
 namespace HibpIngest.Stores;
 
 /// <summary>What the account log tells is known again to a database that was restored from a backup, or is empty.</summary>

@@ -1,4 +1,3 @@
-
 namespace HibpIngest.Stores;
 
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>

@@ -46,11 +46,15 @@ public sealed partial class LocalHost(
 
     private async Task RunUntilStoppedAsync(IHost host, CancellationToken cancellationToken)
     {
-        using var stopping = cancellationToken.Register(
-            () => options.OnStopping?.Invoke(_working.Where(one => one.Value > 0).ToDictionary()));
         await host.StartAsync(CancellationToken.None);
         LogStarted(options.Roles);
-        await host.WaitForShutdownAsync(cancellationToken);
+        using var stopping = cancellationToken.Register(() =>
+        {
+            // Before the stop: the messages in progress are counted as they are.
+            options.OnStopping?.Invoke(_working.Where(one => one.Value > 0).ToDictionary());
+            lifetime.StopApplication();
+        });
+        await host.WaitForShutdownAsync(CancellationToken.None);
         LogStopped();
         if (_failure is not null)
             ExceptionDispatchInfo.Throw(_failure);
@@ -59,6 +63,8 @@ public sealed partial class LocalHost(
     /// <summary>Runs a service's loop until the host stops. When it ends, the host stops; its error is thrown by the host.</summary>
     internal async Task RunLoopAsync(Func<CancellationToken, Task> loop)
     {
+        // A loop that starts with synchronous work must not delay the others.
+        await Task.Yield();
         Exception? failure = null;
         try
         {

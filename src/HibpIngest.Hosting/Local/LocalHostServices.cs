@@ -34,14 +34,21 @@ public static class LocalHostServices
             });
         if (roles.HasFlag(HostRoles.Ingest))
         {
-            AddLoop((host, provider) => host.RepeatAsync("blob scan", options.BlobScanEvery, token =>
-                provider.GetRequiredService<BlobScan>().RunAsync(TimeSpan.Zero, token)));
+            AddLoop((host, provider) =>
+            {
+                // One for all runs: it remembers which blobs have been started.
+                var scan = provider.GetRequiredService<BlobScan>();
+                return host.RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token));
+            });
         }
         if (roles.HasFlag(HostRoles.Passwords))
         {
-            AddLoop((host, provider) => host.RepeatAsync("passwords scan", options.BlobScanEvery, token =>
-                provider.GetRequiredService<ServingStores>().RunAsync(
-                    on => provider.GetRequiredService<SweepImports>().ScanAsync(TimeSpan.Zero, on), token)));
+            AddLoop((host, provider) =>
+            {
+                var (stores, scan) = (provider.GetRequiredService<ServingStores>(), provider.GetRequiredService<SweepImports>());
+                return host.RepeatAsync(
+                    "passwords scan", options.BlobScanEvery, token => stores.RunAsync(on => scan.ScanAsync(TimeSpan.Zero, on), token));
+            });
         }
         if (roles.HasFlag(HostRoles.Sweep))
         {

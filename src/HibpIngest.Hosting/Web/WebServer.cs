@@ -70,17 +70,9 @@ public sealed class WebServer : IAsyncDisposable
             {
                 services.AddSingleton<ILoggerFactory>(new FrameworkLogs(logs)).AddSingleton(time).AddHibpApi(options);
                 addStorage(services);
-            }).Configure(app =>
-            {
-                // All services are singletons: a scope for each request would be some microseconds for nothing.
-                app.Use((context, next) =>
-                {
-                    context.RequestServices = app.ApplicationServices;
-                    return next(context);
-                });
-                app.MapHibpApi();
-            }),
-            web => web.SuppressEnvironmentConfiguration = true).Build();
+            }).Configure(app => app.MapHibpApi()),
+            web => web.SuppressEnvironmentConfiguration = true)
+            .UseDefaultServiceProvider(provider => provider.ValidateScopes = true).Build();
         var server = new WebServer(host);
         try
         {

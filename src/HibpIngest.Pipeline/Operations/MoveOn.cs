@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline;
 public sealed class MoveOn(
     IDatabaseSetup database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IAccountLogBlobs log,
     StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
-    ApplySuppressions suppressions, IOptions<JournalOptions> options)
+    ApplySuppressions suppressions, LogSchedule schedule)
 {
     private const string Because =
         "the database was restored from a backup, and its mails may have gone out since: hibp notify releases it";
@@ -29,7 +29,7 @@ public sealed class MoveOn(
     {
         if (!empty && await StoreSetup.HasSchemaAsync(database, cancellationToken))
             await suppressions.CheckKeyAsync(cancellationToken);
-        var logged = options.Value.Log == LogMode.On ? await LogManifest.ReadAsync(log, cancellationToken, tolerant: true) : null;
+        var logged = schedule.IsOn ? await LogManifest.ReadAsync(log, cancellationToken, tolerant: true) : null;
         if (empty)
             await TakeOverAsync(logged, cancellationToken);
         else if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
@@ -66,7 +66,8 @@ public sealed class MoveOn(
         var recovered = await RecoverAsync(plan, isBehind, progress, MergeAsync, cancellationToken);
         var started = await StartZipsAsync(cancellationToken);
         await MergeAsync(cancellationToken);
-        foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
+        var restored = await loads.ListLoadsAsync(null, cancellationToken);
+        foreach (var load in restored)
         {
             if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog || load.AwaitsCalls)
                 await register.MarkOpenAsync(load.Id, cancellationToken);
@@ -76,6 +77,9 @@ public sealed class MoveOn(
         await catalogue.Merge.ForgetAsync(cancellationToken);
         await register.SetMovingOnAsync(false, cancellationToken);
         await change.TryPublishAsync(cancellationToken);
+        // To the database, messages from before the backup are on their way: Sweep would wait for them for SweepStaleAge.
+        foreach (var load in restored.Where(load => load.WaitsForLog))
+            await schedule.SendAsync(load.Id, cancellationToken);
         return new MovedOn(confirmed, started)
         {
             Log = plan is null && recovered is { Removed.Count: 0, Problems.Count: 0 } ? null : recovered,

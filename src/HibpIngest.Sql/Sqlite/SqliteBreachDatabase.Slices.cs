@@ -1,4 +1,3 @@
-
 namespace HibpIngest.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
