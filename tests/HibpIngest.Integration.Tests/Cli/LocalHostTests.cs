@@ -4,6 +4,7 @@ using HibpIngest.Hosting.Local;
 using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
@@ -78,6 +79,37 @@ public sealed class LocalHostTests
             .ToDictionary(one => one.Key, one => string.Join(' ', one.Value.Order())).OrderBy(one => one.Key));
         Assert.Equal(["admin@example.org", "admin@example.org", "user7@example2.com"], rig.Recipients());
         Assert.All(await rig.DepthsAsync(), depth => Assert.Equal(0, depth.Value));
+    }
+
+    [Fact]
+    public async Task Scans_ask_for_the_receipt_of_a_blob_once()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("Known.zip", Zip(0, 100));
+        await rig.RunToEndAsync();
+        var (scans, receipts) = (0, 0);
+        var enough = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var stop = new CancellationTokenSource();
+        var host = RunHostAsync(
+            rig.Context with
+            {
+                Blobs = PortProxy<IBreachBlobs>.Create(rig.Context.Blobs, _ => Task.CompletedTask, wrap: listing =>
+                {
+                    if (++scans == 4)
+                        enough.SetResult();
+                    return listing;
+                }),
+                Register = PortProxy<IStoreRegister>.Create(rig.Context.Register, method =>
+                {
+                    receipts += method == nameof(IStoreRegister.HasReceiptAsync) ? 1 : 0;
+                    return Task.CompletedTask;
+                }),
+            },
+            Quick with { Roles = HostRoles.Ingest }, stop.Token);
+        await Task.WhenAny(enough.Task, host).WaitAsync(TestTimeout);
+        await stop.CancelAsync();
+        await host.WaitAsync(TestTimeout);
+        Assert.Equal(1, receipts);
     }
 
     [Fact]
