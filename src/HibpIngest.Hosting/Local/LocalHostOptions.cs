@@ -5,10 +5,7 @@ public sealed record LocalHostOptions
 {
     public HostRoles Roles { get; init; } = HostRoles.All;
 
-    /// <summary>
-    /// Pause between two looks for dropped breaches: somebody waits for it, and a listing of the container is
-    /// cheap.
-    /// </summary>
+    /// <summary>Pause between two scans for dropped breaches. Short: a listing of the container is cheap, and a person waits.</summary>
     public TimeSpan BlobScanEvery { get; init; } = TimeSpan.FromSeconds(2);
 
     /// <summary>Pause between two sweeps; the timer of the Functions app is the same.</summary>
@@ -21,7 +18,7 @@ public sealed record LocalHostOptions
     /// </summary>
     public QueueListenerOptions Queues { get; init; } = new();
 
-    /// <summary>Told of every try of a message that failed, with the queue's name.</summary>
+    /// <summary>Called for every failed run or attempt, with the name of the scan, sweep or queue.</summary>
     public Action<string, Exception>? OnFailure { get; init; }
 
     /// <summary>Called when the host is asked to stop, with how many messages of each queue are being worked on.</summary>

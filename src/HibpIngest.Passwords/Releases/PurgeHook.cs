@@ -11,16 +11,16 @@ using Polly.Retry;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Tells caches in front of the API that their answers are old: a POST as Cloudflare's purge takes it
+/// Purges caches in front of the API by a POST in the form of Cloudflare's API
 /// (developers.cloudflare.com/api, "Purge Cached Content"), <c>{"purge_everything":true}</c> or <c>{"files":["https://..."]}</c>.
 /// </summary>
-/// <param name="url">Where it is told; null: nobody is.</param>
-/// <param name="token">For its Authorization; null: none.</param>
-/// <param name="http">The way there; disposed of by the caller.</param>
+/// <param name="url">The address that is called (HIBP_PURGE_URL); null: no cache is purged.</param>
+/// <param name="token">The bearer token (HIBP_PURGE_TOKEN); null: none is sent.</param>
+/// <param name="http">Disposed by the caller.</param>
 public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, ILogger<PurgeHook> log)
 {
     // developers.cloudflare.com/cache/how-to/purge-cache/purge-by-single-file
-    private const int MostAddresses = 30;
+    private const int MaxAddresses = 30;
 
     // Three attempts: the operator who waits for them can run the command again.
     private static readonly ResiliencePipeline<string?> Retries = new ResiliencePipelineBuilder<string?>().AddRetry(new()
@@ -34,7 +34,8 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
 
     public bool IsSet => url is not null;
 
-    /// <summary>Everything is old. Where it can't be told, it is said so: caches go on for as long as max-age lets them.</summary>
+    /// <summary>Purges everything. Caches that can't be reached serve what they have until its max-age ends.</summary>
+    /// <exception cref="StoreUnavailableException">Three attempts failed.</exception>
     public async Task PurgeEverythingAsync(CancellationToken cancellationToken)
     {
         if (url is null)
@@ -42,13 +43,13 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
         await SendAsync("""{"purge_everything":true}""", cancellationToken);
     }
 
-    /// <summary>Some addresses are old.</summary>
-    /// <exception cref="StoreUnavailableException">It can't be told.</exception>
+    /// <summary>Purges some addresses.</summary>
+    /// <exception cref="StoreUnavailableException">Three attempts failed.</exception>
     public async Task PurgeAsync(IEnumerable<string> addresses, CancellationToken cancellationToken)
     {
         if (url is null)
             return;
-        foreach (var some in addresses.Chunk(MostAddresses))
+        foreach (var some in addresses.Chunk(MaxAddresses))
             await SendAsync(JsonSerializer.Serialize(new PurgedAddresses(some), PurgeJson.Default.PurgedAddresses), cancellationToken);
     }
 
@@ -87,7 +88,7 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
     private partial void LogFailed(string reason);
 }
 
-/// <summary>Addresses that are old, as caches are told.</summary>
+/// <summary>The request's body.</summary>
 internal sealed record PurgedAddresses(IReadOnlyList<string> Files);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
