@@ -19,7 +19,7 @@ public sealed class PasswordOptions
     public PasswordPin? Passwords { get; set; }
 
     /// <summary>
-    /// Seconds for which caches may hold an answer; null: <see cref="PurgedMaxAge"/> where they are told of changes, else
+    /// Seconds for which caches may hold an answer; null: <see cref="PurgedMaxAge"/> if they are purged after changes, else
     /// <see cref="UnpurgedMaxAge"/>.
     /// </summary>
     [Range(0, PurgedMaxAge)]
@@ -33,7 +33,7 @@ public sealed class PasswordOptions
     [ConfigurationKeyName("PASSWORDS_CACHE")]
     public int PasswordsCache { get; set; } = 256;
 
-    /// <summary>Where caches are told that answers of theirs are old; null: they are not.</summary>
+    /// <summary>The address that purges caches after changes; null: no cache is purged.</summary>
     [ConfigurationKeyName("PURGE_URL")]
     public string? PurgeUrl { get; set; }
 

@@ -1,8 +1,6 @@
-using System.Runtime.CompilerServices;
 using Azure;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
-using HibpIngest.Errors;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
@@ -15,27 +13,11 @@ internal static class ContainerCalls
             cancellationToken);
 
     /// <param name="isOptional">Whether a container that doesn't exist counts as an empty one.</param>
-    public static async IAsyncEnumerable<BlobItem> ListAsync(
+    public static IAsyncEnumerable<BlobItem> ListAsync(
         this BlobContainerClient container, BlobTraits traits, string? prefix, string operation, bool isOptional,
-        [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await using var blobs = container.GetBlobsAsync(traits, BlobStates.None, prefix, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await MoveNextAsync())
-            yield return blobs.Current;
-
-        async Task<bool> MoveNextAsync()
-        {
-            try
-            {
-                return await BreachBlobs.Call(operation, async () => await blobs.MoveNextAsync(), cancellationToken);
-            }
-            catch (StoreMissingException) when (isOptional)
-            {
-                return false;
-            }
-        }
-    }
+        CancellationToken cancellationToken) =>
+        container.GetBlobsAsync(traits, BlobStates.None, prefix, cancellationToken)
+            .EnumerateAsync(operation, isOptional, cancellationToken);
 
     /// <returns>Null if the blob or the container doesn't exist: a response to HEAD has no body to say which.</returns>
     public static Task<BlobProperties?> FindAsync(

@@ -133,12 +133,11 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
 
     public async IAsyncEnumerable<string> ListFoldersAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsByHierarchyAsync(BlobTraits.None, BlobStates.None, "/", prefix, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await BreachBlobs.Call(Listing, async () => await blobs.MoveNextAsync(), cancellationToken))
+        await foreach (var item in container.GetBlobsByHierarchyAsync(BlobTraits.None, BlobStates.None, "/", prefix, cancellationToken)
+            .EnumerateAsync(Listing, isOptional: false, cancellationToken))
         {
-            if (blobs.Current.IsPrefix)
-                yield return blobs.Current.Prefix[prefix.Length..^1];
+            if (item.IsPrefix)
+                yield return item.Prefix[prefix.Length..^1];
         }
     }
 

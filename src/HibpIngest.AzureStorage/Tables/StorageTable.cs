@@ -1,4 +1,3 @@
-using System.Runtime.CompilerServices;
 using Azure;
 using Azure.Data.Tables;
 using Azure.Data.Tables.Models;
@@ -96,27 +95,10 @@ internal sealed class StorageTable(TableService service, TableClient client)
     /// <param name="filter">In OData.</param>
     /// <param name="select">The properties; null: all.</param>
     /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
-    public async IAsyncEnumerable<TableEntity> QueryAsync(
+    public IAsyncEnumerable<TableEntity> QueryAsync(
         string filter, IEnumerable<string>? select, string operation, bool isOptional = false,
-        [EnumeratorCancellation] CancellationToken cancellationToken = default)
-    {
-        await using var entities = client.QueryAsync<TableEntity>(filter, null, select, cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await MoveNextAsync())
-            yield return entities.Current;
-
-        async Task<bool> MoveNextAsync()
-        {
-            try
-            {
-                return await BreachBlobs.Call(operation, async () => await entities.MoveNextAsync(), cancellationToken);
-            }
-            catch (StoreMissingException) when (isOptional)
-            {
-                return false;
-            }
-        }
-    }
+        CancellationToken cancellationToken = default) =>
+        client.QueryAsync<TableEntity>(filter, null, select, cancellationToken).EnumerateAsync(operation, isOptional, cancellationToken);
 
     /// <summary>Returns one page of the entities that match a filter, which may be empty and not the last.</summary>
     /// <param name="filter">In OData.</param>

@@ -1,0 +1,33 @@
+using System.Runtime.CompilerServices;
+using Azure;
+using HibpIngest.AzureStorage.Blobs;
+using HibpIngest.Errors;
+
+namespace HibpIngest.AzureStorage;
+
+/// <summary>Enumerates what a service returns page by page.</summary>
+internal static class PagedItems
+{
+    /// <param name="operation">Names the calls in the message of a failure.</param>
+    /// <param name="isOptional">Whether a container or table that doesn't exist counts as an empty one.</param>
+    public static async IAsyncEnumerable<T> EnumerateAsync<T>(
+        this AsyncPageable<T> pages, string operation, bool isOptional, [EnumeratorCancellation] CancellationToken cancellationToken)
+        where T : notnull
+    {
+        await using var items = pages.GetAsyncEnumerator(cancellationToken);
+        while (await MoveNextAsync())
+            yield return items.Current;
+
+        async Task<bool> MoveNextAsync()
+        {
+            try
+            {
+                return await BreachBlobs.Call(operation, async () => await items.MoveNextAsync(), cancellationToken);
+            }
+            catch (StoreMissingException) when (isOptional)
+            {
+                return false;
+            }
+        }
+    }
+}
