@@ -4,8 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Runs an operator's command under a named lock that is renewed until the command ends. A lock whose process died
-/// expires within a minute. A command that has lost it is aborted; what was under way at that moment must do no harm.
+/// Runs work under a named lock that is renewed until the work ends. A lock whose process died expires within a minute. Work that
+/// has lost it is aborted; what was under way at that moment must do no harm.
 /// </summary>
 internal static class RenewingLock
 {
@@ -18,17 +18,28 @@ internal static class RenewingLock
         INamedLocks locks, string name, string refused, TimeProvider time, Func<CancellationToken, Task<T>> work,
         CancellationToken cancellationToken)
     {
+        T? result = default;
+        return await TryRunAsync(locks, name, time, async token => result = await work(token), cancellationToken)
+            ? result! : throw new NotPossibleException(refused);
+    }
+
+    /// <summary>Runs the work, unless another process holds the lock; returns whether it ran.</summary>
+    /// <exception cref="NotPossibleException">Another process took the lock from this one.</exception>
+    public static async Task<bool> TryRunAsync(
+        INamedLocks locks, string name, TimeProvider time, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+    {
         var (owner, began) = (LoadLeases.NewOwner(), time.GetTimestamp());
         if (!await locks.TryLockAsync(name, owner, Lease, cancellationToken))
-            throw new NotPossibleException(refused);
+            return false;
         var lease = new RenewingLease(Lease / 3, RenewAsync, time, cancellationToken);
         try
         {
-            return await work(lease.Token);
+            await work(lease.Token);
+            return true;
         }
         catch (OperationCanceledException) when (lease.IsLost && !cancellationToken.IsCancellationRequested)
         {
-            throw new NotPossibleException("this command lost its lock to another one, as it or its database stood still: run it again");
+            throw new NotPossibleException("lost its lock to another process, as this one or its database stood still: run it again");
         }
         finally
         {

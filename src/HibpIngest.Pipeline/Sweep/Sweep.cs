@@ -18,29 +18,20 @@ public sealed partial class Sweep(
 {
     private const string LockName = "sweep";
 
-    // A sweep that found more would hold its lock too long; the next minute's goes on.
+    // The next minute's sweep goes on with the rest.
     private const int SlicesAtOnce = 1_000;
-
-    // Longer than a sweep of 2,000 sends takes, shorter than an operator waits.
-    private static readonly TimeSpan LockLease = TimeSpan.FromMinutes(5);
-
-    private readonly string _owner = LoadLeases.NewOwner();
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
         var found = await open.ListOpenAsync(cancellationToken);
-        if (found.Count > 0 && await locks.TryLockAsync(LockName, _owner, LockLease, cancellationToken))
+        if (found.Count > 0)
         {
-            try
+            await RenewingLock.TryRunAsync(locks, LockName, time, async token =>
             {
-                await SweepLoadsAsync(found, cancellationToken);
-                if (await calls.SweepAsync(cancellationToken) is > 0 and var clients)
+                await SweepLoadsAsync(found, token);
+                if (await calls.SweepAsync(token) is > 0 and var clients)
                     LogClientsResent(clients);
-            }
-            finally
-            {
-                await locks.UnlockAsync(LockName, _owner, CancellationToken.None);
-            }
+            }, cancellationToken);
         }
         await catalogue.SweepAsync(setup.EnsureIdsAsync, cancellationToken);
         await blobs.RunAsync(options.Value.SweepBlobAge, cancellationToken);

@@ -18,7 +18,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     private const string Wide = "wide";
     private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
-    private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (100, 50);
+    private static readonly Action<TestOptions> Small = options =>
+        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges) = (100, 50, RangesMode.On);
 
     [Fact]
     public async Task Every_layout_has_every_account_where_the_documents_say_and_readers_find_it_there()
@@ -56,8 +57,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     {
         const int Rows = 5;
         await using var rig = await PipelineRig.StartAsync(
-            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight)
-                = (Rows, Rows, 1), storageAccounts: 2);
+            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
+                = (Rows, Rows, 1, RangesMode.On), storageAccounts: 2);
         var wide = await AddAsync(rig);
         var draw = new CallDraw(oneOf: 2, output.WriteLine);
         var (reached, calls) = (true, 0);

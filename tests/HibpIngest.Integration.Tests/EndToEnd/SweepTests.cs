@@ -51,6 +51,30 @@ public sealed class SweepTests
     }
 
     [Fact]
+    public async Task A_process_that_dies_in_mid_sweep_delays_the_next_sweep_by_a_minute()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(Small, clock);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var (ingest, slices) = (rig.Context.Queues.Get(QueueNames.Ingest), rig.Context.Queues.Get(QueueNames.Slices));
+        var message = Assert.Single(await ingest.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await slices.ClearAsync(CancellationToken.None);
+        clock.Advance(TimeSpan.FromHours(1));
+        // Nor does a dead process give its lock back.
+        var dying = new HookedPorts((_, what) => what is nameof(ISlices.ListStaleSlicesAsync) or nameof(INamedLocks.UnlockAsync)
+            ? throw new StoreUnavailableException("gone") : Task.CompletedTask).Wrap(rig.OpenContext());
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => dying.Get<Sweep>().RunAsync(CancellationToken.None));
+
+        await rig.OpenContext().Get<Sweep>().RunAsync(CancellationToken.None);
+        Assert.Equal(0, (await slices.GetDepthAsync(CancellationToken.None)).Messages);
+        clock.Advance(TimeSpan.FromSeconds(61));
+        await rig.OpenContext().Get<Sweep>().RunAsync(CancellationToken.None);
+        Assert.Equal(3, (await slices.GetDepthAsync(CancellationToken.None)).Messages);
+    }
+
+    [Fact]
     public async Task Nothing_is_sent_again_while_it_may_still_come()
     {
         var clock = new TestClock();
