@@ -138,9 +138,19 @@ public sealed class HostCaseTests
 
     private static Task DoneAsync(DrivenApp app, long load) => UntilAsync(app, one => one.State == LoadState.Done, load);
 
-    private static Task UntilAsync(DrivenApp app, Func<Load, bool> isSo, long load = 1) => Eventually.IsSoAsync(
-        async () => await LoadAsync(app, load) is { } found
-            && (isSo(found) || (found.State == LoadState.Failed ? throw new InvalidOperationException($"failed: {app.Said}") : false)));
+    private static async Task UntilAsync(DrivenApp app, Func<Load, bool> isSo, long load = 1)
+    {
+        Load? found = null;
+        try
+        {
+            await Eventually.IsSoAsync(async () => (found = await LoadAsync(app, load)) is { } seen
+                && (isSo(seen) || (seen.State == LoadState.Failed ? throw new InvalidOperationException($"failed: {app.Said}") : false)));
+        }
+        catch (OperationCanceledException)
+        {
+            throw new TimeoutException($"it stayed {found}; said: {app.Said}");
+        }
+    }
 
     private static async Task<Load?> LoadAsync(DrivenApp app, long load)
     {

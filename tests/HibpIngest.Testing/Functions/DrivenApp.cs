@@ -162,7 +162,7 @@ internal sealed class ListenedApp : DrivenApp
             }
             while (await timer.WaitForNextTickAsync(_stop.Token));
         }
-        catch (OperationCanceledException)
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
             // The host stops.
         }

@@ -117,6 +117,8 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         if (IsStarted && !_process.HasExited)
             await KillAsync();
         _process.Dispose();
+        // Exited isn't raised of a process that was disposed of first.
+        FailWaiting();
         _toWorker.Writer.TryComplete();
         if (_server is not null)
             await _server.DisposeAsync();
