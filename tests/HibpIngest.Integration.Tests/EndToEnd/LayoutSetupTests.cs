@@ -32,7 +32,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
         for (var crashed = true; crashed;)
         {
             var at = draw.Next();
-            await using var rig = await PipelineRig.NewAsync();
+            await using var rig = await PipelineRig.NewAsync(options => options.Upsert.Ranges = RangesMode.On);
             var point = new CrashPoint(at, draw.IsAfterwards());
             var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).Get<StoreSetup>().EnsureAsync(None));
             crashed = died is CrashException;

@@ -17,8 +17,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
     private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
 
     private static readonly Action<TestOptions> Logged =
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
-            = (100, 50, 1, LogMode.On);
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log, options.Upsert.Ranges)
+            = (100, 50, 1, LogMode.On, RangesMode.On);
 
     [Fact]
     public async Task Loads_of_every_kind_are_in_it_and_it_is_switched_to_and_back_and_dropped()
@@ -190,8 +190,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
     public async Task What_can_t_be_done_is_said_before_anything_is_written()
     {
         await using var rig = await PipelineRig.StartAsync(
-            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log)
-                = (100, 50, LogMode.Off), storageAccounts: 2);
+            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges)
+                = (100, 50, RangesMode.On), storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 60);
         await LoadAsync(rig, "Bold", 40, 60);
         await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: true, null, None);

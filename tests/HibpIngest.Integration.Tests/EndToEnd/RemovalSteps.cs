@@ -12,8 +12,8 @@ internal static class RemovalSteps
     private static readonly CancellationToken None = CancellationToken.None;
 
     public static void Small(TestOptions options) =>
-        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage)
-            = (8, 4, 2, 2);
+        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage,
+            options.Upsert.Ranges) = (8, 4, 2, 2, RangesMode.On);
 
     /// <summary>In chunks of a few rows, so that there are several.</summary>
     public static Task<BreachRemoval> RemoveAsync(

@@ -27,7 +27,8 @@ public sealed class RemovalTests
     {
         const int Accounts = 300;
         await using var rig = await PipelineRig.StartAsync(
-            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight) = (100, 50, 1));
+            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
+                = (100, 50, 1, RangesMode.On));
         await LoadAsync(rig, "Adobe", 0, Accounts, purged);
         using var stop = new CancellationTokenSource();
         var removed = 0;

@@ -17,7 +17,8 @@ public sealed class SliceTests(ITestOutputHelper output)
 {
     private const int Accounts = 150;
     private static readonly Action<TestOptions> OneSlice = options =>
-        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight) = (Accounts, Accounts, 1);
+        (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
+            = (Accounts, Accounts, 1, RangesMode.On);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
     [Fact]
@@ -159,7 +160,8 @@ public sealed class SliceTests(ITestOutputHelper output)
         // Each round a slice of its own fails one write further on, once. A transaction each but for the domain of a third of them.
         const int Rows = 10;
         await using var rig = await PipelineRig.StartAsync(options =>
-            (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight) = (Rows, Rows, 1));
+            (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
+                = (Rows, Rows, 1, RangesMode.On));
         var draw = new CallDraw(oneOf: 2, output.WriteLine);
         var reached = true;
         for (var load = 1; reached; load++)

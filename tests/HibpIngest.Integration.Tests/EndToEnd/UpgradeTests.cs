@@ -81,7 +81,8 @@ public sealed class UpgradeTests
 
     private static async Task<PipelineRig> OpenStore1Async()
     {
-        var rig = await PipelineRig.NewAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (20, 10));
+        var rig = await PipelineRig.NewAsync(options =>
+            (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges) = (20, 10, RangesMode.On));
         var folder = Path.Combine("tests", "HibpIngest.Integration.Tests", "EndToEnd", "Store1");
         await ExecuteAsync(rig, await File.ReadAllTextAsync(RepositoryFile.Path(Path.Combine(folder, "database.sql"))));
 

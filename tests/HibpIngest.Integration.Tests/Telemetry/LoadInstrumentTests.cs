@@ -4,6 +4,7 @@ using HibpIngest.Accounts;
 using HibpIngest.Hosting;
 using HibpIngest.Messages;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;
 
@@ -32,7 +33,8 @@ public sealed class LoadInstrumentTests
         listener.SetMeasurementEventCallback<double>((instrument, value, tags, _) => seen.Enqueue((instrument.Name, value, Text(tags))));
         listener.Start();
 
-        await using var rig = await PipelineRig.StartAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100));
+        await using var rig = await PipelineRig.StartAsync(options =>
+            (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges) = (200, 100, RangesMode.On));
         await rig.ImportAsync(("user0@example.com", null), ("owner@example.net", "example.com"));
         var bytes = string.Concat(PipelineRig.Expected(0, 500)).Length - 500; // without their @
         var text = PipelineRig.Accounts(0, 500) + PipelineRig.Accounts(0, 25) + "..x@example.com\nx@example.nonsense\ny@example.nonsense\n";

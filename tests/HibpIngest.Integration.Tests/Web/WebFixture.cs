@@ -1,4 +1,5 @@
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Web;
 
@@ -29,7 +30,7 @@ public sealed class WebFixture : IAsyncLifetime
 
     public async Task InitializeAsync()
     {
-        Pipeline = await PipelineRig.StartAsync();
+        Pipeline = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.On);
         await DropAsync("Alpha", "2013-10-04", "\"IsVerified\":true", InAll, InAlpha, "other@example.org");
         await DropAsync("Beta", "2014-01-02", "\"IsSpamList\":true", InAll);
         await DropAsync("Gamma", "2015-02-03", "\"IsVerified\":true,\"IsSensitive\":true", InAll, InGamma);

@@ -61,12 +61,14 @@ internal sealed class PipelineRig : IAsyncDisposable
         var further = new List<string>();
         while (further.Count < storageAccounts - 1)
             further.Add(await AzuriteFixture.NewAccountAsync());
-        // Without the account log, which has tests of its own: each load of the others would be written twice.
+        // Without the account log and ranges, which have tests of their own: each load of the others would be written three times,
+        // and ranges cost the emulator a request for each account.
         var options = new TestOptions
         {
             Ingest = { DedupeCap = 1_000_000 },
             Mail = { MailsPerSecond = 10_000 },
             Journal = { Log = LogMode.Off },
+            Upsert = { Ranges = RangesMode.Off },
         };
         configure?.Invoke(options);
         var rig = new PipelineRig
