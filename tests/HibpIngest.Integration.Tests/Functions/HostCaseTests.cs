@@ -146,9 +146,9 @@ public sealed class HostCaseTests
             await Eventually.IsSoAsync(async () => (found = await LoadAsync(app, load)) is { } seen
                 && (isSo(seen) || (seen.State == LoadState.Failed ? throw new InvalidOperationException($"failed: {app.Said}") : false)));
         }
-        catch (OperationCanceledException)
+        catch (OperationCanceledException e)
         {
-            throw new TimeoutException($"it stayed {found}; said: {app.Said}");
+            throw new TimeoutException($"it stayed {found}; said: {app.Said}", e);
         }
     }
 
