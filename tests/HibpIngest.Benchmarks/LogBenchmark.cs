@@ -20,7 +20,9 @@ namespace HibpIngest.Benchmarks;
 internal sealed class LogBenchmark(int accounts, int others, string folder)
 {
     public const double MostBytes = 12.9;
-    public const double LeastRate = 40e6;
+
+    /// <summary>Times the accounts a second that System.Text.Json reads from lines, in the same run.</summary>
+    public const double LeastOverJson = 14;
 
     /// <summary>A pass's few objects count as the 8 KB that the runtime takes for a thread at once.</summary>
     public const double MostAllocated = 0.01;
@@ -43,7 +45,6 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         var coldPlain = Repeat(() => ReadPlain(Cold(file)));
         var coldDecoded = Repeat(() => Decode(Cold(file)));
         var allocated = (double)decoded.AllocatedBytes / accounts;
-        var rate = accounts / decoded.Cpu.TotalSeconds;
 
         Console.WriteLine($"{accounts:N0} accounts of the sample, slices of {LoadSettings.DefaultSliceRows:N0}, {bytes / 1e6:N1} MB");
         Console.WriteLine(
@@ -65,14 +66,16 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         }
         var json = Path.Combine(folder, "rows.jsonl");
         WriteJson(json);
-        Print($"JSON lines, System.Text.Json, {others:N0}", others, new FileInfo(json).Length, Repeat(() => ReadJson(json)));
+        var parsed = Repeat(() => ReadJson(json));
+        Print($"JSON lines, System.Text.Json, {others:N0}", others, new FileInfo(json).Length, parsed);
         var (database, time) = await ReadSqliteAsync();
         Print($"range scans of SQLite, {others:N0}", others, database, time);
+        var overJson = accounts / decoded.Cpu.TotalSeconds / (others / parsed.Cpu.TotalSeconds);
         Console.WriteLine();
         Console.WriteLine(
-            $"{perAccount:F2} bytes an account (at most {MostBytes}), {rate / 1e6:F1} million accounts/s of one core (at least "
-            + $"{LeastRate / 1e6:F0}), {allocated:F4} bytes allocated an account (at most {MostAllocated})");
-        return perAccount <= MostBytes && rate >= LeastRate && allocated <= MostAllocated;
+            $"{perAccount:F2} bytes an account (at most {MostBytes}), {overJson:F1} times the accounts/s of JSON lines (at least "
+            + $"{LeastOverJson}), {allocated:F4} bytes allocated an account (at most {MostAllocated})");
+        return perAccount <= MostBytes && overJson >= LeastOverJson && allocated <= MostAllocated;
     }
 
     /// <summary>The least of each: beside other processes, whatever is more is theirs.</summary>

@@ -17,8 +17,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
     private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
 
     private static readonly Action<TestOptions> Logged =
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log, options.Upsert.Ranges)
-            = (100, 50, 1, LogMode.On, RangesMode.On);
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log,
+            options.Upsert.Ranges) = (100, 50, 1, LogMode.On, RangesMode.On);
 
     [Fact]
     public async Task Loads_of_every_kind_are_in_it_and_it_is_switched_to_and_back_and_dropped()

@@ -110,7 +110,8 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             var clock = new TestClock();
             var rig = await PipelineRig.StartAsync(
                 options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight,
-                    options.Journal.SegmentBatches, options.Journal.Log, options.Upsert.Ranges) = (100, 50, 1, 1, LogMode.On, RangesMode.On),
+                    options.Journal.SegmentBatches, options.Journal.Log, options.Upsert.Ranges)
+                    = (100, 50, 1, 1, LogMode.On, RangesMode.On),
                 clock);
             var world = new World(rig, clock);
             world._host = world.Open();

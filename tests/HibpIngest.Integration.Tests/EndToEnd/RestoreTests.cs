@@ -524,7 +524,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     private static Task<PipelineRig> NewAsync(string? logConnection = null) => PipelineRig.NewAsync(
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log, options.Upsert.Ranges)
-            = (100, 50, 1, LogMode.On, RangesMode.On),
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log,
+            options.Upsert.Ranges) = (100, 50, 1, LogMode.On, RangesMode.On),
         logConnection: logConnection);
 }
