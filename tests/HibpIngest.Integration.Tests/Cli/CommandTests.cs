@@ -235,7 +235,8 @@ public sealed class CommandTests : CommandTestBase
     {
         await SetUpAsync();
         var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
-        Assert.Equal((141, ""), (exitCode, error));
+        // Only a slow emulator is worth a line.
+        Assert.Equal((141, ""), (exitCode, error.Replace("waiting: no answer for 10 seconds\n", "", StringComparison.Ordinal)));
         Assert.Equal(
             reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture),
             output.Split('\n').Length - 1);

@@ -11,6 +11,6 @@ public sealed class LookupCampaignTests(ITestOutputHelper output)
     {
         using var folder = new TemporaryFolder();
         Assert.True(await new LookupCampaign(folder.Path, output.WriteLine).RunAsync(
-            accounts: 1_500, drawn: 300, prefixes: 100, loading: 20_000, seed: Environment.TickCount & 0xFFFFFF, freezes: true));
+            accounts: 500, drawn: 200, prefixes: 60, loading: 6_000, seed: Environment.TickCount & 0xFFFFFF, freezes: true));
     }
 }

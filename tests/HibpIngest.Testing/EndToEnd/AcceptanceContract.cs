@@ -13,7 +13,7 @@ public abstract class AcceptanceContract
 {
     // Little of it finds the same faults; HIBP_TEST_ACCOUNTS=250000 takes some minutes, most of them the emulator's.
     private static readonly int Accounts = int.Parse(
-        Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "4000", System.Globalization.CultureInfo.InvariantCulture);
+        Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "1500", System.Globalization.CultureInfo.InvariantCulture);
 
     /// <summary>What <c>--database</c> is told: an empty database of the test's own.</summary>
     protected abstract string Database(string folder);
@@ -30,8 +30,8 @@ public abstract class AcceptanceContract
             ["HIBP_MAIL"] = $"pickup:{File("mail")}",
             ["HIBP_MAILSPERSECOND"] = "1000",
             // Several batches of several slices, however few accounts there are.
-            ["HIBP_BATCHROWS"] = "1600",
-            ["HIBP_SLICEROWS"] = "800",
+            ["HIBP_BATCHROWS"] = "600",
+            ["HIBP_SLICEROWS"] = "300",
         };
         string File(string name) => Path.Combine(folder.Path, name);
         Task<HibpResult> HibpAsync(params string[] arguments) => HibpInProcess.RunAsync(folder.Path, variables, arguments);
