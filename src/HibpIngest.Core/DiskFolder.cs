@@ -4,19 +4,20 @@ using System.Runtime.InteropServices;
 namespace HibpIngest;
 
 /// <summary>
-/// A folder's entries on their way to the disk: without it, a file that is there whole may have no name after a power cut
-/// (fsync(2)). .NET opens no folders.
+/// Flushes a folder's entries to disk, and names files exclusively. Without the flush, a complete file may have no name after a
+/// power cut (fsync(2)). .NET can't open folders.
 /// </summary>
 public static class DiskFolder
 {
     private const int Exists = 17; // EEXIST, on Linux and macOS
 
     /// <summary>
-    /// Gives a file a name that nobody has (link(2)), of many who try it at once to one; false: somebody has it. What .NET's move does
-    /// where it is not to overwrite is to look, and then to rename.
+    /// Gives a file a new name only if no file has it (link(2)); exactly one of several concurrent callers succeeds. File.Move
+    /// without overwrite checks first and renames afterwards.
     /// </summary>
-    /// <param name="file">The file; on Unix it keeps its other name, too.</param>
-    /// <exception cref="IOException">It can't be given.</exception>
+    /// <param name="file">The file; on Unix it keeps its old name too.</param>
+    /// <returns>False if the name is taken.</returns>
+    /// <exception cref="IOException">The name can't be assigned.</exception>
     public static bool TryName(string file, string path)
     {
         if (OperatingSystem.IsWindows())

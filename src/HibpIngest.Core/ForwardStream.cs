@@ -1,6 +1,6 @@
 namespace HibpIngest;
 
-/// <summary>A stream that is only read, from its beginning to its end. A derived class adds the reads that it supports.</summary>
+/// <summary>A read-only, forward-only stream. A derived class implements the reads that it supports.</summary>
 public abstract class ForwardStream : Stream
 {
     public sealed override bool CanRead => true;

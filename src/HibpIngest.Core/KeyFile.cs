@@ -5,8 +5,8 @@ using HibpIngest.Errors;
 namespace HibpIngest;
 
 /// <summary>
-/// A key of this machine's installation, in a file that only its owner can read: 32 random bytes in base64. Created when it is first
-/// needed, exclusively, and never overwritten. Thread-safe, also between processes.
+/// A key of this machine's installation in a file that only its owner can read: 32 random bytes in base64. Created exclusively
+/// on first use, never overwritten. Safe for concurrent threads and processes.
 /// </summary>
 public sealed class KeyFile(string path)
 {
@@ -14,7 +14,7 @@ public sealed class KeyFile(string path)
 
     public string FilePath => path;
 
-    /// <returns>Its text; null: it was not created yet.</returns>
+    /// <returns>The key's text; null if the file does not exist yet.</returns>
     /// <exception cref="StoreRefusedException">The file can't be read.</exception>
     public string? Read()
     {
@@ -32,7 +32,7 @@ public sealed class KeyFile(string path)
         }
     }
 
-    /// <summary>Reads the key, and creates it if it is missing. Processes that do so at once all read the first one's.</summary>
+    /// <summary>Reads the key, and creates it if it is missing. Concurrent processes all read the one that was created first.</summary>
     /// <exception cref="StoreRefusedException">The file can't be created or read.</exception>
     public string ReadOrCreate()
     {
@@ -53,7 +53,7 @@ public sealed class KeyFile(string path)
                     file.Write(Encoding.ASCII.GetBytes(Convert.ToBase64String(RandomNumberGenerator.GetBytes(KeyBytes)) + "\n"));
                     file.Flush(flushToDisk: true);
                 }
-                // Whole or not at all, and only the first: what was made under one key is lost under another.
+                // Complete or not at all, and only the first: data encrypted under one key is lost under another.
                 _ = DiskFolder.TryName(written, path);
                 DiskFolder.Flush(folder);
             }

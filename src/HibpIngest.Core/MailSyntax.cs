@@ -2,18 +2,18 @@ using System.Buffers;
 
 namespace HibpIngest;
 
-/// <summary>What may stand in an envelope or a header without quoting.</summary>
+/// <summary>Checks addresses for use in an envelope or a header without quoting.</summary>
 public static class MailSyntax
 {
-    // RFC 5321's dot-string and domain; quoted aliases and address literals are nothing that we send to.
+    // RFC 5321's dot-string and domain; mails are never sent to quoted aliases or address literals.
     private static readonly SearchValues<char> AliasCharacters = SearchValues.Create(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+-/=?^_`{|}~");
     private static readonly SearchValues<char> DomainCharacters = SearchValues.Create(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
 
     /// <summary>
-    /// Whether it can be written between &lt; and &gt; of an SMTP command as it is: ASCII, one @, no space,
-    /// bracket or line end. A domain may be a single word (localhost).
+    /// Returns whether an address can be written between &lt; and &gt; of an SMTP command unchanged: ASCII, one @, no space,
+    /// bracket or line end. A domain may be a single label (localhost).
     /// </summary>
     public static bool IsAddress(ReadOnlySpan<char> address)
     {

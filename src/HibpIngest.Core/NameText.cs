@@ -5,12 +5,12 @@ using System.Text.RegularExpressions;
 namespace HibpIngest;
 
 /// <summary>
-/// Names of files, which strangers give: stealer logs are named by their victims' addresses. One rule says what
-/// an @ is in them, for entries' names, which are shown redacted, and for breaches', which are refused.
+/// Handles file names, which come from untrusted sources: stealer logs are named after their victims' addresses. One rule
+/// defines the forms of @, for entries' names, which are displayed redacted, and for breaches' names, which are rejected.
 /// </summary>
 public static partial class NameText
 {
-    /// <summary>The name without what is not seen, spaces as spaces and every @ as an @.</summary>
+    /// <summary>Returns the name without invisible characters, with every kind of space as a space and every form of @ as @.</summary>
     public static string Clean(string name)
     {
         var seen = new StringBuilder(name.Length);
@@ -33,11 +33,12 @@ public static partial class NameText
         return At().Replace(seen.ToString(), "@");
     }
 
-    /// <summary>Whether it holds an @, however written: it may be an address then.</summary>
+    /// <summary>Returns whether the name holds an @ in any form, so that it may be an address.</summary>
     public static bool HoldsAt(string name) => Clean(name).Contains('@');
 
     /// <summary>
-    /// Whether it holds a control character or a noncharacter (U+FFFE, U+FFFF), which break lines, terminals and XML.
+    /// Returns whether the name holds a control character or a noncharacter (U+FFFE, U+FFFF), which break lines, terminals and
+    /// XML.
     /// </summary>
     public static bool HoldsControl(string name)
     {
@@ -68,8 +69,7 @@ public static partial class NameText
         return shown.ToString();
     }
 
-    // The full-width @ (U+FF20) and the small one (U+FE6B), and all three as URLs have them, encoded once or
-    // more (%40, %2540, %EF%BC%A0).
+    // The full-width @ (U+FF20), the small @ (U+FE6B), and all three forms percent-encoded once or more (%40, %2540, %EF%BC%A0).
     [GeneratedRegex(@"[\uFF20\uFE6B]|%(?:25)*(?:40|EF%(?:25)*(?:BC%(?:25)*A0|B9%(?:25)*AB))",
         RegexOptions.IgnoreCase | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
     private static partial Regex At();

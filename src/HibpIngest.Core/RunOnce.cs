@@ -1,6 +1,6 @@
 namespace HibpIngest;
 
-/// <summary>Runs a set-up until it has succeeded once. Concurrent callers wait for one attempt. Thread-safe.</summary>
+/// <summary>Runs a setup until it has succeeded once. Concurrent callers wait for the same attempt. Thread-safe.</summary>
 public sealed class RunOnce(Func<CancellationToken, Task> setUp)
 {
     private readonly SemaphoreSlim _one = new(1);
@@ -8,7 +8,7 @@ public sealed class RunOnce(Func<CancellationToken, Task> setUp)
 
     public bool IsDone => _isDone;
 
-    /// <summary>Returns when the set-up has succeeded; throws what it throws.</summary>
+    /// <summary>Returns when the setup has succeeded; throws what the setup throws.</summary>
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
         if (_isDone)

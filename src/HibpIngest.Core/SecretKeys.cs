@@ -4,8 +4,9 @@ using HibpIngest.Errors;
 namespace HibpIngest;
 
 /// <summary>
-/// Seals what is to be kept secret where others may read it: AES-256-GCM under HIBP_SECRET_KEY, which may be several keys, so that
-/// one can be changed: the first seals, and all open. Sealed are a nonce of 12 bytes, the tag of 16, and the text. Thread-safe.
+/// Encrypts secrets that are kept in the stores: AES-256-GCM under HIBP_SECRET_KEY. The setting may hold several keys for
+/// rotation: the first one encrypts, all decrypt. The output is a nonce of 12 bytes, the tag of 16 bytes, and the ciphertext.
+/// Thread-safe.
 /// </summary>
 public sealed class SecretKeys : IDisposable
 {
@@ -18,11 +19,12 @@ public sealed class SecretKeys : IDisposable
 
     private SecretKeys(byte[][] keys, KeyFile? file = null) => (_keys, _file) = (keys, file);
 
-    /// <summary>Takes the key from a file, which the first <see cref="Seal"/> creates where it is missing.</summary>
+    /// <summary>Takes the key from a file, which the first <see cref="Seal"/> creates if it is missing.</summary>
     public static SecretKeys In(KeyFile file) => new([], file);
 
-    /// <summary>Reads keys as the environment gives them: each 32 bytes in base64, with commas between; null: there is none.</summary>
-    /// <exception cref="BadInputException">It is something else.</exception>
+    /// <summary>Parses the environment variable: keys of 32 bytes in base64, separated by commas.</summary>
+    /// <returns>Null if the text is null or empty.</returns>
+    /// <exception cref="BadInputException">The text has another form.</exception>
     public static SecretKeys? Parse(string? text)
     {
         if (string.IsNullOrEmpty(text))
@@ -46,25 +48,27 @@ public sealed class SecretKeys : IDisposable
         return [.. keys];
     }
 
-    /// <param name="context">What it belongs to: it opens with the same only.</param>
+    /// <summary>Encrypts a text.</summary>
+    /// <param name="context">Associated data: <see cref="Open"/> succeeds only with the same value.</param>
     public byte[] Seal(ReadOnlySpan<byte> text, ReadOnlySpan<byte> context)
     {
         if (_keys.Length == 0)
             _keys = KeysOf(_file!.ReadOrCreate());
         var result = new byte[NonceBytes + TagBytes + text.Length];
         RandomNumberGenerator.Fill(result.AsSpan(0, NonceBytes));
-        using var aes = new AesGcm(_keys[0], TagBytes); // one is for one call at a time
+        using var aes = new AesGcm(_keys[0], TagBytes); // an instance is not thread-safe
         aes.Encrypt(
             result.AsSpan(0, NonceBytes), text, result.AsSpan(NonceBytes + TagBytes), result.AsSpan(NonceBytes, TagBytes), context);
         return result;
     }
 
-    /// <summary>Opens what was sealed; null: it was sealed under none of these keys, or belongs to something else.</summary>
+    /// <summary>Decrypts the output of <see cref="Seal"/>.</summary>
+    /// <returns>Null if it was encrypted under none of these keys or with another context.</returns>
     public byte[]? Open(ReadOnlySpan<byte> content, ReadOnlySpan<byte> context)
     {
         if (content.Length < NonceBytes + TagBytes)
             return null;
-        // Another process may have created it since.
+        // Another process may have created the key since.
         if (_keys.Length == 0 && _file!.Read() is { } created)
             _keys = KeysOf(created);
         var text = new byte[content.Length - NonceBytes - TagBytes];
@@ -78,7 +82,7 @@ public sealed class SecretKeys : IDisposable
             }
             catch (AuthenticationTagMismatchException)
             {
-                // Another one's.
+                // Encrypted under another key.
             }
         }
         return null;

@@ -3,19 +3,20 @@ namespace HibpIngest;
 public static class Spelling
 {
     /// <summary>
-    /// The candidate that differs from a word in the fewest letters (put in, left out, changed, or swapped with their neighbour), whatever
-    /// their case; null: none is near.
+    /// Returns the candidate with the smallest edit distance to a word (insertions, deletions, substitutions, swaps of
+    /// neighbouring letters), ignoring case.
     /// </summary>
+    /// <returns>Null if no candidate is similar.</returns>
     public static string? Nearest(string word, IEnumerable<string> candidates)
     {
-        // Of a word of three letters one may be wrong, of one of twelve four: what differs in more looks like another word.
+        // One error is allowed in a word of three letters, four in one of twelve: with more, the candidate looks like another word.
         var most = Math.Max(1, word.Length / 3);
         return candidates.Select(candidate => (Candidate: candidate, Distance: Distance(word, candidate)))
             .Where(one => one.Distance <= most).OrderBy(one => one.Distance).ThenBy(one => one.Candidate, StringComparer.Ordinal)
             .Select(one => one.Candidate).FirstOrDefault();
     }
 
-    /// <summary>In how many letters two words differ: of optimal string alignment (Damerau, Levenshtein).</summary>
+    /// <summary>Returns the optimal string alignment distance (Damerau, Levenshtein).</summary>
     internal static int Distance(string one, string other)
     {
         var distances = new int[one.Length + 1, other.Length + 1];

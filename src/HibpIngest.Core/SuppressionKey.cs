@@ -5,8 +5,8 @@ using HibpIngest.Errors;
 namespace HibpIngest;
 
 /// <summary>
-/// What addresses that are not to be told are known by: HMAC-SHA-256 under HIBP_SUPPRESSION_KEY, in lower-case hex. Without the
-/// key nobody can ask whether an address is among them, which a plain hash would tell to whoever guesses. Thread-safe.
+/// Hashes addresses that must not be notified: HMAC-SHA-256 under HIBP_SUPPRESSION_KEY, in lower-case hex. A plain hash would
+/// let anybody test guessed addresses; this one can't be tested without the key. Thread-safe.
 /// </summary>
 public sealed class SuppressionKey
 {
@@ -19,29 +19,30 @@ public sealed class SuppressionKey
 
     private SuppressionKey(byte[]? key, KeyFile? file) => (_key, _file) = (key, file);
 
-    /// <summary>The hash of a constant: tells whether a key is the one that was used before; empty: it was not created yet.</summary>
+    /// <summary>Hash of a constant, which identifies the key. Empty: the key was not created yet.</summary>
     public string Check
     {
         get
         {
             _key ??= _file!.Read() is { } created ? KeyOf(created) : null;
-            // No address has a space.
+            // A constant with spaces, which no address has.
             return _key is { } key ? HashOfText(key, "hibp suppression key") : "";
         }
     }
 
     /// <summary>
-    /// Takes the key from a file, which the first <see cref="HashOf"/> creates where it is missing. Whoever has hashes that were made
-    /// before compares <see cref="Check"/> first.
+    /// Takes the key from a file, which the first <see cref="HashOf"/> creates if it is missing. Callers with existing hashes
+    /// must compare <see cref="Check"/> first.
     /// </summary>
     public static SuppressionKey In(KeyFile file) => new(null, file);
 
-    /// <summary>Reads the key as the environment gives it; null: there is none.</summary>
-    /// <exception cref="BadInputException">It is something else.</exception>
+    /// <summary>Parses the environment variable.</summary>
+    /// <returns>Null if the text is null or blank.</returns>
+    /// <exception cref="BadInputException">The text has another form.</exception>
     public static SuppressionKey? Parse(string? text) =>
         string.IsNullOrWhiteSpace(text) ? null : new SuppressionKey(KeyOf(text), file: null);
 
-    /// <summary>The hash of an address, or of its subscription to one domain.</summary>
+    /// <summary>Returns the hash of an address, or of its subscription to one domain.</summary>
     public string HashOf(string email, string? domain = null)
     {
         email = email.Trim().ToLowerInvariant();

@@ -18,8 +18,8 @@ public static class UnixFiles
     private const int CurrentFolder = -100; // AT_FDCWD
 
     /// <summary>
-    /// Has this process, and every process that it starts, create files as 0600 and folders as 0700 from the first byte on (umask(2)):
-    /// SQLite's files beside the database and the emulator's are not created by code of ours.
+    /// Makes this process and all its child processes create files as 0600 and folders as 0700 (umask(2)): SQLite's files next
+    /// to the database and the emulator's files are not created by our code.
     /// </summary>
     public static void CreatePrivately()
     {
@@ -27,13 +27,13 @@ public static class UnixFiles
             _ = SetCreationMask(SetCreationMask((int)OthersMode) | (int)OthersMode);
     }
 
-    /// <summary>Whether users other than the owner have any permission on a file or folder; false where it isn't there.</summary>
+    /// <summary>Returns whether users other than the owner have any permission on a file or folder; false if it doesn't exist.</summary>
     public static bool IsOpenToOthers(string path) =>
         !OperatingSystem.IsWindows() && Path.Exists(path) && (File.GetUnixFileMode(path) & OthersMode) != UnixFileMode.None;
 
     /// <summary>
-    /// Gives a file to the owner and group of another file or folder, so that a service still reads what root has replaced. Only root
-    /// gives files away: for anybody else this does nothing. Linux only.
+    /// Gives a file to the owner and group of another file or folder, so that a service can still read a file that root has
+    /// replaced. Does nothing unless run as root on Linux.
     /// </summary>
     /// <exception cref="NotPossibleException">The owner can't be read or set.</exception>
     public static void GiveToOwnerOf(string path, string file)

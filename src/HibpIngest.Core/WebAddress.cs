@@ -5,8 +5,8 @@ namespace HibpIngest;
 public static class WebAddress
 {
     /// <summary>
-    /// Whether a text is an address that may stand in a link: http or https, absolute, and without a user, whose
-    /// name would pass for the host's.
+    /// Returns whether a text can be used as a link: http or https, absolute, and without user information, which could be
+    /// mistaken for the host.
     /// </summary>
     public static bool IsLink(string text) => TryParseLink(text) is not null;
 
@@ -15,9 +15,9 @@ public static class WebAddress
         Uri.TryCreate(text.Trim(), UriKind.Absolute, out var address) && address.Scheme is "http" or "https" && address is
         { Host.Length: > 0, UserInfo.Length: 0 } ? address : null;
 
-    /// <summary>The address of the web, that every link is made from, without a slash at its end.</summary>
-    /// <param name="setting">The setting's name, for the message.</param>
-    /// <exception cref="BadInputException">It is no http or https address, or has a query or a fragment.</exception>
+    /// <summary>Parses the base URL of all links, and removes trailing slashes.</summary>
+    /// <param name="setting">Name of the setting, for the message.</param>
+    /// <exception cref="BadInputException">Not an http or https URL, or it has a query or a fragment.</exception>
     public static string ParseBase(string setting, string text) =>
         TryParseLink(text) is { Query.Length: 0, Fragment.Length: 0 } address
             ? address.AbsoluteUri.TrimEnd('/')

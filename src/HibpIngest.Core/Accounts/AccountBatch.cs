@@ -1,9 +1,8 @@
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// Up to <see cref="Capacity"/> accounts in order, as bytes in one buffer that is used again from batch to
-/// batch: alias and domain of account <c>i</c> (0-based) are spans into it. Its account <c>i</c> has the
-/// position <see cref="FirstPosition"/> + i. Not safe for use by several threads at once.
+/// Up to <see cref="Capacity"/> accounts in order, stored in one buffer that is reused from batch to batch. Account <c>i</c>
+/// (0-based) has position <see cref="FirstPosition"/> + i. Not thread-safe.
 /// </summary>
 public sealed class AccountBatch
 {
@@ -29,13 +28,13 @@ public sealed class AccountBatch
 
     public bool IsFull => Count == Capacity;
 
-    /// <summary>Position (1-based) of account 0 within its load.</summary>
+    /// <summary>1-based position of account 0 in its load.</summary>
     public long FirstPosition { get; set; }
 
-    /// <summary>Position of the last account; FirstPosition - 1 when empty.</summary>
+    /// <summary>Position of the last account; FirstPosition - 1 if the batch is empty.</summary>
     public long LastPosition => FirstPosition + Count - 1;
 
-    /// <summary>Bytes of all aliases and domains together.</summary>
+    /// <summary>Total size of all aliases and domains, in bytes.</summary>
     public int Bytes => _used;
 
     /// <summary>Adds an account: lower-case ASCII, alias 1-64 bytes, domain 4-255 bytes.</summary>
@@ -54,7 +53,7 @@ public sealed class AccountBatch
         account.CopyTo(Reserve(account.Length, aliasLength));
     }
 
-    /// <summary>Alias and domain of account <paramref name="index"/>, one right behind the other.</summary>
+    /// <summary>Returns alias and domain of account <paramref name="index"/>, concatenated without a separator.</summary>
     public ReadOnlySpan<byte> Account(int index, out int aliasLength)
     {
         var start = Start(index);
@@ -62,34 +61,34 @@ public sealed class AccountBatch
         return _bytes.AsSpan(start, _ends[index] - start);
     }
 
-    /// <summary>The part before the @ of account <paramref name="index"/>, lower-case ASCII.</summary>
+    /// <summary>Returns the part before the @ of account <paramref name="index"/>, lower-case ASCII.</summary>
     public ReadOnlySpan<byte> Alias(int index) => _bytes.AsSpan(Start(index), _aliasLengths[index]);
 
-    /// <summary>The part after the @ of account <paramref name="index"/>, lower-case ASCII.</summary>
+    /// <summary>Returns the part after the @ of account <paramref name="index"/>, lower-case ASCII.</summary>
     public ReadOnlySpan<byte> Domain(int index)
     {
         var start = Start(index) + _aliasLengths[index];
         return _bytes.AsSpan(start, _ends[index] - start);
     }
 
-    /// <summary>The bytes behind it, for <see cref="AliasRange"/>; until the next account is added.</summary>
+    /// <summary>The underlying bytes, for <see cref="AliasRange"/>. Valid until the next account is added.</summary>
     public ReadOnlyMemory<byte> Memory => _bytes.AsMemory(0, _used);
 
-    /// <summary>Where in <see cref="Memory"/> the alias of account <paramref name="index"/> lies.</summary>
+    /// <summary>Returns the range of the alias of account <paramref name="index"/> in <see cref="Memory"/>.</summary>
     public Range AliasRange(int index)
     {
         var start = Start(index);
         return start..(start + _aliasLengths[index]);
     }
 
-    /// <summary>The domain of account <paramref name="index"/> as memory; until the next account is added.</summary>
+    /// <summary>Returns the domain of account <paramref name="index"/> as memory. Valid until the next account is added.</summary>
     public ReadOnlyMemory<byte> DomainMemory(int index)
     {
         var start = Start(index) + _aliasLengths[index];
         return _bytes.AsMemory(start, _ends[index] - start);
     }
 
-    /// <summary>Empties it, keeping its buffers.</summary>
+    /// <summary>Removes all accounts and keeps the buffers.</summary>
     public void Clear()
     {
         Count = 0;

@@ -3,24 +3,23 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Accounts;
 
-/// <summary>The SHA-1 of an account's address, as ranges have it: 40 upper-case hex digits.</summary>
+/// <summary>SHA-1 of an account's address in the form that the range tables use: 40 upper-case hex digits.</summary>
 public static class AccountHash
 {
     public const int Digits = 40;
 
-    /// <summary>The first of them are the partition's key,</summary>
+    /// <summary>Leading digits that form the partition key; the remaining digits form the row key.</summary>
     public const int PartitionDigits = 2;
 
-    /// <summary>and the others the row's.</summary>
     public const int RowDigits = Digits - PartitionDigits;
 
-    /// <summary>64 of the alias, the @, and 255 of the domain.</summary>
+    /// <summary>Alias 64, @ 1, domain 255.</summary>
     private const int LongestAddress = 320;
 
     /// <summary>Computes the hash of <c>alias@domain</c> (lower-case ASCII).</summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
-    /// <param name="hash">Receives its 20 bytes.</param>
+    /// <param name="hash">Receives the 20 bytes.</param>
     [SuppressMessage(
         "Security", "CA5350:Do Not Use Weak Cryptographic Algorithms",
         Justification = "it is the name by which others ask for an account, and protects nothing")]
@@ -33,11 +32,11 @@ public static class AccountHash
         SHA1.HashData(address[..(alias.Length + 1 + domain.Length)], hash);
     }
 
-    /// <summary>Writes the hash of <c>alias@domain</c> (lower-case ASCII).</summary>
+    /// <summary>Writes the row key of <c>alias@domain</c> (lower-case ASCII).</summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
-    /// <param name="row">Receives the 38 digits behind the first two.</param>
-    /// <returns>The number that the first two digits make.</returns>
+    /// <param name="row">Receives the last 38 hex digits.</param>
+    /// <returns>The first byte of the hash, whose two digits are the partition key.</returns>
     public static byte Write(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, Span<byte> row)
     {
         Span<byte> hash = stackalloc byte[SHA1.HashSizeInBytes];

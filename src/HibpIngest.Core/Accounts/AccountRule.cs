@@ -1,10 +1,10 @@
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// The rules that a candidate must keep, in the order they are tried: a candidate counts under the first it
-/// breaks. They are those that Have I Been Pwned publishes for its own extractor
-/// (github.com/HaveIBeenPwned/EmailAddressExtractor), and one of ours for what those don't see. The names are stored
-/// and shown, and counts are stored by their place: a contract.
+/// Rules for candidates, in the order in which they are checked. A rejected candidate is counted under the first rule it
+/// breaks. All rules except <see cref="NonAscii"/> are those that Have I Been Pwned publishes for its own extractor
+/// (github.com/HaveIBeenPwned/EmailAddressExtractor). The names are stored and displayed, and counts are stored by index: a
+/// contract.
 /// </summary>
 public enum AccountRule
 {
@@ -18,8 +18,8 @@ public enum AccountRule
     DomainLength,
 
     /// <summary>
-    /// The domain has a period, no leading, trailing or doubled one, no leading or trailing hyphen and none
-    /// next to a period.
+    /// The domain has a period, but none leading, trailing or doubled, and no hyphen that is leading, trailing or next to a
+    /// period.
     /// </summary>
     DomainShape,
 
@@ -32,13 +32,12 @@ public enum AccountRule
     /// <summary>The top-level domain is on IANA's list.</summary>
     TopLevelDomain,
 
-    /// <summary>The whole account, with its @, has at most 255 characters.</summary>
+    /// <summary>The whole account, including the @, has at most 255 characters.</summary>
     AccountLength,
 
     /// <summary>
-    /// The address is ASCII: no local part as SMTPUTF8 allows it (é@example.com), no domain in Unicode (a@bücher.de),
-    /// which is to be written as a mail server sees it (xn--bcher-kva.de). Tried where no other part of the address is
-    /// an account.
+    /// The address is ASCII: no SMTPUTF8 local part (é@example.com) and no Unicode domain (a@bücher.de), which must be written
+    /// in punycode (xn--bcher-kva.de). Checked only if no other part of the address is an account.
     /// </summary>
     NonAscii,
 }

@@ -4,9 +4,9 @@ using System.Text;
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// What makes a candidate an account, in one place, for the scanner and for single addresses alike. A candidate
-/// is a run of <c>A-Z a-z 0-9 . - + _</c>, an <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>;
-/// the rules are those of <see cref="AccountRule"/>, tried in its order.
+/// Defines what makes a candidate an account, for the scanner and for single addresses. A candidate is a run of <c>A-Z a-z 0-9
+/// . - + _</c>, an <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>. The rules are those of
+/// <see cref="AccountRule"/>, checked in its order.
 /// </summary>
 public static class AccountRules
 {
@@ -18,10 +18,10 @@ public static class AccountRules
 
     public const int MaxLabelLength = 63;
 
-    /// <summary>Most characters of an account, its @ included.</summary>
+    /// <summary>Maximum length of an account in characters, including the @.</summary>
     public const int MaxAccountLength = 255;
 
-    /// <summary>Fewest characters after an @ that make a candidate; fewer are no candidate at all and counted nowhere.</summary>
+    /// <summary>Minimum number of characters after an @ that make a candidate. Shorter runs are not counted as rejected.</summary>
     public const int MinCandidateDomainLength = 3;
 
     public static readonly SearchValues<byte> AliasBytes = SearchValues.Create(
@@ -29,13 +29,10 @@ public static class AccountRules
     public static readonly SearchValues<byte> DomainBytes = SearchValues.Create(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"u8);
 
-    /// <summary>
-    /// Reads a single address: trimmed, lower-cased, it must be exactly one account.
-    /// </summary>
-    /// <param name="alias">Part before the @, lower-case; empty when false.</param>
-    /// <param name="domain">Part after the @, lower-case; empty when false.</param>
-    /// <param name="broken">The first rule broken; null when true, and where the text doesn't have the form
-    /// alias@domain at all.</param>
+    /// <summary>Parses a single address. After trimming and lower-casing it must be exactly one account.</summary>
+    /// <param name="alias">Part before the @, lower-case; empty on failure.</param>
+    /// <param name="domain">Part after the @, lower-case; empty on failure.</param>
+    /// <param name="broken">The first rule broken; null on success, and if the text doesn't have the form alias@domain.</param>
     public static bool TryParse(ReadOnlySpan<byte> email, out string alias, out string domain, out AccountRule? broken)
     {
         alias = domain = "";
@@ -70,12 +67,16 @@ public static class AccountRules
     public static bool TryParse(string email, out string alias, out string domain, out AccountRule? broken) =>
         TryParse(Encoding.UTF8.GetBytes(email.Trim()), out alias, out domain, out broken);
 
-    /// <summary>Reads a single domain: trimmed, lower-cased, it must be one that an account may have.</summary>
+    /// <summary>Parses a single domain. After trimming and lower-casing it must be valid as the domain of an account.</summary>
     /// <inheritdoc cref="TryParse(ReadOnlySpan{byte}, out string, out string, out AccountRule?)"/>
     public static bool TryParseDomain(string text, out string domain, out AccountRule? broken) =>
         TryParse("a@" + text.Trim(), out _, out domain, out broken);
 
-    /// <summary>The first rule that a candidate breaks, or null. Both parts are runs of their characters, lower-case.</summary>
+    /// <summary>
+    /// Returns the first rule that a candidate breaks. Both parts must be lower-case and hold only characters allowed in a
+    /// candidate.
+    /// </summary>
+    /// <returns>Null if the candidate is an account.</returns>
     public static AccountRule? Check(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
     {
         if (alias.Length is 0 or > MaxAliasLength)
@@ -117,7 +118,7 @@ public static class AccountRules
         return null;
     }
 
-    /// <summary>Four labels of one to three digits, each at most 255.</summary>
+    /// <summary>Matches four labels of one to three digits, each at most 255.</summary>
     private static bool IsAddress(ReadOnlySpan<byte> domain)
     {
         var labels = 0;

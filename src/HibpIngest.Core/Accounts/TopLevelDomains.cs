@@ -5,25 +5,25 @@ using System.Text;
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// IANA's list of top-level domains, punycode names included, embedded as <c>tlds-alpha-by-domain.txt</c>;
-/// <c>refresh-top-level-domains.sh</c> beside it takes the current one. Lookups allocate nothing.
+/// IANA's list of top-level domains, including punycode names, embedded as <c>tlds-alpha-by-domain.txt</c>.
+/// <c>refresh-top-level-domains.sh</c> in the same folder downloads the current list. Lookups don't allocate.
 /// </summary>
 public static class TopLevelDomains
 {
     private const string Resource = "tlds-alpha-by-domain.txt";
     private const string VersionPrefix = "# Version ";
 
-    // Open addressing: a slot holds 1 + index of a name, 0 when empty. Four slots a name keep chains short.
+    // Open addressing: a slot holds 1 + index of a name, 0 if empty. Four slots per name keep chains short.
     private static readonly ushort[] Slots;
     private static readonly byte[][] Names;
 
-#pragma warning disable CA1810, MA0069 // one pass over the resource sets everything
+#pragma warning disable CA1810, MA0069 // one pass over the resource initialises all fields
     static TopLevelDomains()
     {
         using var stream = typeof(TopLevelDomains).Assembly.GetManifestResourceStream(Resource)
             ?? throw new InvalidOperationException($"the assembly lacks its resource {Resource}");
         using var reader = new StreamReader(stream, Encoding.ASCII);
-        // The first line is "# Version 2025100500, Last Updated Sun Oct  5 07:07:01 2025 UTC"; the version begins with the day.
+        // The first line is "# Version 2025100500, Last Updated Sun Oct  5 07:07:01 2025 UTC"; the version starts with the date.
         var header = reader.ReadLine() ?? "";
         if (!header.StartsWith(VersionPrefix, StringComparison.Ordinal) || header.IndexOf(',') < VersionPrefix.Length + 8)
             throw new InvalidOperationException($"{Resource} begins with IANA's version line, found '{header}'");
@@ -55,19 +55,18 @@ public static class TopLevelDomains
     /// <summary>IANA's version of the list, e.g. <c>2025100500</c>.</summary>
     public static string ListVersion { get; }
 
-    /// <summary>The day of that version (UTC).</summary>
+    /// <summary>Date of that version (UTC).</summary>
     public static DateOnly ListDate { get; }
 
     /// <summary>
-    /// SHA-256 of the names (lower-case, sorted, joined by line feeds), lower-case hex; comments in the file
-    /// don't change it.
+    /// SHA-256 of the names (lower-case, sorted, joined by line feeds) in lower-case hex. Comments in the file don't change it.
     /// </summary>
     public static string Hash { get; }
 
-    /// <summary>The names, lower-case, sorted.</summary>
+    /// <summary>All names, lower-case, sorted.</summary>
     public static IReadOnlyList<string> All { get; }
 
-    /// <summary>Whether this label, lower-case ASCII, is a top-level domain.</summary>
+    /// <summary>Returns whether a label (lower-case ASCII) is a top-level domain.</summary>
     public static bool Contains(ReadOnlySpan<byte> label)
     {
         var slots = Slots;
@@ -81,7 +80,7 @@ public static class TopLevelDomains
         }
     }
 
-    // FNV-1a: labels have two to four bytes, mostly.
+    // FNV-1a: most labels have two to four bytes.
     private static int HashOf(ReadOnlySpan<byte> label)
     {
         var hash = 2166136261u;

@@ -1,21 +1,21 @@
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// Which files of the container are breaches: the one list of extensions, in any case. Whatever else lies there
-/// (<c>.json</c> and <c>.png</c> above all) describes a breach or is nothing to us, and starts no load.
+/// Decides by extension (ignoring case) which files of the container are breaches. All other files start no load; <c>.json</c>
+/// and <c>.png</c> files describe a breach.
 /// </summary>
 public static class BreachFiles
 {
-    /// <summary>Of what a breach comes in by default.</summary>
+    /// <summary>Default format of a breach.</summary>
     public const string Zip = ".zip";
 
-    /// <summary>Of metadata; JSON that is data itself is dropped as <see cref="JsonData"/>.</summary>
+    /// <summary>Metadata. JSON that is itself breach data is dropped as <see cref="JsonData"/>.</summary>
     public const string Json = ".json";
 
-    /// <summary>What JSON data is uploaded as.</summary>
+    /// <summary>Extension for breach data in JSON.</summary>
     public const string JsonData = ".json.gz";
 
-    // One that ends with another comes before it.
+    // An extension that ends with another one comes before it.
     private static readonly (string Extension, BreachFormat Format)[] Known =
     [
         (Zip, BreachFormat.Zip),
@@ -27,14 +27,16 @@ public static class BreachFiles
 
     public static IReadOnlyList<string> Extensions { get; } = [.. Known.Select(known => known.Extension)];
 
-    /// <summary>The fewest endings that they are all found by: what an event filter needs.</summary>
+    /// <summary>The smallest set of endings that matches all extensions, for event filters.</summary>
     public static IReadOnlyList<string> Endings { get; } =
         [.. Extensions.Where(one => !Extensions.Any(other => other != one && one.EndsWith(other, StringComparison.Ordinal)))];
 
-    /// <summary>The extension of a blob or file; null: it is no breach.</summary>
+    /// <summary>Returns the extension of a breach's blob or file.</summary>
+    /// <returns>Null if the file is not a breach.</returns>
     public static string? ExtensionOf(string name) => Find(name)?.Extension;
 
-    /// <summary>How a blob or file is read; null: it is no breach.</summary>
+    /// <summary>Returns the format of a breach's blob or file.</summary>
+    /// <returns>Null if the file is not a breach.</returns>
     public static BreachFormat? FormatOf(string name) => Find(name)?.Format;
 
     private static (string Extension, BreachFormat Format)? Find(string name)

@@ -1,20 +1,20 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>How a dropped file is read, which its name says: <see cref="BreachFiles"/>.</summary>
+/// <summary>Format of a dropped file, decided by its name: <see cref="BreachFiles"/>.</summary>
 public enum BreachFormat
 {
-    /// <summary>Entries in the order of its directory, each read without those before it.</summary>
+    /// <summary>Entries in directory order, each readable without the entries before it.</summary>
     Zip,
 
-    /// <summary>One text, or archive, read forward.</summary>
+    /// <summary>One text or archive, read forward.</summary>
     Gzip,
 
-    /// <summary>Entries one behind the other, each found without reading those before it.</summary>
+    /// <summary>Consecutive entries, each found without reading the entries before it.</summary>
     Tar,
 
-    /// <summary>A tar read forward: going on within it inflates what comes before.</summary>
+    /// <summary>A tar read forward: resuming within it inflates everything before.</summary>
     TarGzip,
 
-    /// <summary>Text as it lies, in parts that are read without those before them.</summary>
+    /// <summary>Uncompressed text, split into parts that are readable independently.</summary>
     Text,
 }

@@ -4,12 +4,12 @@ using HibpIngest.Errors;
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// What is known of a breach, from <c>breach/{name}.json</c> beside its file or from the options of <c>hibp
-/// drop</c>, in the words of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
+/// Metadata of a breach, from <c>breach/{name}.json</c> next to its file or from the options of <c>hibp drop</c>, with the
+/// property names of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
 /// </summary>
 public sealed record BreachMetadata
 {
-    /// <summary>Largest metadata blob, in bytes.</summary>
+    /// <summary>Maximum size of a metadata blob, in bytes.</summary>
     public const int MaxBytes = 1 << 20;
 
     private static readonly JsonDocumentOptions Options =
@@ -24,29 +24,29 @@ public sealed record BreachMetadata
         nameof(DataClasses), nameof(Notify), .. ShortFlags.Select(flag => "Is" + flag),
     ];
 
-    // Of Have I Been Pwned's model, and known here from the load itself.
+    // Properties of Have I Been Pwned's model that are derived from the load and ignored in documents.
     private static readonly string[] Kept = ["AddedDate", "ModifiedDate", "PwnCount", "LogoPath"];
 
-    /// <summary>Name of the breach, where it is not the file's.</summary>
+    /// <summary>Null: the file's name is the breach's name.</summary>
     public string? Name { get; init; }
 
-    /// <summary>Shown to people; the name where there is none.</summary>
+    /// <summary>Display name. Null: the breach's name is displayed.</summary>
     public string? Title { get; init; }
 
     public string? Domain { get; init; }
 
     public DateOnly? BreachDate { get; init; }
 
-    /// <summary>Plain text or HIBP's HTML; shown as text.</summary>
+    /// <summary>Plain text or HIBP's HTML; displayed as text.</summary>
     public string? Description { get; init; }
 
-    /// <summary>Whom the data is from; null where nobody is to be named.</summary>
+    /// <summary>Source of the data. Null: no source is named.</summary>
     public string? Attribution { get; init; }
 
-    /// <summary>Where the breach was disclosed: an http or https address.</summary>
+    /// <summary>http or https URL of the disclosure.</summary>
     public string? DisclosureUrl { get; init; }
 
-    /// <summary>"Email addresses", "Passwords", ...</summary>
+    /// <summary>For example "Email addresses", "Passwords".</summary>
     public IReadOnlyList<string> DataClasses { get; init; } = [];
 
     public BreachFlags Flags { get; init; }
@@ -54,15 +54,14 @@ public sealed record BreachMetadata
     public NotifyMode Notify { get; init; }
 
     /// <summary>
-    /// Reads a JSON object; property names without regard to case: Name, Title, Domain, BreachDate
-    /// (yyyy-MM-dd), Description, Attribution, DisclosureUrl (http or https), DataClasses (array), IsVerified,
-    /// IsFabricated, IsSensitive, IsRetired, IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without
-    /// the Is), Notify ("send" or "hold"). Others of the breach model are passed over.
+    /// Parses a JSON object. Property names ignore case: Name, Title, Domain, BreachDate (yyyy-MM-dd), Description,
+    /// Attribution, DisclosureUrl (http or https), DataClasses (array), IsVerified, IsFabricated, IsSensitive, IsRetired,
+    /// IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or "hold"). Other
+    /// properties are ignored.
     /// </summary>
-    /// <param name="before">What is known already: a property that the JSON doesn't hold stays as it is there,
-    /// but for the name and for how this load notifies.</param>
-    /// <exception cref="BadInputException">Not JSON, not an object, or a value of the wrong kind; the message
-    /// names the property.</exception>
+    /// <param name="before">Existing metadata. Properties that the JSON lacks keep their value from here, except Name and Notify.</param>
+    /// <exception cref="BadInputException">Not JSON, not an object, or a value of the wrong kind. The message names the
+    /// property.</exception>
     public static BreachMetadata Parse(ReadOnlyMemory<byte> json, BreachMetadata? before = null)
     {
         if (json.Span.StartsWith("\uFEFF"u8))
@@ -80,10 +79,10 @@ public sealed record BreachMetadata
     }
 
     /// <summary>
-    /// Returns the properties of a metadata document that mean nothing here, each with the known one that is nearest, if any is near.
-    /// Those of the breach model that are kept by this program itself (AddedDate, PwnCount and others) are not among them.
+    /// Returns the unknown properties of a metadata document, each with the most similar known one, if any is similar.
+    /// Properties of the breach model that this program sets itself (AddedDate, PwnCount and others) are not reported.
     /// </summary>
-    /// <param name="json">A document that <see cref="Parse"/> takes.</param>
+    /// <param name="json">A document that <see cref="Parse"/> accepts.</param>
     public static IReadOnlyList<(string Property, string? Nearest)> FindUnknown(ReadOnlyMemory<byte> json)
     {
         if (json.Span.StartsWith("\uFEFF"u8))
@@ -95,17 +94,17 @@ public sealed record BreachMetadata
     }
 
     /// <summary>
-    /// As <see cref="Parse"/> on top of what is known, but that it takes no flag back: whoever may drop a file
-    /// would else make a sensitive breach public. An operator does that.
+    /// Parses as <see cref="Parse"/> does, but never clears a flag: otherwise anybody who may drop a file could make a
+    /// sensitive breach public. Only an operator clears flags.
     /// </summary>
-    /// <exception cref="BadInputException">As there.</exception>
+    /// <exception cref="BadInputException">As for <see cref="Parse"/>.</exception>
     public static BreachMetadata Merge(ReadOnlyMemory<byte> json, BreachMetadata before)
     {
         var merged = Parse(json, before);
         return merged with { Flags = merged.Flags | before.Flags };
     }
 
-    /// <summary>The same as JSON, the form that <see cref="Parse"/> reads; what is not known is left out.</summary>
+    /// <summary>Serialises to the form that <see cref="Parse"/> reads. Unset properties are omitted.</summary>
     public byte[] ToJson()
     {
         var values = new Dictionary<string, object?>();

@@ -3,15 +3,15 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Breaches;
 
-/// <summary>How a blob's name says which breach it belongs to.</summary>
+/// <summary>Derives the name of a breach from the name of its blob.</summary>
 public static partial class BreachName
 {
-    /// <summary>Longest name of a breach, in characters; it is a key in SQL.</summary>
+    /// <summary>Maximum length in characters; the name is a key in SQL.</summary>
     public const int MaxLength = 100;
 
     /// <summary>
-    /// The last path segment, without its extension (<see cref="BreachFiles"/>) and without a trailing <c>.N</c>:
-    /// <c>2013/Adobe.2.zip</c> and <c>Adobe.tar.gz</c> are of the breach Adobe.
+    /// Returns the last path segment without its extension (<see cref="BreachFiles"/>) and without a trailing <c>.N</c>:
+    /// <c>2013/Adobe.2.zip</c> and <c>Adobe.tar.gz</c> belong to the breach Adobe.
     /// </summary>
     /// <exception cref="BadInputException">The name yields no breach.</exception>
     public static string FromBlob(string blob)
@@ -23,8 +23,8 @@ public static partial class BreachName
     }
 
     /// <summary>
-    /// Names of the metadata blobs of a breach's blob, the one that counts first: <c>Adobe.2.json</c>, then
-    /// <c>Adobe.json</c>, in its folder.
+    /// Returns the names of the metadata blobs for a breach's blob, highest precedence first: <c>Adobe.2.json</c>, then
+    /// <c>Adobe.json</c>, in the same folder.
     /// </summary>
     public static IReadOnlyList<string> MetadataBlobs(string blob)
     {
@@ -35,18 +35,20 @@ public static partial class BreachName
             : [$"{folder}{stem}{BreachFiles.Json}"];
     }
 
-    /// <summary>Names of the logos of a breach's blob, named as <see cref="MetadataBlobs"/> are, but for <c>.png</c>.</summary>
+    /// <summary>
+    /// Returns the names of the logo blobs: those of <see cref="MetadataBlobs"/> with <c>.png</c> instead of <c>.json</c>.
+    /// </summary>
     public static IReadOnlyList<string> LogoBlobs(string blob) =>
         [.. MetadataBlobs(blob).Select(name => Path.ChangeExtension(name, ".png"))];
 
-    /// <summary>Returns whether <see cref="CheckBlob"/> refuses a blob: its name must not travel in a message.</summary>
+    /// <summary>Returns whether <see cref="CheckBlob"/> rejects a blob. Such a name must not be sent in a message.</summary>
     public static bool IsRefused(string blob) => NameText.HoldsAt(blob) || NameText.HoldsControl(blob);
 
-    /// <summary>Refuses a blob whose name, or folder's name, may be an address or can't be shown.</summary>
-    /// <exception cref="BadInputException">It holds an @ or another form of it, or a control character.</exception>
+    /// <summary>Rejects a blob whose name or folder may be an email address or can't be displayed.</summary>
+    /// <exception cref="BadInputException">The name holds an @ (in any encoding) or a control character.</exception>
     public static void CheckBlob(string blob)
     {
-        // Blob names are logged, folders included.
+        // Blob names, including folders, are logged.
         if (NameText.HoldsAt(blob))
         {
             throw new BadInputException(
@@ -59,7 +61,7 @@ public static partial class BreachName
         }
     }
 
-    /// <exception cref="BadInputException">It is empty, too long, or holds a character that is not allowed.</exception>
+    /// <exception cref="BadInputException">The name is empty, too long, or holds a character that is not allowed.</exception>
     public static void Check(string name)
     {
         if (name.Length is 0 or > MaxLength)

@@ -1,18 +1,18 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>How far the calls of a load to clients are.</summary>
-/// <param name="IsLookedThrough">All its slices were looked through: which calls there are to make is known.</param>
-/// <param name="Calls">All that are known by now, of every state.</param>
-/// <param name="Open">Those that are to be made yet.</param>
-/// <param name="Dead">Those that were given up, for an operator.</param>
-/// <param name="Error">One line: why its slices could not be looked through; null: they could, or are being.</param>
-/// <param name="MessagesAt">When the messages that have its slices looked through were last sent.</param>
+/// <summary>Progress of a load's calls to clients.</summary>
+/// <param name="IsLookedThrough">All slices were searched, so the set of calls is complete.</param>
+/// <param name="Calls">Calls known so far, in any state.</param>
+/// <param name="Open">Calls still to be made.</param>
+/// <param name="Dead">Calls that were given up; an operator decides about them.</param>
+/// <param name="Error">One line: why slices could not be searched. Null: no error.</param>
+/// <param name="MessagesAt">When the messages for searching the slices were last sent.</param>
 public sealed record CallProgress(
     bool IsLookedThrough, long Calls, long Answered, long Open, long Dead, string? Error, DateTimeOffset? MessagesAt)
 {
-    /// <summary>A slice could not be read: none is looked through again until an operator says so (hibp callbacks retry).</summary>
+    /// <summary>A slice could not be read. No slice is searched until an operator retries (hibp callbacks retry).</summary>
     public bool IsFailed { get; init; }
 
-    /// <summary>Those among <see cref="Open"/> whose clients are paused, where that was asked for (CallSchedule).</summary>
+    /// <summary>The number of <see cref="Open"/> calls whose clients are paused; only set if requested (CallSchedule).</summary>
     public long Paused { get; init; }
 }

@@ -2,31 +2,31 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Breaches;
 
-/// <summary>Names and forms of the catalogue's documents: what the pipeline writes and the lookup reads.</summary>
+/// <summary>Names and forms of the catalogue's documents, which the pipeline writes and lookups read.</summary>
 public static class CatalogueDocuments
 {
-    /// <summary>Every published, unhidden breach, by title: an array of <see cref="PublicBreach"/>.</summary>
+    /// <summary>All published breaches that are not hidden, by title: an array of <see cref="PublicBreach"/>.</summary>
     public const string Breaches = "breaches.json";
 
-    /// <summary>The breach that was added last; <c>null</c> where there is none.</summary>
+    /// <summary>The most recently added breach; JSON <c>null</c> if there is none.</summary>
     public const string Latest = "latestbreach.json";
 
-    /// <summary>All data classes of these breaches, in order: an array of strings.</summary>
+    /// <summary>All data classes of these breaches, sorted: an array of strings.</summary>
     public const string DataClasses = "dataclasses.json";
 
-    /// <summary>Which marks count, and for which breach: <see cref="CatalogueIds"/>. Written last: what it says counts.</summary>
+    /// <summary>The marks that count, by breach: <see cref="CatalogueIds"/>. Written last: writing it makes the change effective.</summary>
     public const string Ids = "ids.json";
 
     /// <summary>
-    /// A copy of <see cref="Breaches"/> from before a restore, for as long as the restore runs: what readers were shown is merged
-    /// into the restored database, also where the restore was interrupted after the catalogue had been written again.
+    /// A copy of <see cref="Breaches"/> from before a restore, kept while the restore runs. The published state is merged into
+    /// the restored database, even if the restore was interrupted after the catalogue had been rewritten.
     /// </summary>
     public const string BeforeRestore = "before-restore.json";
 
-    /// <summary>Its logo is <c>logo/{Name}.png</c>.</summary>
+    /// <summary>A breach's logo is <c>logo/{Name}.png</c>.</summary>
     public const string Logos = "logo/";
 
-    /// <summary>A breach alone is <c>breach/{Name}.json</c>.</summary>
+    /// <summary>A single breach is <c>breach/{Name}.json</c>.</summary>
     public const string BreachFolder = "breach/";
 
     public static string Breach(string name) => $"{BreachFolder}{name}.json";
@@ -34,8 +34,8 @@ public static class CatalogueDocuments
     public static string Logo(string name) => $"{Logos}{name}.png";
 }
 
-/// <param name="Version">The catalogue's: raised by each change in SQL.</param>
-/// <param name="Breaches">By name; each with a mark at least.</param>
+/// <param name="Version">Version of the catalogue, raised by each change in SQL.</param>
+/// <param name="Breaches">By name, each with at least one mark.</param>
 public sealed record CatalogueIds(long Version, IReadOnlyList<CatalogueMarks> Breaches);
 
 /// <summary>The marks of a breach that count.</summary>

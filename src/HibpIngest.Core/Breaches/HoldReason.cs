@@ -1,28 +1,28 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>Reasons for holding a load's mails that are told from others.</summary>
+/// <summary>Hold reasons that the program recognises.</summary>
 public static class HoldReason
 {
     /// <summary>
-    /// How the reason begins of a load whose metadata names another breach than its file: assigning the load
-    /// settles it.
+    /// Prefix of the reason for a load whose metadata names another breach than its file does. Assigning the load clears it.
     /// </summary>
     public const string OtherBreach = "its metadata says that it is of breach ";
 
     /// <summary>
-    /// How the reason begins of a load that was not published when its database was restored: it stays unpublished
-    /// until <c>hibp notify</c> releases it, since the database can't know what became of it afterwards.
+    /// Prefix of the reason for a load that was unpublished when its database was restored. It stays unpublished until <c>hibp
+    /// notify</c> releases it, because the database can't know what happened to the load after the backup.
     /// </summary>
     public const string NotPublished = "not published, ";
 
-    /// <summary>Whether a load that is held for this reason must not be published.</summary>
+    /// <summary>Returns whether a load held for this reason must not be published.</summary>
     public static bool IsNotPublished(string? because) => because?.StartsWith(NotPublished, StringComparison.Ordinal) == true;
 
     /// <summary>
-    /// Why a load stays held that has been assigned to a breach; null: for no reason of its own. What it
-    /// was held for otherwise waits for <c>hibp notify</c>.
+    /// Returns the hold reason after a load has been assigned to a breach. Every reason except <see cref="OtherBreach"/> stays
+    /// until <c>hibp notify</c>.
     /// </summary>
-    /// <param name="because">Why it was held until then.</param>
+    /// <param name="because">The reason before the assignment.</param>
+    /// <returns>Null if the load has no hold reason of its own.</returns>
     public static string? AfterAssignment(string? because) =>
         because?.StartsWith(OtherBreach, StringComparison.Ordinal) == true ? null : because;
 }

@@ -8,35 +8,29 @@ public sealed record Load
     public required string Breach { get; init; }
 
     /// <summary>
-    /// Its property <c>b{Mark}</c> in the account table; 0 until its first batch has committed. Of this load
-    /// alone, but for loads of a store that was upgraded from schema 1.
+    /// The load's property in the account table is <c>b{Mark}</c>; 0 until its first batch has committed. Unique to this load,
+    /// except in stores upgraded from schema 1.
     /// </summary>
     public int Mark { get; init; }
 
-    /// <summary>
-    /// Since when its mark counts; null: it doesn't (not matched yet, failed before, replaced, or being
-    /// removed).
-    /// </summary>
+    /// <summary>Since when the mark counts. Null: it doesn't (not matched yet, failed before, replaced, or being removed).</summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
-    /// <summary>The load of the same blob name that was published in its place.</summary>
+    /// <summary>The load of the same blob name that was published in place of this one.</summary>
     public long? ReplacedBy { get; init; }
 
-    /// <summary>Its blob was replaced or deleted while it was read: it can't go on.</summary>
+    /// <summary>The blob was replaced or deleted while it was being read: the load can't be resumed.</summary>
     public bool Superseded { get; init; }
 
     public bool Removing { get; init; }
 
-    /// <summary>One line: why its mails wait for an operator, whatever its metadata says.</summary>
+    /// <summary>One line: why the mails wait for an operator, regardless of the metadata.</summary>
     public string? HeldBecause { get; init; }
 
-    /// <summary>
-    /// How often it was taken since it last got on; more than the tries allowed means that it ends its process
-    /// each time.
-    /// </summary>
+    /// <summary>Attempts since the last progress. Exceeding the maximum means that the load crashes its process each time.</summary>
     public int Attempts { get; init; }
 
-    /// <summary>When the message of its state (match, mail) was last sent.</summary>
+    /// <summary>When the message for the current state (match, mail) was last sent.</summary>
     public DateTimeOffset? MessageSentAt { get; init; }
 
     /// <summary>Notifications up to this number have a message.</summary>
@@ -46,21 +40,21 @@ public sealed record Load
 
     public required LoadState State { get; init; }
 
-    /// <summary>What its positions depend on; a rerun uses these, not today's.</summary>
+    /// <summary>Everything its positions depend on. A rerun uses these values, not the current ones.</summary>
     public required LoadSettings Settings { get; init; }
 
-    /// <summary>Where a rerun starts.</summary>
+    /// <summary>Where a rerun resumes.</summary>
     public required LoadCheckpoint Checkpoint { get; init; }
 
     /// <summary>
-    /// Accounts copied so far (the last committed position); taken exactly by SQL at matching where duplicates
-    /// may have passed.
+    /// Accounts copied so far (the last committed position). Replaced by an exact count during matching if duplicates were
+    /// possible.
     /// </summary>
     public long Accounts { get; init; }
 
     public long LastPosition { get; init; }
 
-    /// <summary>Positions up to here have been matched.</summary>
+    /// <summary>Positions up to this one have been matched.</summary>
     public long MatchedPosition { get; init; }
 
     public int Batches { get; init; }
@@ -68,15 +62,15 @@ public sealed record Load
     /// <summary>All entries have been read and every row is committed.</summary>
     public bool IngestComplete { get; init; }
 
-    /// <summary>The dedupe cap was reached: duplicates may have passed since.</summary>
+    /// <summary>The dedupe cap was reached: later accounts may be duplicates.</summary>
     public bool DuplicatesPossible { get; init; }
 
     public bool Purged { get; init; }
 
-    /// <summary>It was made from the account log: nothing was ever copied into it here, and it has rows.</summary>
+    /// <summary>The load was recovered from the account log: it has rows, but none was copied in this database.</summary>
     public bool IsRecovered => Batches == 0 && LastPosition > 0;
 
-    /// <summary>One line: why it failed.</summary>
+    /// <summary>One line: why the load failed.</summary>
     public string? Error { get; init; }
 
     public required DateTimeOffset StartedAt { get; init; }
@@ -84,60 +78,58 @@ public sealed record Load
     /// <summary>When the last batch had committed.</summary>
     public DateTimeOffset? IngestedAt { get; init; }
 
-    /// <summary>When the last slice was done.</summary>
+    /// <summary>When the last slice was completed.</summary>
     public DateTimeOffset? UpsertedAt { get; init; }
 
-    /// <summary>When it was done or failed.</summary>
+    /// <summary>When the load was done or failed.</summary>
     public DateTimeOffset? FinishedAt { get; init; }
 
-    /// <summary>Expiry of the ingester's lease; null when nobody holds it.</summary>
+    /// <summary>Expiry of the ingest lease. Null: not leased.</summary>
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
-    /// <summary>When the lease of an owner ran out that never gave it back: that one died.</summary>
+    /// <summary>Expiry of a lease that its owner never released, because the owner crashed.</summary>
     public DateTimeOffset? LeaseRanOutAt { get; init; }
 
-    /// <summary>Of the catalogue, when what the account log tells of it last changed.</summary>
+    /// <summary>Catalogue version at the last change to what the account log records of this load.</summary>
     public long LogVersion { get; init; }
 
-    /// <summary>The version that its newest document of the account log tells; null: it has none.</summary>
+    /// <summary>Catalogue version recorded in the newest account log document of this load. Null: there is no document.</summary>
     public long? LoggedVersion { get; init; }
 
-    /// <summary>When the message that has it logged was last sent.</summary>
+    /// <summary>When the message for writing the account log was last sent.</summary>
     public DateTimeOffset? LogMessageAt { get; init; }
 
-    /// <summary>One line: why it could not be logged.</summary>
+    /// <summary>One line: why writing the account log failed.</summary>
     public string? LogError { get; init; }
 
-    /// <summary>How far the calls to clients are; null: nobody is to be called of it.</summary>
+    /// <summary>Progress of the calls to clients. Null: no client is called for this load.</summary>
     public CallProgress? Calls { get; init; }
 
-    /// <summary>
-    /// Clients are called of it, or will be: there are slices to be looked through, or calls to be made to clients that aren't paused.
-    /// </summary>
+    /// <summary>Whether calls are outstanding: slices still to be searched, or calls to clients that aren't paused.</summary>
     public bool AwaitsCalls => Calls is { } calls
         && (calls.Open > calls.Paused || (PublishedAt is not null && calls is { IsLookedThrough: false, IsFailed: false }));
 
-    /// <summary>The account log tells of it, and nothing has changed since.</summary>
+    /// <summary>Whether the account log is up to date for this load.</summary>
     public bool IsLogged => LoggedVersion >= LogVersion;
 
     /// <summary>
-    /// The account log is to tell of it, and doesn't yet, or not all: it counts, and its rows, or its segments, are there.
+    /// Whether the load still has to be written to the account log: it is published and not up to date there, and its rows or
+    /// its segments exist.
     /// </summary>
     public bool WaitsForLog => PublishedAt is not null && !IsLogged && (LoggedVersion is not null || !Purged);
 
     public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
 
-    /// <summary>Entities upserted, as the done slices recorded them.</summary>
+    /// <summary>Entities upserted, as recorded by the completed slices.</summary>
     public long Entities { get; init; }
 
-    /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
+    /// <summary>Fraction of the archive that has been read and committed, 0 to 1.</summary>
     public double IngestedPart =>
         IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
 
     /// <summary>
-    /// Part of the archive whose accounts are in the table, 0 to 1: of what has been read, the slices that are
-    /// done. A published load is searchable as a whole, also while slices of it are written again; one that is being
-    /// removed is not.
+    /// Fraction of the archive whose accounts are searchable, 0 to 1: the fraction read times the fraction of its slices that
+    /// are done. 1 for a published load, even while slices are being rewritten; 0 for a load that is being removed.
     /// </summary>
     public double SearchablePart =>
         Removing ? 0 : PublishedAt is not null ? 1 : Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;

@@ -1,13 +1,13 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>The row of a load alone: what can be read without counting its slices and notifications.</summary>
+/// <summary>The row of a load without the counts of its slices and notifications.</summary>
 public sealed record LoadHead
 {
     public required long Id { get; init; }
 
     public required string Breach { get; init; }
 
-    /// <summary>The breach is out of every lookup; nothing of it is sent.</summary>
+    /// <summary>The breach is hidden from all lookups, and nothing is sent for it.</summary>
     public bool Hidden { get; init; }
 
     public required BlobVersion Blob { get; init; }
@@ -17,13 +17,13 @@ public sealed record LoadHead
     /// <summary>See <see cref="Load.Mark"/>.</summary>
     public int Mark { get; init; }
 
-    /// <summary>Expiry of its lease; null when nobody holds it.</summary>
+    /// <summary>Expiry of the lease. Null: not leased.</summary>
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
-    /// <summary>When the message of its state (match, mail) was last sent.</summary>
+    /// <summary>When the message for the current state (match, mail) was last sent.</summary>
     public DateTimeOffset? MessageSentAt { get; init; }
 
-    /// <summary>Nothing of it may be written any more: superseded, restarted as another load, or being removed.</summary>
+    /// <summary>Nothing may be written for this load any more: it is superseded, restarted as another load, or being removed.</summary>
     public bool Stopped { get; init; }
 
     public bool Purged { get; init; }

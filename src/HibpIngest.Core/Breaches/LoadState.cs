@@ -1,6 +1,6 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>States of a load; stored by name in lower case, and shown so.</summary>
+/// <summary>States of a load; stored and displayed by name in lower case.</summary>
 public enum LoadState
 {
     Ingesting,

@@ -1,39 +1,36 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>A mail to be sent once per (kind, subscriber, domain, breach).</summary>
+/// <summary>A mail that is sent once per (kind, subscriber, domain, breach).</summary>
 public sealed record Notification
 {
-    /// <summary>Identifies it for good, across loads; pickup file and Message-ID are made from it.</summary>
+    /// <summary>Permanent id, unique across loads. The pickup file's name and the Message-ID are derived from it.</summary>
     public required long Id { get; init; }
 
-    /// <summary>1-based within its load, given once: where another load has taken some over, there are gaps.</summary>
+    /// <summary>1-based number within the load, assigned once. There are gaps if another load took over notifications.</summary>
     public required int Number { get; init; }
 
     public required string Email { get; init; }
 
-    /// <summary>The subscribed domain; null for a subscriber's own address.</summary>
+    /// <summary>The subscribed domain. Null: the notification is for the subscriber's own address.</summary>
     public string? Domain { get; init; }
 
-    /// <summary>How many accounts of the domain the load held; 1 for a subscriber's own address.</summary>
+    /// <summary>Number of the domain's accounts in the load; 1 for the subscriber's own address.</summary>
     public required long Accounts { get; init; }
 
-    /// <summary>It was refused for good.</summary>
+    /// <summary>The notification was permanently refused.</summary>
     public bool IsRefused { get; init; }
 
-    /// <summary>It is yet to be sent.</summary>
+    /// <summary>The notification is still to be sent.</summary>
     public bool IsOpen { get; init; }
 
     /// <summary>
-    /// How often it was claimed since the last word on it; more than the tries allowed means that it ends its process
-    /// each time.
+    /// Claims since the last recorded outcome. Exceeding the maximum means that the notification crashes its process each time.
     /// </summary>
     public int Attempts { get; init; }
 
-    /// <summary>
-    /// One line, no address in it: why it was refused for good, or, of one that is yet to be sent, why it waits; null otherwise.
-    /// </summary>
+    /// <summary>One line, without an address: why the notification was permanently refused, or, if it is open, why it waits.</summary>
     public string? Error { get; init; }
 
-    /// <summary>How often its recipient's server has asked to come again later.</summary>
+    /// <summary>How often the recipient's server asked to retry later.</summary>
     public int Deferrals { get; init; }
 }

@@ -3,47 +3,47 @@ using System.Text.Json.Serialization;
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// A breach as readers may know it: Have I Been Pwned's breach model, in the property names and the order of its
-/// answers (haveibeenpwned.com/API/v3#BreachModel). What the catalogue holds and the API sends.
+/// The public form of a breach, stored in the catalogue and returned by the API: Have I Been Pwned's breach model, with its
+/// property names in its order (haveibeenpwned.com/API/v3#BreachModel).
 /// </summary>
 public sealed record PublicBreach
 {
-    /// <summary>Unique without regard to case, never changed.</summary>
+    /// <summary>Unique, ignoring case; never changes.</summary>
     public required string Name { get; init; }
 
-    /// <summary>Shown to people; may change.</summary>
+    /// <summary>Display name; may change.</summary>
     public required string Title { get; init; }
 
-    /// <summary>Of the site that was breached; empty where there is none.</summary>
+    /// <summary>Domain of the breached site; empty if there is none.</summary>
     public string Domain { get; init; } = "";
 
-    /// <summary>yyyy-MM-dd; null where nobody knows.</summary>
+    /// <summary>yyyy-MM-dd. Null: unknown.</summary>
     public DateOnly? BreachDate { get; init; }
 
-    /// <summary>When it was first published; to the second.</summary>
+    /// <summary>When the breach was first published, in whole seconds.</summary>
     [JsonConverter(typeof(WholeSecondsConverter))]
     public DateTimeOffset AddedDate { get; init; }
 
-    /// <summary>When what is told of it last changed; to the second.</summary>
+    /// <summary>When the public data of the breach last changed, in whole seconds.</summary>
     [JsonConverter(typeof(WholeSecondsConverter))]
     public DateTimeOffset ModifiedDate { get; init; }
 
-    /// <summary>Accounts of its published loads.</summary>
+    /// <summary>Accounts of the published loads.</summary>
     public long PwnCount { get; init; }
 
-    /// <summary>HTML, of text and a, em, strong, br and p alone.</summary>
+    /// <summary>HTML that holds only text and the elements a, em, strong, br and p.</summary>
     public string Description { get; init; } = "";
 
-    /// <summary>Address of its logo, a PNG.</summary>
+    /// <summary>URL of the logo, a PNG.</summary>
     public string LogoPath { get; init; } = "";
 
-    /// <summary>Whom the data is from; null where nobody is to be named.</summary>
+    /// <summary>Source of the data. Null: no source is named.</summary>
     public string? Attribution { get; init; }
 
-    /// <summary>Where the breach was disclosed; null where nowhere.</summary>
+    /// <summary>URL of the disclosure. Null: not disclosed.</summary>
     public string? DisclosureUrl { get; init; }
 
-    /// <summary>"Email addresses", "Passwords", ...; in order.</summary>
+    /// <summary>For example "Email addresses", "Passwords"; sorted.</summary>
     public IReadOnlyList<string> DataClasses { get; init; } = [];
 
     /// <inheritdoc cref="BreachFlags.Verified"/>
@@ -70,7 +70,6 @@ public sealed record PublicBreach
     /// <inheritdoc cref="BreachFlags.StealerLog"/>
     public bool IsStealerLog { get; init; }
 
-    /// <summary>Returns the flags as one value.</summary>
     public BreachFlags GetFlags()
     {
         return Of(IsVerified, BreachFlags.Verified) | Of(IsFabricated, BreachFlags.Fabricated) | Of(IsSensitive, BreachFlags.Sensitive)
@@ -80,7 +79,7 @@ public sealed record PublicBreach
         static BreachFlags Of(bool isSet, BreachFlags flag) => isSet ? flag : BreachFlags.None;
     }
 
-    /// <summary>What is told of a breach; whether it may be told is <see cref="Breach.IsPublic"/>.</summary>
+    /// <summary>Converts a breach, regardless of whether it may be shown (<see cref="Breach.IsPublic"/>).</summary>
     public static PublicBreach Of(Breach breach)
     {
         var metadata = breach.Metadata;

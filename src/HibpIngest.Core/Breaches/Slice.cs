@@ -12,15 +12,15 @@ public sealed record Slice
 
     public required long Last { get; init; }
 
-    /// <summary>Rows it has to hold: Last - First + 1, recorded.</summary>
+    /// <summary>Recorded number of rows: Last - First + 1.</summary>
     public required int Count { get; init; }
 
     public required SliceState State { get; init; }
 
-    /// <summary>Tries begun since it was last requeued.</summary>
+    /// <summary>Attempts started since the slice was last requeued.</summary>
     public int Attempts { get; init; }
 
-    /// <summary>One line; why the last try failed.</summary>
+    /// <summary>One line: why the last attempt failed.</summary>
     public string? Error { get; init; }
 
     /// <summary>When its message was last recorded as sent.</summary>

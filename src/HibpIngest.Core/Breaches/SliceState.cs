@@ -3,7 +3,7 @@ namespace HibpIngest.Breaches;
 /// <summary>States of a slice; stored by name in lower case.</summary>
 public enum SliceState
 {
-    /// <summary>Committed; its message is yet to be sent.</summary>
+    /// <summary>Committed; its message is still to be sent.</summary>
     Pending,
 
     /// <summary>Its message has been sent.</summary>
@@ -12,6 +12,6 @@ public enum SliceState
     /// <summary>All its accounts are in the table.</summary>
     Done,
 
-    /// <summary>It has used up its tries.</summary>
+    /// <summary>All attempts are used up.</summary>
     Failed,
 }

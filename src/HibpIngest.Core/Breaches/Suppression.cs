@@ -1,6 +1,6 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>That an address, or one subscription of it, is not to come back by an import.</summary>
-/// <param name="Hash">What <see cref="SuppressionKey"/> makes of it; never the address.</param>
-/// <param name="At">Since when, to the second.</param>
+/// <summary>Prevents an import from adding an address, or one of its subscriptions, again.</summary>
+/// <param name="Hash">The hash that <see cref="SuppressionKey"/> computes; never the address.</param>
+/// <param name="At">Start of the suppression, in whole seconds.</param>
 public sealed record Suppression(string Hash, SuppressionReason Reason, DateTimeOffset At);

@@ -1,17 +1,17 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>Why an address is not to be told, whatever is imported.</summary>
+/// <summary>Why an address must not be notified, even if it is imported again.</summary>
 public enum SuppressionReason
 {
-    /// <summary>It asked for that.</summary>
+    /// <summary>The subscriber unsubscribed.</summary>
     Unsubscribed,
 
-    /// <summary>Mails to it came back.</summary>
+    /// <summary>Mails to the address bounced.</summary>
     Bounced,
 
-    /// <summary>It called a mail unwanted.</summary>
+    /// <summary>The subscriber reported a mail as unwanted.</summary>
     Complaint,
 
-    /// <summary>It asked to be forgotten: nothing but the hash is left of it as a subscriber.</summary>
+    /// <summary>The subscriber asked for erasure: only the hash remains.</summary>
     Forgotten,
 }

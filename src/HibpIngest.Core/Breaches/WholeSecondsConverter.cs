@@ -4,7 +4,7 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Breaches;
 
-/// <summary>A time as Have I Been Pwned writes it: <c>2013-12-04T00:00:00Z</c>, without fractions.</summary>
+/// <summary>Writes a time as Have I Been Pwned does: <c>2013-12-04T00:00:00Z</c>, without fractions.</summary>
 public sealed class WholeSecondsConverter : JsonConverter<DateTimeOffset>
 {
     private const string Format = "yyyy-MM-dd'T'HH:mm:ss'Z'";

@@ -4,8 +4,8 @@ using System.Runtime.InteropServices;
 namespace HibpIngest.Clients;
 
 /// <summary>
-/// Which of the 16,777,216 prefixes of six hex digits of SHA-1 a client watches: a bit each, 2 MB, however many they are. The bit of
-/// prefix p is bit p mod 8, counted from the least significant, of byte p / 8.
+/// The SHA-1 prefixes (six hex digits, 16,777,216 in all) that a client watches: one bit each, always 2 MB. The bit of prefix p
+/// is bit p mod 8, counted from the least significant, of byte p / 8.
 /// </summary>
 public sealed class PrefixBitmap
 {
@@ -20,8 +20,8 @@ public sealed class PrefixBitmap
 
     public PrefixBitmap() => _bits = new byte[Length];
 
-    /// <param name="bits">Its bytes, which it takes over.</param>
-    /// <exception cref="ArgumentException">They are not <see cref="Length"/>.</exception>
+    /// <param name="bits">The bitmap's bytes. The array is not copied.</param>
+    /// <exception cref="ArgumentException">The array doesn't have <see cref="Length"/> bytes.</exception>
     public PrefixBitmap(byte[] bits)
     {
         if (bits.Length != Length)
@@ -44,7 +44,8 @@ public sealed class PrefixBitmap
 
     public bool Contains(int prefix) => (_bits[prefix >> 3] >> (prefix & 7) & 1) != 0;
 
-    /// <summary>Puts a prefix in, or takes it out; false where it was so already.</summary>
+    /// <summary>Adds or removes a prefix.</summary>
+    /// <returns>False if nothing changed.</returns>
     public bool Set(int prefix, bool isIn)
     {
         if (Contains(prefix) == isIn)
@@ -53,7 +54,7 @@ public sealed class PrefixBitmap
         return true;
     }
 
-    /// <summary>The number of a prefix, of hex digits in either case; false where it is none.</summary>
+    /// <summary>Parses a prefix of six hex digits in either case.</summary>
     public static bool TryParse(ReadOnlySpan<byte> digits, out int prefix)
     {
         Span<byte> bytes = stackalloc byte[Digits / 2];
@@ -64,6 +65,6 @@ public sealed class PrefixBitmap
         return true;
     }
 
-    /// <summary>Its six digits, upper-case.</summary>
+    /// <summary>Formats a prefix as six upper-case hex digits.</summary>
     public static string TextOf(int prefix) => prefix.ToString("X6", System.Globalization.CultureInfo.InvariantCulture);
 }

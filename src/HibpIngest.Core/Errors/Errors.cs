@@ -1,69 +1,62 @@
 namespace HibpIngest.Errors;
 
 /// <summary>
-/// The root of the errors that an operator is shown. The message says what was expected, what was found and what to do,
-/// and never holds an email address.
+/// Base class of the errors shown to an operator. The message says what was expected, what was found and what to do, and never
+/// holds an email address.
 /// </summary>
 public abstract class HibpException(string message, Exception? inner = null) : Exception(message, inner);
 
 /// <summary>
-/// What was handed in is wrong (archive, metadata, subscriber file, option): trying again can't help. A pipeline message that
-/// meets it records the reason and is acknowledged.
+/// The input is invalid (archive, metadata, subscriber file, option): retrying can't help. A pipeline message that causes it
+/// records the reason and is acknowledged.
 /// </summary>
 public class BadInputException(string message, Exception? inner = null) : HibpException(message, inner);
 
-/// <summary>An operator's request that the present state does not allow (requeue after purge, unknown breach or load).</summary>
+/// <summary>An operator's request that the current state does not allow (requeue after purge, unknown breach or load).</summary>
 public sealed class NotPossibleException(string message) : HibpException(message);
 
 /// <summary>
-/// A store (database, table, queue, blobs, mail server) is down, unreachable or throttling. It costs no try: the message is
-/// sent again with a growing delay. <paramref name="message"/> names operation, status and code, and no key.
+/// A store (database, table, queue, blobs, mail server) is down, unreachable or throttling. It costs no attempt: the message is
+/// deferred with a growing delay. <paramref name="message"/> names operation, status and code, but no key.
 /// </summary>
 public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner);
 
 /// <summary>
-/// A store asked to slow down for longer than could be waited. It works: what got done counts, and
-/// the rest is sent again without a growing delay.
+/// A store asked to slow down for longer than the caller could wait. The store works: completed work counts, and the rest is
+/// redelivered without a growing delay.
 /// </summary>
 public sealed class StoreThrottledException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);
 
-/// <summary>
-/// A store has no room left (disk full, size quota). It passes only when somebody makes room, so a one-off run
-/// stops on it.
-/// </summary>
+/// <summary>A store has no space left (disk full, size quota). It needs an operator, so a one-off run stops.</summary>
 public sealed class StoreFullException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);
 
-/// <summary>
-/// A store answered and refused: wrong key, no permission, container or table missing. The set-up must be
-/// mended.
-/// </summary>
+/// <summary>A store responded and refused: wrong key, no permission, container or table missing. The configuration must be fixed.</summary>
 public class StoreRefusedException(string message, Exception? inner = null) : HibpException(message, inner);
 
 /// <summary>
-/// A store answered that what was asked of is not there: the database, a table, a queue, the container. Nobody
-/// has set it up yet, or another store is meant.
+/// A store responded that the database, table, queue or container does not exist: it was not set up yet, or the configuration
+/// names another store.
 /// </summary>
 public sealed class StoreMissingException(string message, Exception? inner = null) : StoreRefusedException(message, inner);
 
 /// <summary>
-/// Database and account table do not belong together, or one was made by a newer program or with other fixed
-/// settings, or the database is another than the one that was opened. Nothing that is done on these stores
-/// would be right: a host stops.
+/// The database and the account table do not belong together, or one was created by a newer program or with other fixed
+/// settings, or the database is not the one that was opened. Nothing done on these stores would be correct: a host stops.
 /// </summary>
 public sealed class StoreMismatchException(string message) : HibpException(message);
 
-/// <summary>Another ingester owns the load by now: nothing of the batch in hand was written; stop, it carries on.</summary>
+/// <summary>
+/// Another ingester owns the load. Nothing of the current batch was written; the caller must stop, and the other ingester
+/// continues.
+/// </summary>
 public sealed class LoadLostException(long load) : HibpException($"load {load} is owned by another ingester by now");
 
-/// <summary>
-/// The blob was replaced or deleted while this version of it was being read (If-Match failed): its load is
-/// superseded.
-/// </summary>
+/// <summary>The blob was replaced or deleted while this version of it was being read (If-Match failed): its load is superseded.</summary>
 public sealed class BlobSupersededException(string blob)
     : BadInputException($"blob '{blob}' was replaced or deleted while it was being read; the new version makes a load of its own");
 
 /// <summary>
-/// This recipient's mail is not taken now (4xx to the recipient or to the message), while the server itself works:
-/// others go on, this one comes again later. The message holds codes, never an address.
+/// The server works, but defers this recipient's mail (4xx to the recipient or to the message): other mails are sent, this one
+/// is retried later. The message holds codes, never an address.
 /// </summary>
 public sealed class RecipientDeferredException(string message) : StoreUnavailableException(message);

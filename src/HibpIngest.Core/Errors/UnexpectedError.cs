@@ -1,15 +1,15 @@
 namespace HibpIngest.Errors;
 
 /// <summary>
-/// What may be logged of an exception that isn't ours: its message could repeat what it was given, an address
-/// among it.
+/// The loggable parts of an exception. The message of an exception from outside this project could repeat its input, such as an
+/// address, and is never used.
 /// </summary>
 public static class UnexpectedError
 {
-    /// <summary>The reason of what was told to stop: no fault.</summary>
+    /// <summary>Reason for a cancelled operation: not a fault.</summary>
     public const string Stopped = "stopped";
 
-    /// <summary>Why something failed, in one line: the message where it is one of ours, else the type alone.</summary>
+    /// <summary>Returns one line: the message if the exception is a <see cref="HibpException"/>, else its type.</summary>
     public static string Reason(Exception e) => e switch
     {
         HibpException => e.Message,
@@ -17,7 +17,7 @@ public static class UnexpectedError
         _ => $"unexpected {e.GetType().Name}",
     };
 
-    /// <summary>The types from the outermost in, and where it happened; no message.</summary>
+    /// <summary>Returns the exception types from the outermost to the innermost, and the stack trace, without messages.</summary>
     public static string Describe(Exception e)
     {
         var types = new List<string>();

@@ -30,7 +30,7 @@ public static class QueueNames
     /// <summary>Sealed blobs of the access log to count.</summary>
     public const string AccessRollUp = "access-rollup";
 
-    /// <summary>Ending of the name of a poison queue, which takes messages that failed at every attempt.</summary>
+    /// <summary>Suffix of a poison queue, which receives messages that failed at every attempt.</summary>
     public const string PoisonSuffix = "-poison";
 
     /// <summary>All queues, in the order of the flow.</summary>

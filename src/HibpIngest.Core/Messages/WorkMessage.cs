@@ -26,7 +26,7 @@ public abstract record WorkMessage
 
     private static readonly ConcurrentDictionary<Type, string> Queues = [];
 
-    /// <summary>The version that wrote the message; messages of versions that wrote none are of version 1.</summary>
+    /// <summary>The version that wrote the message. Messages without a version are of version 1.</summary>
     public int Version { get; init; } = CurrentVersion;
 
     /// <summary>W3C trace context of the sender.</summary>
@@ -44,8 +44,8 @@ public abstract record WorkMessage
     public string ToJson() =>
         JsonSerializer.Serialize(this with { Traceparent = HibpTelemetry.Span?.Id ?? Traceparent }, GetType(), Json);
 
-    /// <exception cref="UnreadableMessageException">The body is no such message, or of another version. The body is not repeated:
-    /// what somebody put into a queue by hand could hold anything.</exception>
+    /// <exception cref="UnreadableMessageException">The body is not such a message, or is of another version. The body is not
+    /// repeated: a message put into a queue by hand could hold anything.</exception>
     public static T Parse<T>(string body)
         where T : WorkMessage
     {
@@ -80,12 +80,12 @@ public sealed class QueueAttribute(string name) : Attribute
     public string Name { get; } = name;
 }
 
-/// <summary>A queue message that this program can't read; it ends in the poison queue after its attempts.</summary>
+/// <summary>A queue message that this program can't read; it goes to the poison queue after its attempts.</summary>
 public sealed class UnreadableMessageException(string message) : HibpException(message);
 
 public static class MessageSending
 {
-    /// <param name="delay">How long it stays invisible, at most 7 days less a margin.</param>
+    /// <param name="delay">How long the message stays invisible, at most 7 days less a margin.</param>
     public static Task SendAsync(
         this IMessageQueues queues, WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         queues.Get(message.GetQueue()).SendAsync(message.ToJson(), delay, cancellationToken);

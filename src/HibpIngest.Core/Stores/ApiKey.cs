@@ -8,13 +8,13 @@ public sealed record ApiKey
     /// <summary>Hex digits of a key, which is 128 random bits (haveibeenpwned.com/API/v3#Authorisation).</summary>
     public const int Digits = 32;
 
-    /// <summary>Requests a minute of a key that is made without saying how many: Have I Been Pwned's smallest plan.</summary>
+    /// <summary>Default requests per minute: Have I Been Pwned's smallest plan.</summary>
     public const int DefaultRpm = 10;
 
-    /// <summary>Most requests a minute that one may have.</summary>
+    /// <summary>Maximum requests per minute of a key.</summary>
     public const int MostRpm = 1_000_000;
 
-    /// <summary>A server may know one for so long after it was taken away.</summary>
+    /// <summary>Maximum time for which a server may accept a key after it was revoked.</summary>
     public static readonly TimeSpan KnownFor = TimeSpan.FromSeconds(10);
 
     public const int MostNameLength = 100;
@@ -22,26 +22,29 @@ public sealed record ApiKey
     /// <summary>SHA-256 of the key's 32 lower-case hex digits as ASCII, in lower-case hex.</summary>
     public required string Hash { get; init; }
 
-    /// <summary>Whose it is; unique.</summary>
+    /// <summary>Name of the owner; unique.</summary>
     public required string Name { get; init; }
 
     public int Rpm { get; init; } = DefaultRpm;
 
     public KeyScopes Scopes { get; init; } = KeyScopes.Search;
 
-    /// <summary>Domains whose owner has it, lower-case, in order.</summary>
+    /// <summary>Domains that the owner controls, lower-case, sorted.</summary>
     public IReadOnlyList<string> Domains { get; init; } = [];
 
-    /// <summary>Number of the client of callbacks that has it (<see cref="CallbackClient.Number"/>); null: it is nobody's.</summary>
+    /// <summary>Number of the callback client that owns the key (<see cref="CallbackClient.Number"/>). Null: no client owns it.</summary>
     public int? Client { get; init; }
 
     public DateTimeOffset CreatedAt { get; init; }
 
-    /// <summary>Whether it is a key's, or its owner's, name: some characters, and no email address.</summary>
+    /// <summary>
+    /// Returns whether a text is valid as the name of a key: 1 to <see cref="MostNameLength"/> characters, no control
+    /// characters, no @.
+    /// </summary>
     public static bool IsName(string name) =>
         name.Length is > 0 and <= MostNameLength && !name.Any(char.IsControl) && !name.Contains('@', StringComparison.Ordinal);
 
-    /// <summary>Whether it is a key's form: 32 hex digits.</summary>
+    /// <summary>Returns whether a text has the form of a key: 32 hex digits.</summary>
     public static bool IsWellFormed(ReadOnlySpan<char> key)
     {
         if (key.Length != Digits)
@@ -54,7 +57,7 @@ public sealed record ApiKey
         return true;
     }
 
-    /// <summary>What a key is known by: its <see cref="Hash"/>. Digits in either case are the same key.</summary>
+    /// <summary>Returns the <see cref="Hash"/> of a key. Upper-case and lower-case digits are equivalent.</summary>
     public static string HashOf(ReadOnlySpan<char> key)
     {
         Span<byte> ascii = stackalloc byte[Digits];
@@ -66,11 +69,11 @@ public sealed record ApiKey
     }
 }
 
-/// <summary>What a key may ask. The numbers are stored: a contract.</summary>
+/// <summary>Permissions of a key. The numbers are stored: a contract.</summary>
 [Flags]
 public enum KeyScopes
 {
-    /// <summary>Nothing but its own status.</summary>
+    /// <summary>Only the key's own status.</summary>
     None = 0,
 
     Search = 1,

@@ -1,9 +1,9 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Hashes that somebody sent together, to be added to Pwned Passwords together.</summary>
+/// <summary>Hashes that were submitted together, to be added to Pwned Passwords together.</summary>
 public sealed record AppendTransaction
 {
-    /// <summary>Who sent it: its API key's hash.</summary>
+    /// <summary>Hash of the sender's API key.</summary>
     public required string Subscription { get; init; }
 
     public required Guid Id { get; init; }
@@ -16,28 +16,28 @@ public sealed record AppendTransaction
 
     public required int NtlmRows { get; init; }
 
-    /// <summary>When a message for it was last sent; null: none was yet.</summary>
+    /// <summary>When a message for the transaction was last sent. Null: never.</summary>
     public DateTimeOffset? SentAt { get; init; }
 
-    /// <summary>The release that it is added to; null: that is not decided yet.</summary>
+    /// <summary>The release that the hashes are added to. Null: not decided yet.</summary>
     public string? Release { get; init; }
 
     /// <summary>
-    /// Which of its parts are added: a bit each, the first the lowest of the first byte; those behind the last part are set. Empty:
-    /// it is not known yet which parts there are.
+    /// Bitmap of the parts that have been added: the first part is the lowest bit of the first byte; bits after the last part
+    /// are set. Empty: the parts are not known yet.
     /// </summary>
     public ReadOnlyMemory<byte> PartsDone { get; init; }
 
-    /// <summary>When all of it was added; null: it is not yet.</summary>
+    /// <summary>When all hashes had been added. Null: not yet.</summary>
     public DateTimeOffset? DoneAt { get; init; }
 
-    /// <summary>The version that was read; null: it was not read.</summary>
+    /// <summary>The version that was read. Null: the transaction was not read from the store.</summary>
     public string? ETag { get; init; }
 }
 
 public enum AppendState
 {
-    /// <summary>Sent, and not confirmed.</summary>
+    /// <summary>Submitted, not confirmed.</summary>
     Sent = 0,
 
     /// <summary>Confirmed: it will be added.</summary>

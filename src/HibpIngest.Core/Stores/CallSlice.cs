@@ -2,11 +2,9 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>A slice of a published load that is to be looked through for what clients watch.</summary>
-/// <param name="Purged">Its load's rows are purged, or some of them: they are to be read from the account log.</param>
-/// <param name="IsLookedThrough">It has been, and what was found is recorded.</param>
-/// <param name="Told">
-/// Marks of the loads of the same blob name in whose place its load was published, and of which clients were called: who is in
-/// one of them is not called of again.
-/// </param>
+/// <summary>A slice of a published load that must be searched for the prefixes that clients watch.</summary>
+/// <param name="Purged">Rows of its load are purged, at least some: read them from the account log.</param>
+/// <param name="IsLookedThrough">It was searched, and the result is recorded.</param>
+/// <param name="Told">Marks of the replaced loads of the same blob name for which clients were called. Accounts with one of
+/// these marks cause no further call.</param>
 public sealed record CallSlice(Slice Slice, int Mark, Breach Breach, bool Purged, bool IsLookedThrough, IReadOnlyList<int> Told);

@@ -2,51 +2,51 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Who watches prefixes of hashes, and is called when a breach holds accounts under them.</summary>
+/// <summary>A client that watches prefixes of hashes and is called when a breach holds accounts under them.</summary>
 public sealed record CallbackClient
 {
-    /// <summary>Calls in flight to one that says nothing else.</summary>
+    /// <summary>Default of <see cref="Cap"/>.</summary>
     public const int DefaultCap = 4;
 
-    /// <summary>Most calls in flight to one.</summary>
+    /// <summary>Maximum of <see cref="Cap"/>.</summary>
     public const int MostCap = 256;
 
-    /// <summary>Requests a minute of its key, of each instance that answers: as of Have I Been Pwned's plan Pro 1.</summary>
+    /// <summary>Default requests per minute of the client's key, per API instance: as in Have I Been Pwned's plan Pro 1.</summary>
     public const int DefaultRpm = 1_000;
 
-    /// <summary>How long a call may take, from looking its address up to the end of the answer.</summary>
+    /// <summary>Timeout of a call, from resolving the address to the end of the response.</summary>
     public static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
 
-    /// <summary>Its number, never given again: what its key, its bitmap, logs and measures know it by.</summary>
+    /// <summary>Never reused; identifies the client for its key, its bitmap, logs and metrics.</summary>
     public required int Number { get; init; }
 
-    /// <summary>Whose it is; unique.</summary>
+    /// <summary>Name of the owner; unique.</summary>
     public required string Name { get; init; }
 
-    /// <summary>Where it is called, by https.</summary>
+    /// <summary>The https URL that is called.</summary>
     public required string Url { get; init; }
 
-    /// <summary>It is called of sensitive breaches too.</summary>
+    /// <summary>The client is also called for sensitive breaches.</summary>
     public bool IsSensitive { get; init; }
 
-    /// <summary>Most calls in flight to it, of all processes together.</summary>
+    /// <summary>Maximum number of concurrent calls to the client, across all processes.</summary>
     public int Cap { get; init; } = DefaultCap;
 
-    /// <summary>It is not called until it is resumed.</summary>
+    /// <summary>The client is not called until it is resumed.</summary>
     public bool IsPaused { get; init; }
 
-    /// <summary>What it is called with (bearer), sealed under HIBP_SECRET_KEY.</summary>
+    /// <summary>Bearer token for calls, encrypted under HIBP_SECRET_KEY.</summary>
     public required byte[] SealedSecret { get; init; }
 
-    /// <summary><see cref="ApiKey.Hash"/> of its key; empty where it has none (yet).</summary>
+    /// <summary><see cref="ApiKey.Hash"/> of its key; empty if it has none yet.</summary>
     public string KeyHash { get; init; } = "";
 
     public DateTimeOffset CreatedAt { get; init; }
 
-    /// <summary>Whether it is called of a breach with such flags: of a retired one nobody is.</summary>
+    /// <summary>Returns whether the client is called for a breach with these flags. No client is called for a retired breach.</summary>
     public bool IsCalledOf(BreachFlags flags) =>
         !flags.HasFlag(BreachFlags.Retired) && (IsSensitive || !flags.HasFlag(BreachFlags.Sensitive));
 
-    /// <summary>Which version of it this is; empty of one that is not stored yet.</summary>
+    /// <summary>Version in the store; empty if the client is not stored yet.</summary>
     public string ETag { get; init; } = "";
 }

@@ -1,6 +1,6 @@
 namespace HibpIngest.Stores;
 
-/// <param name="Most">At most so many, the lowest numbers.</param>
-/// <param name="PerSecond">Mails a second of the whole system.</param>
-/// <param name="Ahead">Where the time for the first of them lies further ahead, none is claimed and no time reserved.</param>
+/// <param name="Most">Maximum number of claims; the lowest numbers are claimed first.</param>
+/// <param name="PerSecond">Mails per second of the whole system.</param>
+/// <param name="Ahead">If the send time of the first mail lies further ahead than this, nothing is claimed and no time is reserved.</param>
 public sealed record ClaimOrder(string Owner, TimeSpan Lease, int Most, double PerSecond, TimeSpan Ahead);

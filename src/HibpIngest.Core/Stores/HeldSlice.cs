@@ -1,5 +1,5 @@
 namespace HibpIngest.Stores;
 
-/// <summary>A slice that somebody is at work on.</summary>
-/// <param name="Owner">Who it is: another for each try.</param>
+/// <summary>A slice with a live lease.</summary>
+/// <param name="Owner">Owner of the lease; differs for each attempt.</param>
 public sealed record HeldSlice(long Load, int Number, string Owner);

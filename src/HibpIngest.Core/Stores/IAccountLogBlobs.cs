@@ -1,41 +1,37 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Where the account log lies: blobs that are written once, whole, and never changed (docs/account-log.md has the
-/// names). Errors as for <see cref="IBreachDatabase"/>.
+/// The account log: blobs that are written once and never changed (docs/account-log.md specifies the names). Errors are those
+/// of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IAccountLogBlobs
 {
     const string Container = "account-log";
 
-    /// <summary>Creates the container where it is missing.</summary>
+    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>The blobs whose names begin so, by name; none where there is no container yet.</summary>
+    /// <summary>Returns the blobs whose names start with a prefix, by name; none if the container does not exist.</summary>
     IAsyncEnumerable<LogBlob> ListAsync(string prefix, CancellationToken cancellationToken);
 
-    /// <summary>Bytes of a blob; null where there is none.</summary>
+    /// <summary>Returns the length of a blob in bytes.</summary>
+    /// <returns>Null if there is none.</returns>
     Task<long?> FindAsync(string name, CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Opens a part of a blob to be read forward, as one stream: three times as fast as asking for one range after
-    /// the other.
-    /// </summary>
-    /// <param name="length">How many; the stream may end sooner where the blob does.</param>
-    /// <returns>Null where there is no such blob.</returns>
+    /// <summary>Opens a part of a blob for reading forward, as one stream: three times as fast as one request per range.</summary>
+    /// <param name="length">Number of bytes; the stream ends earlier if the blob does.</param>
+    /// <returns>Null if there is no such blob.</returns>
     Task<Stream?> OpenAsync(string name, long offset, long length, CancellationToken cancellationToken);
 
-    /// <summary>Writes a small blob whole, with one request.</summary>
-    /// <returns>False where one of that name is there already (If-None-Match): nothing was written.</returns>
+    /// <summary>Writes a small blob with one request.</summary>
+    /// <returns>False if a blob of that name exists (If-None-Match): nothing was written.</returns>
     Task<bool> WriteAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken);
 
-    /// <summary>Writes a large blob; it is there whole, or not at all.</summary>
+    /// <summary>Writes a large blob atomically. After cancellation there is no blob.</summary>
     /// <param name="content">Read once, forward, to its end.</param>
-    /// <param name="cancellationToken">Stops it; nothing is there then.</param>
-    /// <returns>As <see cref="WriteAsync"/>.</returns>
+    /// <returns>As for <see cref="WriteAsync"/>.</returns>
     Task<bool> UploadAsync(string name, Stream content, CancellationToken cancellationToken);
 
-    /// <summary>Deletes a blob, if there is one.</summary>
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 }
 

@@ -1,26 +1,27 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// A table of accounts, or all of a layout's, as readers need them. Errors as for <see cref="IBreachDatabase"/>;
-/// messages never hold a key.
+/// Read access to one account table, or to all of a layout. Errors are those of <see cref="IBreachDatabase"/>; messages never
+/// hold a key.
 /// </summary>
 public interface IAccountReads
 {
     /// <summary>
-    /// Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the
-    /// highest mark asked for, in parallel. Empty: not found.
+    /// Returns the marks of one account, ascending: one point read, and in parallel one for each further <c>alias!n</c> row up
+    /// to the highest mark. Empty: not found.
     /// </summary>
     /// <param name="domain">Lower-case.</param>
     Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The accounts of a domain with all marks they have, in key order, as they come page by page; of one that is
-    /// spread, partition by partition.
+    /// Returns the accounts of a domain with all their marks, in key order, page by page. A spread domain is read partition by
+    /// partition.
     /// </summary>
     IAsyncEnumerable<AccountEntry> ReadDomainAsync(string domain, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Whether a domain has more accounts than so many, whatever their marks: reads keys only, and stops as soon as it knows.
+    /// Returns whether a domain has more than <paramref name="than"/> accounts, with any marks. Reads only keys, and stops as
+    /// soon as the answer is known.
     /// </summary>
     Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken);
 }

@@ -1,70 +1,68 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// A table of accounts: PartitionKey = domain (<c>domain!07</c> where its layout spreads that,
-/// <see cref="LayoutPlacement"/>), RowKey = alias (or <c>alias!n</c> for marks above 250 n), a property
-/// <c>b{mark}</c> = true per load. Errors as for <see cref="IBreachDatabase"/>; messages never hold
-/// a key.
+/// A table of accounts: PartitionKey = domain (<c>domain!07</c> if the layout spreads the domain,
+/// <see cref="LayoutPlacement"/>), RowKey = alias (or <c>alias!n</c> for marks above 250 n), one property <c>b{mark}</c> = true
+/// per load. Errors are those of <see cref="IBreachDatabase"/>; messages never hold a key.
 /// </summary>
 public interface IAccountTable
 {
-    /// <summary>Creates the table where it is missing.</summary>
+    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Deletes the table, and all that is in it; one that is missing may be.</summary>
+    /// <summary>Deletes the table with its content, if it exists.</summary>
     Task DropAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Sets a mark on accounts of one partition: one entity group transaction of InsertOrMerge. Never reads. At
-    /// most <see cref="MaxTransactionEntities"/> aliases, each once.
+    /// Sets a mark on accounts of one partition: one entity group transaction of InsertOrMerge, without reading. At most
+    /// <see cref="MaxTransactionEntities"/> aliases, each once.
     /// </summary>
     /// <param name="partition">Lower-case ASCII.</param>
-    /// <param name="aliases">Lower-case ASCII, in <paramref name="bytes"/> at these ranges.</param>
+    /// <param name="aliases">Ranges of the aliases (lower-case ASCII) in <paramref name="bytes"/>.</param>
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
-    /// <param name="inFlight">Where the caller has entered: stepped aside from while the partition is
-    /// throttled, and how long for.</param>
-    /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling;
-    /// nothing of the transaction was written.</exception>
+    /// <param name="inFlight">The caller has entered it. The call steps aside while the partition is throttled, for as long as
+    /// it allows.</param>
+    /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling; nothing of the
+    /// transaction was written.</exception>
     Task UpsertAsync(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);
 
     /// <summary>
-    /// Sets all marks that rows of one partition are to have: one entity group transaction of InsertOrMerge. Never
-    /// reads. A service that is busy is waited for.
+    /// Sets all marks of the given rows in one partition: one entity group transaction of InsertOrMerge, without reading. Waits
+    /// while the service is busy.
     /// </summary>
     Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken);
 
-    /// <summary>Aliases of a partition that have one of these marks, each once, in key order, page by page.</summary>
+    /// <summary>Returns the aliases of a partition that have one of these marks, each once, in key order, page by page.</summary>
     IAsyncEnumerable<string> ListAliasesAsync(string partition, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes a mark off accounts of one partition, any number of them, and away with rows that are then empty.
-    /// Nothing else of an account is touched: guarded by ETag, and read again where somebody else was first. A
-    /// service that is busy is waited for. May be run again.
+    /// Removes a mark from any number of accounts of one partition, and deletes rows that become empty. Nothing else of an
+    /// account changes: writes are guarded by ETag and repeated after a conflict. Waits while the service is busy. Idempotent.
     /// </summary>
-    /// <returns>How many entities were changed.</returns>
+    /// <returns>The number of changed entities.</returns>
     Task<int> RemoveMarkAsync(string partition, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The same for the next accounts of one of the table's <see cref="Parts"/> that have the mark: one page,
-    /// of as many as the service finds at once, which may be none.
+    /// Removes a mark from the next page of accounts that have it, in one of the table's <see cref="Parts"/>. The service
+    /// decides the size of the page, which may be 0.
     /// </summary>
     /// <param name="mark">1 and up.</param>
-    /// <param name="part">0 and up; parts may be walked at once.</param>
-    /// <param name="token">From the page before; null: from the start.</param>
+    /// <param name="part">0 and up; parts may be scanned concurrently.</param>
+    /// <param name="token">From the previous page; null: from the start.</param>
     Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken);
 
-    /// <summary>Parts that the table is walked in: domains by their first character.</summary>
+    /// <summary>Number of parts for scanning the table: domains by their first character.</summary>
     const int Parts = 36;
 
     /// <summary>
-    /// Most entities in one transaction
+    /// Maximum number of entities in one transaction
     /// (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions).
     /// </summary>
     const int MaxTransactionEntities = 100;
 
-    /// <summary>Marks a row holds: 252 properties of one's own are allowed, and a round number leaves room.</summary>
+    /// <summary>Marks per row: the service allows 252 custom properties; a round number leaves room.</summary>
     const int MarksPerRow = 250;
 }

@@ -1,20 +1,23 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Who may ask, in table <c>hibpkeys</c>: the keys' hashes, never a key. Errors as for <see cref="IBreachDatabase"/>.</summary>
+/// <summary>The API keys in table <c>hibpkeys</c>: their hashes, never a key. Errors are those of <see cref="IBreachDatabase"/>.</summary>
 public interface IApiKeys
 {
-    /// <summary>Creates the table where it is missing.</summary>
+    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>The key of this hash; null where there is none, or no table. One point read.</summary>
+    /// <summary>Returns the key with this hash. One point read.</summary>
+    /// <returns>Null if there is no such key, or no table.</returns>
     Task<ApiKey?> FindAsync(string hash, CancellationToken cancellationToken);
 
-    /// <summary>Adds a key; false where there is one of that hash.</summary>
+    /// <summary>Adds a key.</summary>
+    /// <returns>False if there is a key with that hash.</returns>
     Task<bool> AddAsync(ApiKey key, CancellationToken cancellationToken);
 
-    /// <summary>All keys, by name.</summary>
+    /// <summary>Returns all keys by name.</summary>
     Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>Takes the key of this hash away; false where there is none.</summary>
+    /// <summary>Revokes the key with this hash.</summary>
+    /// <returns>False if there is none.</returns>
     Task<bool> RemoveAsync(string hash, CancellationToken cancellationToken);
 }

@@ -2,12 +2,12 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Sealed passwords of encrypted archives, by blob version.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <summary>Encrypted passwords of encrypted archives, by blob version.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface IArchivePasswords
 {
     /// <summary>
-    /// The sealed password for a blob version, replaced where there is one. An empty ETag: for the version that
+    /// Stores the encrypted password for a blob version, replacing an existing one. An empty ETag stands for the version that
     /// is being dropped.
     /// </summary>
     Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken);

@@ -9,44 +9,46 @@ public interface IBreachBlobs
 
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>All breaches (by <see cref="BreachFiles"/>, in any folder), by name, page by page.</summary>
+    /// <summary>Returns all breaches (by <see cref="BreachFiles"/>, in any folder) by name, page by page.</summary>
     IAsyncEnumerable<BreachBlob> ListDropsAsync(CancellationToken cancellationToken);
 
-    /// <summary>All images (name ends in .png, any case), by name, page by page.</summary>
+    /// <summary>Returns all images (.png, any case) by name, page by page.</summary>
     IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken);
 
-    /// <summary>The present version of a blob; null where there is none.</summary>
+    /// <summary>Returns the current version of a blob.</summary>
+    /// <returns>Null if there is none.</returns>
     Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>
-    /// That version as a seekable stream for one reader, read ahead in ranges with If-Match; memory bounded by
-    /// a few MiB. Its synchronous reads may block a thread. Disposing it, from whatever thread, ends a read
-    /// that is under way, which then throws. Reads throw <see cref="Errors.BlobSupersededException"/> when the
-    /// version is gone, <see cref="Errors.StoreUnavailableException"/> when retries are used up.
+    /// Opens a version as a seekable stream for one reader, which reads ahead in ranges with If-Match and uses at most a few
+    /// MiB of memory. Synchronous reads may block a thread. Disposing the stream from any thread aborts a pending read, which
+    /// then throws. Reads throw <see cref="Errors.BlobSupersededException"/> if the version is no longer current, and
+    /// <see cref="Errors.StoreUnavailableException"/> if the retries are used up.
     /// </summary>
     Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken);
 
-    /// <summary>The content of a small blob (at most <paramref name="maxBytes"/>); null where there is none.</summary>
-    /// <exception cref="Errors.BadInputException">It is larger.</exception>
+    /// <summary>Returns the content of a small blob (at most <paramref name="maxBytes"/>).</summary>
+    /// <returns>Null if there is none.</returns>
+    /// <exception cref="Errors.BadInputException">The blob is larger.</exception>
     Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken);
 
     /// <summary>Writes a small blob, replacing one of that name.</summary>
     Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Uploads a file in blocks and commits them at the end, so that nobody sees a part. Block ids come from
-    /// position and content: an upload that was broken off goes on with the blocks the service has already. The
-    /// SHA-256 of all of it goes into the blob's metadata.
+    /// Uploads a file in blocks and commits them at the end, so that no reader sees a partial file. Block ids are derived from
+    /// position and content: an interrupted upload resumes with the blocks that the service already has. The SHA-256 of the
+    /// whole file is stored in the blob's metadata.
     /// </summary>
-    /// <param name="progress">Bytes known to be there.</param>
+    /// <param name="progress">Receives the number of bytes known to be uploaded.</param>
     Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken);
 }
 
 public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified)
 {
     /// <summary>
-    /// SHA-256 of its content in lower-case hex, as whoever uploaded it says: good for recognising a file, no proof of
-    /// anything. Null where it was not put there by <see cref="IBreachBlobs.UploadAsync"/>.
+    /// SHA-256 of the content in lower-case hex, as claimed by the uploader: good for recognising a file, but no proof. Null:
+    /// not uploaded by <see cref="IBreachBlobs.UploadAsync"/>.
     /// </summary>
     public string? Sha256 { get; init; }
 }

@@ -1,12 +1,11 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The SQL side: breaches, loads, rows, slices, subscribers, notifications, callbacks. Every method is one transaction
-/// unless it says otherwise, is safe beside itself in other processes, and tells time by the database's clock.
-/// Errors: <see cref="Errors.StoreUnavailableException"/> where trying again can help
-/// (<see cref="Errors.StoreFullException"/> when out of room), <see cref="Errors.StoreRefusedException"/> where
-/// the set-up must be mended. Tables and columns keep alias and domain as bytes of lower-case ASCII compared
-/// bytewise.
+/// The SQL store: breaches, loads, rows, slices, subscribers, notifications, callbacks. Unless stated otherwise, every method
+/// is one transaction, is safe to run concurrently in several processes, and uses the database's clock. Throws
+/// <see cref="Errors.StoreUnavailableException"/> if a retry can help (<see cref="Errors.StoreFullException"/> if there is no
+/// space left), and <see cref="Errors.StoreRefusedException"/> if the configuration must be fixed. Alias and domain are stored
+/// as lower-case ASCII bytes and compared bytewise.
 /// </summary>
 public interface IBreachDatabase :
     IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ISuppressions, ILoads, IIngests, IRows, IArchivePasswords, ISlices, ILayouts,

@@ -1,25 +1,28 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The clients that are called back, in table <c>hibpclients</c>: like keys they outlive the database. Errors as for
+/// The callback clients in table <c>hibpclients</c>: like API keys, they outlive the database. Errors are those of
 /// <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface ICallbackClients
 {
     const string Table = "hibpclients";
 
-    /// <summary>Creates the table where it is missing.</summary>
+    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Adds one; false where there is one of its number.</summary>
+    /// <summary>Adds a client.</summary>
+    /// <returns>False if there is a client with that number.</returns>
     Task<bool> AddAsync(CallbackClient client, CancellationToken cancellationToken);
 
-    /// <summary>All clients, by name; none where there is no table yet.</summary>
+    /// <summary>Returns all clients by name; none if the table does not exist.</summary>
     Task<IReadOnlyList<CallbackClient>> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>Replaces one; false where it is of another version by now, or gone.</summary>
+    /// <summary>Replaces a client.</summary>
+    /// <returns>False if the stored version differs, or the client was removed.</returns>
     Task<bool> ChangeAsync(CallbackClient client, CancellationToken cancellationToken);
 
-    /// <summary>Takes one away; false where there is none.</summary>
+    /// <summary>Removes a client.</summary>
+    /// <returns>False if there is none.</returns>
     Task<bool> RemoveAsync(int number, CancellationToken cancellationToken);
 }

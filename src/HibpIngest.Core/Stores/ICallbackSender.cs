@@ -1,33 +1,31 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Calls clients back. Safe for use by several threads at once.</summary>
+/// <summary>Calls clients back. Thread-safe.</summary>
 public interface ICallbackSender : IAsyncDisposable
 {
     /// <summary>
-    /// Makes one call, within <see cref="CallbackClient.CallTimeout"/>. What comes of it is an answer, whatever the receiver or the way to
-    /// it does; nothing is thrown for that.
+    /// Makes one call within <see cref="CallbackClient.CallTimeout"/>. Every failure of the receiver or of the network is
+    /// returned as a <see cref="CallAnswer"/>, not thrown. After cancellation it is unknown whether the call arrived.
     /// </summary>
     /// <param name="body">JSON.</param>
-    /// <param name="idempotencyKey">The same for every try of the call.</param>
-    /// <param name="cancellationToken">Breaks it off: it is then not known whether it has arrived.</param>
-    /// <exception cref="OperationCanceledException">It was broken off by the token, and by nothing else, before there
-    /// was a status.</exception>
-    /// <exception cref="ArgumentException">The secret or the key can't stand in a header; the message holds neither.</exception>
+    /// <param name="idempotencyKey">The same for every attempt of the call.</param>
+    /// <exception cref="OperationCanceledException">The token was cancelled before a status arrived.</exception>
+    /// <exception cref="ArgumentException">The secret or the key is invalid in a header; the message holds neither.</exception>
     Task<CallAnswer> CallAsync(CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken);
 }
 
-/// <param name="Secret">What it is called with: <c>Authorization: Bearer</c>.</param>
+/// <param name="Secret">Sent as <c>Authorization: Bearer</c>.</param>
 public sealed record CallTarget(Uri Url, string Secret)
 {
-    /// <summary>Nothing of it: neither is for a log.</summary>
+    /// <summary>Omits the URL and the secret, so that neither is logged.</summary>
     public override string ToString() => nameof(CallTarget);
 }
 
-/// <summary>What came of a call.</summary>
-/// <param name="Status">Of the answer; 0: there was none.</param>
-/// <param name="RetryAfter">As long the receiver asks not to be called (Retry-After of 429 and 503).</param>
-/// <param name="Error">One line that says why it is not accepted, with nothing of the address but what it resolves to,
-/// of the secret or of the body; null where it is.</param>
+/// <summary>Result of a call.</summary>
+/// <param name="Status">HTTP status; 0: no response.</param>
+/// <param name="RetryAfter">Delay that the receiver asks for (Retry-After of 429 and 503).</param>
+/// <param name="Error">One line: why the call was not accepted; null if it was. Of the URL it holds only the resolved IP
+/// address, and nothing of the secret or the body.</param>
 public readonly record struct CallAnswer(CallOutcome Outcome, int Status, TimeSpan? RetryAfter, string? Error);
 
 public enum CallOutcome
@@ -35,18 +33,18 @@ public enum CallOutcome
     /// <summary>2xx.</summary>
     Accepted,
 
-    /// <summary>429, or 503 with Retry-After: not now, and no other call either.</summary>
+    /// <summary>429, or 503 with Retry-After: no call to this client for now.</summary>
     Throttled,
 
-    /// <summary>410: never again.</summary>
+    /// <summary>410: never call again.</summary>
     Gone,
 
-    /// <summary>Any other status, a redirect among them.</summary>
+    /// <summary>Any other status, including redirects.</summary>
     Refused,
 
-    /// <summary>There was no answer in time, none that is HTTP, or no connection.</summary>
+    /// <summary>No response in time, a response that isn't HTTP, or no connection.</summary>
     Unreachable,
 
-    /// <summary>Its address is not one that may be called.</summary>
+    /// <summary>The address must not be called.</summary>
     Forbidden,
 }

@@ -1,61 +1,61 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The calls of clients: what is to be made, and was. A delivery is made while its load sends, as <see cref="ICallSlices"/> says.
+/// The calls to clients, open and completed. A delivery is made while its load sends, as defined by <see cref="ICallSlices"/>.
 /// </summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ICallbacks
 {
-    /// <summary>
-    /// Has this owner alone call a client until the lease ends, unless it is to be left alone yet; null: somebody else does.
-    /// </summary>
+    /// <summary>Acquires the lease on a client for this owner, unless the client is paused (<see cref="CallbackTurn.Pause"/>).</summary>
+    /// <returns>Null if another owner holds the lease.</returns>
     Task<CallbackTurn?> TryBeginTurnAsync(int client, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
-    /// <summary>Deliveries to a client that are due, those first that were recorded first.</summary>
+    /// <summary>Returns the due deliveries to a client, by load and slice.</summary>
     Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records how far deliveries are, while the owner's lease on the client is alive, and prolongs that. One of which calls have failed is
-    /// given up where none of it was accepted for as long as <paramref name="giveUpAfter"/>, though it was tried all that time.
+    /// Records the progress of deliveries and renews the owner's lease on the client, if it is live. A delivery with failed
+    /// calls is given up if it was attempted for all of <paramref name="giveUpAfter"/> and none of its calls was accepted.
     /// </summary>
-    /// <param name="others">Further ones that are being made.</param>
-    /// <returns>Those among both that are not to be gone on with (done, dropped, or of a load that sends no more); null: the client is
-    /// somebody else's by now, and nothing was recorded.</returns>
+    /// <param name="others">Further deliveries in progress.</param>
+    /// <returns>The deliveries among both that must stop (done, dropped, or of a load that no longer sends). Null: another
+    /// owner holds the client, and nothing was recorded.</returns>
     Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
         int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,
         TimeSpan giveUpAfter, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Ends the owner's turn. Where no call was accepted for as long as <paramref name="giveUpAfter"/>, though some were tried all that
-    /// time, all of the client's that could have been made are given up that were recorded so long ago.
+    /// Releases the owner's lease on the client. If calls were attempted for all of <paramref name="giveUpAfter"/> and none was
+    /// accepted, all deliveries that could have been made and were recorded at least that long ago are given up.
     /// </summary>
-    /// <returns>When the next delivery is due, and a message is to be sent for it; null: there is none within
-    /// <paramref name="ahead"/>.</returns>
+    /// <returns>When the next delivery is due, so that a message must be sent; null: none is due within <paramref name="ahead"/>.</returns>
     Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken);
 
-    /// <summary>Returns how many calls are to be made yet, by load and client.</summary>
+    /// <summary>Returns the number of open calls by load and client.</summary>
     Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken);
 
-    /// <summary>Of each client that has open deliveries, how it is doing.</summary>
-    /// <param name="lostAfter">A message that could be seen for so long is lost.</param>
+    /// <summary>Returns the state of each client that has open deliveries.</summary>
+    /// <param name="lostAfter">A message that has been visible for this long counts as lost.</param>
     Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken);
 
-    /// <summary>A message for the client is on its way.</summary>
+    /// <summary>Records that a message for the client was sent.</summary>
     Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken);
 
-    /// <summary>All deliveries, by client and breach.</summary>
+    /// <summary>Returns all deliveries, summarised by client and breach.</summary>
     Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken);
 
-    /// <summary>Deliveries that were given up are open again. Returns how many calls.</summary>
-    /// <param name="client">Of this client; null: of all.</param>
-    /// <param name="breach">Because of this breach; null: of all.</param>
+    /// <summary>Reopens deliveries that were given up.</summary>
+    /// <param name="client">Null: all clients.</param>
+    /// <param name="breach">Null: all breaches.</param>
+    /// <returns>The number of reopened calls.</returns>
     Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken);
 
-    /// <summary>Deliveries that were given up are not made any more. Returns them, and how many calls they had yet.</summary>
-    /// <param name="client">Of this client; null: of all.</param>
-    /// <param name="breach">Because of this breach; null: of all.</param>
-    /// <param name="withOpen">Open ones too.</param>
+    /// <summary>Drops deliveries that were given up: their remaining calls are not made.</summary>
+    /// <param name="client">Null: all clients.</param>
+    /// <param name="breach">Null: all breaches.</param>
+    /// <param name="withOpen">Drop open deliveries too.</param>
+    /// <returns>The deliveries, and the number of their remaining calls.</returns>
     Task<(IReadOnlyList<CallbackKey> Deliveries, long Calls)> DropDeliveriesAsync(
         int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken);
 }

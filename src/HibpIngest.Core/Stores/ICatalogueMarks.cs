@@ -1,18 +1,18 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// That the catalogue may be behind the database, without asking either. One mark for each writer: whoever is about
-/// to change what readers see, or to write the catalogue, sets one of his own and clears that one alone, so that
-/// nobody who is still writing is forgotten because another has finished.
+/// Flags a possibly stale catalogue, without access to the database or the catalogue. Each writer sets its own mark before it
+/// changes what readers see, or writes the catalogue, and clears only that mark, so that one writer's completion does not hide
+/// another's pending change.
 /// </summary>
 public interface ICatalogueMarks
 {
-    /// <summary>Sets a mark of one's own, and names it.</summary>
+    /// <summary>Sets a new mark and returns its name.</summary>
     Task<string> MarkBehindAsync(DateTimeOffset now, CancellationToken cancellationToken);
 
-    /// <summary>The marks there are, the oldest first.</summary>
+    /// <summary>Returns all marks, the oldest first.</summary>
     Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken);
 
-    /// <summary>Takes a mark away; idempotent.</summary>
+    /// <summary>Clears a mark. Idempotent.</summary>
     Task ClearBehindAsync(string mark, CancellationToken cancellationToken);
 }

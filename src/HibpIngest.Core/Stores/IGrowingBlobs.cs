@@ -1,13 +1,14 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Blobs that are only ever added to, by many at once.</summary>
+/// <summary>Append blobs with concurrent writers.</summary>
 public interface IGrowingBlobs
 {
-    /// <summary>Puts bytes behind those of a blob that is only ever added to, which is made where there is none.</summary>
-    /// <returns>How often it was added to by now; the service takes 50,000 times
+    /// <summary>Appends bytes to a blob, which is created if it is missing.</summary>
+    /// <returns>The number of appends so far; the service allows 50,000
     /// (learn.microsoft.com/rest/api/storageservices/append-block).</returns>
     Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
 
-    /// <summary>What a blob that is only ever added to holds from there on; empty: nothing yet. Null: there is no blob.</summary>
+    /// <summary>Returns the content of an append blob from an offset on; empty: nothing yet.</summary>
+    /// <returns>Null if there is no blob.</returns>
     Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken);
 }

@@ -1,20 +1,23 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Signs of life of the processes that work on a store, so that an operator sees which there are, and which there were.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold. No database is asked: a serverless one can pause.</remarks>
+/// <summary>
+/// Heartbeats of the processes that work on a store, so that an operator sees which processes run and which have stopped.
+/// </summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply. No database is accessed: a serverless one can pause.</remarks>
 public interface IHostSigns
 {
-    /// <summary>Records a sign of life; a later one of the same host replaces it.</summary>
+    /// <summary>Records a heartbeat; it replaces the host's previous one.</summary>
     Task PutSignAsync(HostSign sign, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The same on the calling thread, which may be one of its own: no thread of the pool is needed as long as the connection lives.
+    /// Records a heartbeat on the calling thread, which may be a dedicated one: needs no thread-pool thread while the
+    /// connection is open.
     /// </summary>
     void PutSign(HostSign sign, CancellationToken cancellationToken);
 
-    /// <summary>The last sign of each host that has not taken its leave.</summary>
+    /// <summary>Returns the latest heartbeat of each host that has not signed off.</summary>
     Task<IReadOnlyList<HostSign>> ListSignsAsync(CancellationToken cancellationToken);
 
-    /// <summary>A host takes its leave, or nobody waits for its sign any more; it may be gone.</summary>
+    /// <summary>Deletes a host's heartbeat, if it exists: the host signs off, or is no longer expected.</summary>
     Task RemoveSignAsync(string host, CancellationToken cancellationToken);
 }

@@ -2,28 +2,29 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Who ingests a load, and the copying of its rows.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <summary>Ingest leases, and copying the rows of a load.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface IIngests
 {
     /// <summary>
-    /// Takes the lease of a load that is in this state (ingesting or matching) and that nobody holds (or whose
-    /// lease has expired, or that this owner holds), and counts the attempt, unless the owner has it already.
+    /// Acquires the lease of a load in this state (ingesting or matching) if it is free, has expired, or belongs to this owner.
+    /// Counts an attempt, unless the owner already holds the lease.
     /// </summary>
     Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
-    /// <summary>Extends the lease between two batches. False: it is lost.</summary>
+    /// <summary>Renews the lease between two batches.</summary>
+    /// <returns>False if the lease is lost.</returns>
     Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Gives the lease back, and the attempt with it: whoever can still give it back was not ended by the load.
-    /// Nothing happens when the owner no longer has it.
+    /// Releases the lease and uncounts the attempt: an owner that can still release it was not crashed by the load. Does
+    /// nothing if the owner no longer holds the lease.
     /// </summary>
     Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken);
 
     Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken);
 
-    /// <summary>All rows are committed: state upserting, final counts, lease given back.</summary>
+    /// <summary>Records that all rows are committed: sets state upserting and the final counts, and releases the lease.</summary>
     /// <exception cref="Errors.LoadLostException">Another owner, or another state.</exception>
     Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken);
 }

@@ -1,35 +1,34 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What of each load is in the account log, and what it is to tell.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <summary>The state of each load in the account log, and the data to be written there.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ILoadLog
 {
-    /// <summary>What the log is to tell of a load; null where there is none.</summary>
+    /// <summary>Returns the data of a load for the account log.</summary>
+    /// <returns>Null if there is no such load.</returns>
     Task<LoadLogEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Cuts a load whose rows are all copied, and still there, into segments of so many, unless it is cut already.
+    /// Divides a load into segments of this many rows, unless that was done before. All rows must be copied and not purged.
     /// </summary>
-    /// <returns>Its segments, in order; none where nothing of it is to be written (any more).</returns>
+    /// <returns>The segments, in order; none if nothing of the load has to be written (any more).</returns>
     Task<IReadOnlyList<LogSegment>> PlanSegmentsAsync(long load, long segmentRows, CancellationToken cancellationToken);
 
-    /// <summary>A segment is there, whole.</summary>
+    /// <summary>Records that a segment is completely written.</summary>
     Task MarkSegmentWrittenAsync(long load, int segment, long bytes, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The load's newest document tells what was to be told at that version, and nothing stands in the way; never
-    /// lowered. Nothing happens to a load that is being removed.
+    /// Records the version that the load's newest document describes, and clears the error; never lowers the version. Does
+    /// nothing for a load that is being removed.
     /// </summary>
     Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Nothing is known any more of what the log has of a load whose rows are all there: it is looked at, and written, again.
-    /// </summary>
+    /// <summary>Clears the recorded log state of a load whose rows all exist, so that it is checked and written again.</summary>
     Task ForgetLogAsync(long load, CancellationToken cancellationToken);
 
-    /// <summary>The message that has the load logged has just been sent.</summary>
+    /// <summary>Records that the message for logging the load was sent.</summary>
     Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken);
 
-    /// <summary>One line: why it could not be logged.</summary>
+    /// <summary>Records in one line why a load could not be logged.</summary>
     Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken);
 }

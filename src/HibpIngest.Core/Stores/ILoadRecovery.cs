@@ -1,20 +1,19 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What the account log tells is known again to a database that was restored from a backup, or is empty.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <summary>Recovers loads from the account log into a database that was restored from a backup, or is empty.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ILoadRecovery
 {
     /// <summary>
-    /// A load that is unknown, or not published here, becomes done, with its mark, slices and segments, without rows, and
-    /// tells nobody; what is told of its breach is taken on where it is newer than what is known. Of a load that is
-    /// published here only the latter, and that it was replaced, or given to another breach, since. Idempotent.
+    /// Recovers a load that is unknown or unpublished here: it becomes done, with its mark, slices and segments, but without
+    /// rows, and notifies nobody. The breach's data is updated if the log is newer. For a load that is published here, only the
+    /// breach's data, a replacement, or an assignment to another breach is taken over. Idempotent.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">
-    /// Its number, its mark or its archive's version is another load's here: nothing was changed.
-    /// </exception>
+    /// <exception cref="Errors.NotPossibleException">Its id, its mark or its blob version belongs to another load here; nothing
+    /// was changed.</exception>
     Task<RecoveryStep> RecoverLoadAsync(LoadRecovery load, CancellationToken cancellationToken);
 
-    /// <summary>A load that counts here was replaced by another since: it counts no more.</summary>
-    /// <returns>False: there is no such load, or it doesn't count.</returns>
+    /// <summary>Records that a published load was replaced by another one: its mark no longer counts.</summary>
+    /// <returns>False if there is no such load, or it isn't published.</returns>
     Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken);
 }

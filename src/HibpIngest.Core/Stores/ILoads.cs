@@ -2,69 +2,73 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ILoads
 {
-    /// <summary>The newest load of that blob version; null where there is none.</summary>
+    /// <summary>Returns the newest load of a blob version.</summary>
+    /// <returns>Null if there is none.</returns>
     Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The newest load of that blob version; where there is none, records one in state ingesting (or, with a
-    /// failure, in state failed), and the breach if its name is new; its metadata document is merged in the
-    /// same transaction. Idempotent; the id is then not used. The load gets no mark yet.
+    /// Returns the newest load of the blob version. If there is none, records one in state ingesting (with a failure: failed),
+    /// and the breach if its name is new, and merges the metadata document in the same transaction. Idempotent: the id is then
+    /// unused. The load gets no mark yet.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The metadata document can't be read; nothing was recorded.</exception>
     Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records a new load (its id drawn from the register) of the same blob version with these settings and
-    /// fails the old one as restarted, its undone slices with it (its rows may be purged then). What was held
-    /// stays held.
+    /// Records a new load (its id drawn from the register) of the same blob version with these settings, and fails the old one
+    /// as restarted, together with its undone slices; its rows may then be purged. A hold is kept.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load, it is done, superseded or being removed, or
-    /// it was restarted before.</exception>
+    /// <exception cref="Errors.NotPossibleException">No such load, it is done, superseded or being removed, or it was restarted
+    /// before.</exception>
     Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken);
 
-    /// <summary>The row of one load, without its counts; null where there is none.</summary>
+    /// <summary>Returns the row of one load without its counts.</summary>
+    /// <returns>Null if there is none.</returns>
     Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken);
 
-    /// <summary>One load with its counts; null where there is none.</summary>
+    /// <summary>Returns one load with its counts.</summary>
+    /// <returns>Null if there is none.</returns>
     Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken);
 
-    /// <summary>Loads with their counts, oldest first; of one breach (name without regard to case) or of all.</summary>
+    /// <summary>Returns the loads of one breach (ignoring case) or of all, with their counts, oldest first.</summary>
     Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken);
 
-    /// <summary>Returns when these loads were worked on, in their order; a load that is gone has no slices.</summary>
+    /// <summary>Returns when these loads were worked on, in the given order. A removed load has no slices.</summary>
     Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
 
     Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken);
 
-    /// <summary>The message of the load's state (match, mail) has just been sent.</summary>
+    /// <summary>Records that the message for the load's state (match, mail) was sent.</summary>
     Task MarkMessageSentAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// State failed with one line of reason, lease given back. With an owner, only while that owner holds the
-    /// load. A load that is done stays so. Returns whether it is failed now by this call.
+    /// Fails a load with one line of reason and releases its lease. With an owner, only while that owner holds the load. A load
+    /// that is done is not changed.
     /// </summary>
-    /// <param name="superseded">Its blob was replaced while it was read: it is never gone on with, and its slices stop.</param>
+    /// <param name="superseded">Its blob was replaced while it was being read: it can't be resumed, and its slices stop.</param>
+    /// <returns>Whether this call failed the load.</returns>
     Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken);
 
     /// <summary>
-    /// A failed load goes on where it stood: ingesting, upserting (in both, its failed slices pending again,
-    /// attempts 0), matching, held or notifying; attempts 0, error cleared. A load that isn't failed stays as
-    /// it is. Returns its new state.
+    /// Resumes a failed load in the state in which it failed: ingesting, upserting (in both, its failed slices become pending
+    /// with attempts 0), matching, held or notifying. Resets its attempts and clears the error. A load that isn't failed is not
+    /// changed.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another, superseded or
-    /// is being removed; its rows are purged.</exception>
+    /// <returns>The new state.</returns>
+    /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another, superseded or is being removed;
+    /// its rows are purged.</exception>
     Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Gives a load that is done, failed or held to another breach, which is made where its name is new, with
-    /// its notifications (an open one that the other breach has already goes) and its mark; it is held for no
-    /// reason of its own any more. The metadata document is merged into the other breach's. The old breach goes
-    /// where nothing else is of it.
+    /// Assigns a load that is done, failed or held to another breach, which is created if its name is new. The load's mark and
+    /// notifications move too; open notifications that the other breach already has are deleted. The load's own hold reason is
+    /// cleared (<see cref="HoldReason.AfterAssignment"/>). The metadata document is merged into the other breach. The old
+    /// breach is deleted if nothing else belongs to it.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load; it is open, being removed, or shares its
-    /// mark with another (taken over from schema 1).</exception>
+    /// <exception cref="Errors.NotPossibleException">No such load; it is open, being removed, or shares its mark with another
+    /// (upgraded from schema 1).</exception>
     Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
 }

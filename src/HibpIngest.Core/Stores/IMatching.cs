@@ -2,50 +2,46 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface IMatching
 {
     /// <summary>
-    /// The completion statement: upserting becomes matching (MatchedPosition 0, UpsertedAt now) where no slice
-    /// is undone, in a statement of its own. True for the one caller that changed it.
+    /// Changes upserting to matching (MatchedPosition 0, UpsertedAt now) if every slice is done, in a statement of its own.
     /// </summary>
+    /// <returns>True for the one caller that changed the state.</returns>
     Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns a held load that was not published (<see cref="HoldReason.NotPublished"/>) to matching, nothing holding it any more:
-    /// its match ends again, and publishes it. False in any other case.
+    /// Returns a held load that was not published (<see cref="HoldReason.NotPublished"/>) to matching without a hold: the end
+    /// of its match runs again and publishes it.
     /// </summary>
+    /// <returns>False in any other case.</returns>
     Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: notifications for
-    /// individual subscribers (one per kind, subscriber, domain and breach, ever), and per subscribed domain
-    /// the number of rows, added to the load's. Subscriptions made since matching started are passed over: they
-    /// would see a part of the rows only. What an older load of the same blob name has found and not told, and
-    /// is not matched itself yet, is this one's. Begins with <c>UPDATE loads SET matched_position = @upTo WHERE
-    /// id = @load AND matched_position = @after AND state = 'matching'</c>; false and nothing done where no row
-    /// changed. The load has got on (attempts 0).
+    /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: creates notifications for individual
+    /// subscribers (one per kind, subscriber, domain and breach, ever), and adds the number of rows per subscribed domain to
+    /// the load's counts. Subscriptions made after matching started are skipped: they would see only part of the rows. If an
+    /// older load of the same blob name that is not matched yet has an open notification for a matched subscriber, this load
+    /// takes it over. Begins with <c>UPDATE loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after
+    /// AND state = 'matching'</c>. Counts as progress (attempts 0).
     /// </summary>
-    /// <param name="after">Where the range before it ended.</param>
-    /// <param name="lease">The load's lease lasts so long from the end on, where somebody holds it: the range may
-    /// have taken longer than it.</param>
+    /// <param name="after">End of the previous range.</param>
+    /// <param name="lease">If the load is leased, its lease is renewed for this long at the end: the range may have outlasted it.</param>
+    /// <returns>False if that update changed no row: nothing was done.</returns>
     Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Does the next step of the end of matching, where the load is in state matching and matched to its last
-    /// position; each is one transaction over at most so many rows as
-    /// <paramref name="end"/> says, is recorded, and counts as getting on. The steps: exact account and domain counts
-    /// where duplicates were possible; what failed loads of the breach had yet to
-    /// send is taken over (from one that was held: this one is then held too); domain notifications; those without a
-    /// number get the next ones, the others keep theirs. The last step ends it in
-    /// one transaction: the metadata document is merged, the load is published in the place of older ones of the same
-    /// blob name, and its state is held (by its metadata, by
-    /// <see cref="MatchEnd.Hold"/>, or because of what it took over), notifying, or done when there is nothing to
-    /// send. A retired breach sends nothing: the load's open notifications are taken
-    /// away. So they are where a newer load of the same blob name is published already: this one is then done,
-    /// unpublished, replaced by that one.
+    /// Does the next step of finishing a match, if the load is in state matching and matched to its last position. Each step is
+    /// one transaction over at most as many rows as <paramref name="end"/> allows, is recorded, and counts as progress. The
+    /// steps: exact account and domain counts if duplicates were possible; take-over of unsent notifications from failed loads
+    /// of the breach (if one was held, this load is held too); domain notifications; numbering of notifications that have no
+    /// number. The last step is one transaction: it merges the metadata document, publishes the load in place of older ones of
+    /// the same blob name, and sets the state to held (by its metadata, by <see cref="MatchEnd.Hold"/>, or because of a
+    /// take-over), notifying, or done if there is nothing to send. Open notifications are deleted if the breach is retired, or
+    /// if a newer load of the same blob name is published: this load is then done, unpublished, and replaced by that one.
     /// </summary>
-    /// <returns>The state behind the step: matching while there are more. Null where the load was in no state for it.</returns>
+    /// <returns>The state after the step: matching if there are more steps. Null: the load was in another state.</returns>
     /// <exception cref="Errors.BadInputException">The metadata document can't be read.</exception>
     Task<LoadState?> FinishMatchingAsync(long load, MatchEnd end, CancellationToken cancellationToken);
 }

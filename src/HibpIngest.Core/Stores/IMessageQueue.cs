@@ -8,39 +8,37 @@ public interface IMessageQueue
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Sends; the message is invisible for <paramref name="delay"/> (at most 7 days, less a margin) first, and for up to a second more.
+    /// Sends a message that stays invisible for <paramref name="delay"/> (at most 7 days, less a margin), and for up to a
+    /// second more.
     /// </summary>
     Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes up to <paramref name="most"/> (1-32) messages, invisible to others for
-    /// <paramref name="visibility"/>. A body that isn't base64 is taken as plain text.
+    /// Receives up to <paramref name="most"/> (1-32) messages, which become invisible to others for
+    /// <paramref name="visibility"/>. A body that isn't base64 is treated as plain text.
     /// </summary>
     Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Keeps a message invisible for so long from now on; returns it with its new receipt. Null: it was
-    /// deleted, or somebody else has it by now.
-    /// </summary>
+    /// <summary>Extends a message's invisibility from now on; returns the message with its new receipt.</summary>
+    /// <returns>Null if it was deleted, or another consumer received it.</returns>
     Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken);
 
-    /// <summary>Deletes it; nothing happens when it is gone or somebody else has it by now.</summary>
+    /// <summary>Deletes a message; does nothing if it was deleted, or another consumer received it.</summary>
     Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Messages in it (invisible ones included; approximate), and the age of the oldest visible one where there
-    /// is one.
+    /// Returns the approximate number of messages, including invisible ones, and the age of the oldest visible one, if any.
     /// </summary>
     Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken);
 
-    /// <summary>Up to 32 visible bodies from its head, left where they are.</summary>
+    /// <summary>Returns up to 32 visible messages from the head without receiving them.</summary>
     Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken);
 
     Task ClearAsync(CancellationToken cancellationToken);
 }
 
-/// <param name="Receipt">Needed to delete or extend; empty when only peeked at.</param>
-/// <param name="DequeueCount">How often it has been received, this time included.</param>
+/// <param name="Receipt">Needed to delete or extend; empty if the message was only peeked at.</param>
+/// <param name="DequeueCount">How often it was received, including this time.</param>
 public sealed record QueuedMessage(string Id, string Receipt, string Body, long DequeueCount);
 
 public sealed record QueueDepth(int Messages, TimeSpan? Oldest);

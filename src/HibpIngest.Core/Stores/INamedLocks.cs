@@ -1,15 +1,13 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Locks between processes, that expire.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <summary>Named locks between processes, with an expiry.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface INamedLocks
 {
-    /// <summary>
-    /// Takes a named lock until it is released or expires; false when another owner has it. The same owner may
-    /// take it again.
-    /// </summary>
+    /// <summary>Acquires a named lock until it is released or expires. The same owner may acquire it again.</summary>
+    /// <returns>False if another owner holds it.</returns>
     Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
-    /// <summary>Gives a lock back; nothing happens when the owner no longer has it.</summary>
+    /// <summary>Releases a lock; does nothing if the owner no longer holds it.</summary>
     Task UnlockAsync(string name, string owner, CancellationToken cancellationToken);
 }

@@ -1,28 +1,28 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Hands a composed mail on. A mail that is handed on twice carries the same Message-ID, and in a pickup folder
-/// replaces its file.
+/// Delivers composed mails. A mail that is delivered twice carries the same Message-ID, and replaces its file in a pickup
+/// folder.
 /// </summary>
 public interface INotificationSender : IAsyncDisposable
 {
-    /// <summary>What the operator knows it by (folder, or host and port), without secrets.</summary>
+    /// <summary>Folder, or host and port, without secrets.</summary>
     string DisplayName { get; }
 
-    /// <summary>Finds out whether mails could be sent now, without sending one.</summary>
-    /// <param name="from">Envelope sender, an address: whether it is taken, too.</param>
-    /// <exception cref="Errors.StoreRefusedException">The set-up must be mended.</exception>
-    /// <exception cref="Errors.StoreUnavailableException">Not now.</exception>
+    /// <summary>Checks whether mails could be sent now, without sending one.</summary>
+    /// <param name="from">Envelope sender, an address: also checked.</param>
+    /// <exception cref="Errors.StoreRefusedException">The configuration must be fixed.</exception>
+    /// <exception cref="Errors.StoreUnavailableException">Temporarily impossible.</exception>
     Task CheckAsync(string from, CancellationToken cancellationToken);
 
-    /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the
-    /// message holds codes, never an address.</exception>
-    /// <exception cref="Errors.StoreRefusedException">The set-up is wrong (permission, login, sender,
-    /// certificate): no notification's fault.</exception>
-    /// <exception cref="Errors.RecipientDeferredException">Not now, this recipient or content (4xx); others may
-    /// be sent.</exception>
-    /// <exception cref="Errors.StoreUnavailableException">Not now, none at all: connection, 421, 4xx to the login or
-    /// the sender, disk full.</exception>
+    /// <exception cref="Errors.BadInputException">Permanently refused (5xx to this recipient or content); the message holds
+    /// codes, never an address.</exception>
+    /// <exception cref="Errors.StoreRefusedException">The configuration is wrong (permission, login, sender, certificate),
+    /// whatever the notification.</exception>
+    /// <exception cref="Errors.RecipientDeferredException">This recipient or content is temporarily refused (4xx); other mails
+    /// may be sent.</exception>
+    /// <exception cref="Errors.StoreUnavailableException">No mail can be sent for now: connection, 421, 4xx to the login or the
+    /// sender, disk full.</exception>
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
 }
 

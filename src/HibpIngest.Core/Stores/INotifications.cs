@@ -2,78 +2,77 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Whom to tell, and who has been told.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <summary>The notifications to be sent, and their outcome.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface INotifications
 {
-    /// <summary>Held becomes notifying, nothing holding it any more; false in any other state.</summary>
+    /// <summary>Changes held to notifying, and clears the hold reason.</summary>
+    /// <returns>False in any other state.</returns>
     Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes a breach's loads back that are notifying: held, with that reason; those that are not matched yet, or
-    /// have failed before their mails were out, will be. Returns those that are held now.
+    /// Holds a breach's notifying loads, and its done loads with outstanding calls, with this reason. Loads that are not
+    /// matched yet, or failed before their mails were sent, will be held later.
     /// </summary>
+    /// <returns>The loads that are held now.</returns>
     /// <exception cref="Errors.NotPossibleException">No such breach.</exception>
     Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string because, CancellationToken cancellationToken);
 
-    /// <summary>The load's notifications numbered first..last in order, any state, for a preview.</summary>
+    /// <summary>Returns the load's notifications numbered first..last in order, in any state, for a preview.</summary>
     Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken);
 
-    /// <summary>How far a load's mails are, by probes, however many they are; null where there is no such load.</summary>
+    /// <summary>Returns the progress of a load's mails by index probes, at a cost independent of their number.</summary>
+    /// <returns>Null if there is no such load.</returns>
     Task<MailProgress?> GetMailProgressAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Notifications up to <paramref name="to"/> are about to get (or, where sending failed, have got) their
-    /// messages. False, and nothing done, where <paramref name="from"/> isn't how far they had.
+    /// Records that notifications up to <paramref name="to"/> are about to get their messages (or, after sending failed, have
+    /// got them).
     /// </summary>
+    /// <returns>False, with nothing changed, if the recorded number isn't <paramref name="from"/>.</returns>
     Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken);
 
     /// <summary>
-    /// A notifying load, none of whose messages was sent for so long (or ever, since its state was entered): its
-    /// messages are to be sent again, from the first that waits on. True for the one caller
-    /// that is to do so.
+    /// Resets the queued mails of a notifying load for which no message was sent for this long (or since it entered the state):
+    /// its messages must be sent again, from the first waiting notification.
     /// </summary>
+    /// <returns>True for the one caller that must send them.</returns>
     Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Of a notifying load's deferred notifications those whose time has come wait like any other from now on; at
-    /// most <paramref name="most"/>. Returns their numbers, ascending.
+    /// Makes deferred notifications of a notifying load claimable whose delay has passed; at most <paramref name="most"/>.
     /// </summary>
+    /// <returns>Their numbers, ascending.</returns>
     Task<IReadOnlyList<int>> TakeDueNotificationsAsync(long load, int most, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Reserves the time that so many mails take at the rate of the whole system, and claims, for the owner until the
-    /// lease expires, those numbered first..last that are neither sent nor failed,
-    /// nor deferred, nor claimed by another whose claim is alive; each such claim counts as an attempt. None of a
-    /// load that isn't notifying (a message from before must not send what is held or
-    /// being matched again), and none while its breach is hidden.
+    /// Reserves the time that this many mails take at the rate of the whole system, and claims notifications for the owner
+    /// until the lease expires: those numbered first..last that are not sent, failed, deferred, or claimed by another owner
+    /// whose claim is live. Each claim counts as an attempt. Claims nothing if the load isn't notifying (an old message must
+    /// not send mails that are held or being matched again), or while its breach is hidden.
     /// </summary>
     Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken);
 
     /// <summary>
-    /// It was sent, or (with an error of one line, no address in it) refused for good. Recorded only while the owner
-    /// holds the claim, or nobody does.
+    /// Records that a notification was sent, or (with an error of one line, without an address) permanently refused. Recorded
+    /// only if the owner holds the claim, or nobody does.
     /// </summary>
     Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Its recipient's server, or what its text is made from, asked to come again later: given back, not to be
-    /// claimed before <paramref name="delay"/> has passed. Where it was first deferred
-    /// <paramref name="giveUpAfter"/> ago or earlier, it is refused for good. Recorded as in
-    /// <see cref="CompleteNotificationAsync"/>.
+    /// Defers a notification, because the recipient's server or a source of its text asked to retry later: releases the claim,
+    /// and allows no new one before <paramref name="delay"/> has passed. If it was first deferred at least
+    /// <paramref name="giveUpAfter"/> ago, it is permanently refused. Recorded as in <see cref="CompleteNotificationAsync"/>.
     /// </summary>
     Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
         CancellationToken cancellationToken);
 
     /// <summary>
-    /// Gives claims of this owner back, and their attempts with them: whoever can still give them back was not ended
-    /// by them.
+    /// Releases this owner's claims and uncounts their attempts: an owner that can still release them was not crashed by them.
     /// </summary>
     Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Notifying becomes done where no notification is open, deferred ones among them, in a statement of its own.
-    /// True for the one caller that changed it.
-    /// </summary>
+    /// <summary>Changes notifying to done if no notification is open (deferred ones are open), in a statement of its own.</summary>
+    /// <returns>True for the one caller that changed the state.</returns>
     Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken);
 }

@@ -1,34 +1,37 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// What was sent to be added to Pwned Passwords: a row a transaction in table <c>passwordappends</c>, and its hashes as a blob in the
-/// container of the same name. Errors as for <see cref="IBreachDatabase"/>.
+/// Hashes submitted for Pwned Passwords: one row per transaction in table <c>passwordappends</c>, and its hashes in a blob in
+/// the container of the same name. Errors are those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPasswordAppends
 {
     const string Name = "passwordappends";
 
-    /// <summary>Creates table and container where they are missing.</summary>
+    /// <summary>Creates table and container if they are missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Writes a transaction's hashes; before its row, so that no row is without.</summary>
+    /// <summary>Writes the hashes of a transaction. Call it before the row is added, so that no row lacks its hashes.</summary>
     Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken);
 
-    /// <summary>Part of a transaction's hashes; null where they are gone.</summary>
-    /// <param name="length">How many; there are that many.</param>
+    /// <summary>Returns part of the hashes of a transaction.</summary>
+    /// <param name="length">Number of bytes, all of which must exist.</param>
+    /// <returns>Null if the hashes were deleted.</returns>
     Task<ReadOnlyMemory<byte>?> ReadRowsAsync(Guid id, long offset, int length, CancellationToken cancellationToken);
 
     Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 
-    /// <summary>A subscription's transaction; null where it has none of that id.</summary>
+    /// <summary>Returns a transaction of a subscription.</summary>
+    /// <returns>Null if it has none with that id.</returns>
     Task<AppendTransaction?> FindAsync(string subscription, Guid id, CancellationToken cancellationToken);
 
-    /// <summary>Writes a transaction in place of the version that was read (If-Match).</summary>
-    /// <returns>As it is now; null where somebody else has changed it since, or it is gone.</returns>
+    /// <summary>Replaces the version of a transaction that was read (If-Match).</summary>
+    /// <returns>The new version; null if the transaction was changed or deleted by another writer.</returns>
     Task<AppendTransaction?> UpdateAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 
     IAsyncEnumerable<AppendTransaction> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>Deletes a transaction that is still this version, then its hashes; false where it has changed since, or is gone.</summary>
+    /// <summary>Deletes a transaction if it still is this version, then its hashes.</summary>
+    /// <returns>False if it was changed or deleted by another writer.</returns>
     Task<bool> DeleteAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 }

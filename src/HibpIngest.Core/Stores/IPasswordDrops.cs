@@ -1,30 +1,32 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The container that files of password hashes are dropped into, by whatever tool: they are read in ranges, and deleted once they
-/// are imported. Errors as for <see cref="IBreachDatabase"/>.
+/// The container for files of password hashes, uploaded with any tool. They are read in ranges, and deleted after the import.
+/// Errors are those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPasswordDrops
 {
     const string Container = "passwords-import";
 
-    /// <summary>Creates the container where it is missing.</summary>
+    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>All files, by name, page by page.</summary>
+    /// <summary>Returns all files by name, page by page.</summary>
     IAsyncEnumerable<DroppedPasswords> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>The present version of a file; null where there is none.</summary>
+    /// <summary>Returns the current version of a file.</summary>
+    /// <returns>Null if there is none.</returns>
     Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken);
 
-    /// <summary>Part of a file; null where it is gone, or is no longer this version (If-Match).</summary>
-    /// <param name="length">How many; the file has them all.</param>
+    /// <summary>Reads part of a file.</summary>
+    /// <param name="length">Number of bytes, all of which must exist.</param>
+    /// <returns>Null if the file was deleted, or is no longer this version (If-Match).</returns>
     Task<ReadOnlyMemory<byte>?> ReadAsync(DroppedPasswords file, long offset, int length, CancellationToken cancellationToken);
 
-    /// <summary>Deletes a file that is still this version; nothing happens where it is another one, or gone.</summary>
+    /// <summary>Deletes a file if it still is this version; otherwise does nothing.</summary>
     Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken);
 }
 
-/// <param name="Name">Within the container, folders included.</param>
-/// <param name="ETag">Names this version of it.</param>
+/// <param name="Name">Name in the container, including folders.</param>
+/// <param name="ETag">Identifies this version of the file.</param>
 public sealed record DroppedPasswords(string Name, string ETag, long Length, DateTimeOffset LastModified);

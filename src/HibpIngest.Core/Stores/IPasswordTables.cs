@@ -1,23 +1,24 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Tables of Pwned Passwords, one a release and mode: PartitionKey is a hash's prefix, RowKey the rest of it, property
-/// <c>count</c> how often it was seen. Errors as for <see cref="IBreachDatabase"/>.
+/// Tables of Pwned Passwords, one per release and mode: PartitionKey is a hash's prefix, RowKey its suffix, property
+/// <c>count</c> how often it was seen. Errors are those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPasswordTables
 {
-    /// <summary>Creates a table where it is missing; false: it is there already.</summary>
+    /// <summary>Creates a table if it is missing.</summary>
+    /// <returns>False if it exists.</returns>
     Task<bool> CreateAsync(string table, CancellationToken cancellationToken);
 
-    /// <summary>All rows of a prefix, by suffix; none where there are none, or no table.</summary>
+    /// <summary>Returns all rows of a prefix by suffix; none if there are no rows, or no table.</summary>
     Task<IReadOnlyList<PasswordRow>> ReadAsync(string table, string prefix, CancellationToken cancellationToken);
 
-    /// <summary>Writes rows of a prefix, whatever is there of them.</summary>
+    /// <summary>Writes rows of a prefix, replacing existing ones.</summary>
     Task WriteAsync(string table, string prefix, IReadOnlyList<PasswordRow> rows, CancellationToken cancellationToken);
 
-    /// <summary>Deletes a table with all that is in it, if there is one.</summary>
+    /// <summary>Deletes a table with its content, if it exists.</summary>
     Task DropAsync(string table, CancellationToken cancellationToken);
 }
 
-/// <param name="Suffix">The hash behind its prefix, in upper-case hex digits.</param>
+/// <param name="Suffix">The hash without its prefix, in upper-case hex digits.</param>
 public readonly record struct PasswordRow(string Suffix, long Count);

@@ -3,27 +3,29 @@ using HibpIngest.Clients;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The prefixes that clients watch: a blob of 2 MB each, <see cref="PrefixBitmap"/>'s bytes. Errors as for
+/// The prefixes that clients watch: one blob of 2 MB each, with the bytes of a <see cref="PrefixBitmap"/>. Errors are those of
 /// <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPrefixBlobs
 {
     const string Container = "clients";
 
-    /// <summary>Creates the container where it is missing.</summary>
+    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>What a client watches; null where it has never watched anything.</summary>
-    /// <param name="known">Given back where it is still this.</param>
+    /// <summary>Returns the prefixes that a client watches.</summary>
+    /// <param name="known">Returned if it is still current.</param>
+    /// <returns>Null if the client has never watched anything.</returns>
     Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null);
 
-    /// <summary>Writes what a client watches, where it still is the version that was read.</summary>
-    /// <param name="version">What was read; null: there was none.</param>
-    /// <param name="cancellationToken">Stops it; then it is not known whether it was written.</param>
-    /// <returns>The version it is then; null where somebody else has written.</returns>
+    /// <summary>
+    /// Replaces the version of a client's prefixes that was read. After cancellation it is unknown whether they were written.
+    /// </summary>
+    /// <param name="version">The version that was read; null: there was none.</param>
+    /// <returns>The new version; null if another writer came first.</returns>
     Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken);
 
-    /// <summary>Forgets what a client watches.</summary>
+    /// <summary>Deletes a client's prefixes.</summary>
     Task DeleteAsync(int client, CancellationToken cancellationToken);
 }
 

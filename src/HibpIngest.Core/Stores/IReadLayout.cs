@@ -1,14 +1,15 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Which layout is read, without asking the database.</summary>
+/// <summary>The layout that is read, without access to the database.</summary>
 public interface IReadLayout
 {
     /// <summary>
-    /// So long after a switch no reader goes by the layout from before: they look every 10 seconds (20 where nothing
-    /// keeps looking), for 5 at most; and as much again for clocks.
+    /// Time after a switch until no reader uses the previous layout: readers revalidate every 10 seconds (20 without a
+    /// background refresh), with a timeout of 5 seconds; plus the same again for clock differences.
     /// </summary>
     static readonly TimeSpan SeenWithin = TimeSpan.FromMinutes(1);
 
-    /// <summary>The layout that is read now; null where the store has none yet.</summary>
+    /// <summary>Returns the layout that is read now.</summary>
+    /// <returns>Null if the store has none yet.</returns>
     Task<StoreLayout?> GetReadLayoutAsync(CancellationToken cancellationToken);
 }

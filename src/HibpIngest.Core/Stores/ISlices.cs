@@ -2,80 +2,77 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ISlices
 {
     /// <summary>
-    /// Starts a try: counts it, and returns the slice with what it needs, leased to <paramref name="owner"/>.
-    /// While somebody else's lease is alive no try begins (<see cref="SliceWork.HeldUntil"/>). A failed slice
-    /// is tried without being counted. One whose tries are used up is leased all the same, to be failed
-    /// (Attempts is then <paramref name="maxTries"/> + 1 on return, and not recorded). A done one is returned
-    /// as it is. Null: no such load or slice, the rows are purged, or nothing of the load may be written any
-    /// more.
+    /// Starts an attempt: counts it, leases the slice to <paramref name="owner"/> and returns it with the data that the attempt
+    /// needs. No attempt starts while another owner's lease is live (<see cref="SliceWork.HeldUntil"/>). Attempts of a failed
+    /// slice are not counted. A slice whose attempts are used up is still leased, so that it can be failed (Attempts is then
+    /// <paramref name="maxTries"/> + 1 on return, but not recorded). A done slice is returned unchanged.
     /// </summary>
+    /// <returns>Null if there is no such load or slice, the rows are purged, or nothing of the load may be written any more.</returns>
     Task<SliceWork?> BeginSliceAsync(long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken);
 
-    /// <summary>Keeps the lease, from now on, and records how far the slice is (null: as recorded).</summary>
-    /// <returns>Whether to go on; false: somebody else has the slice by now, or nothing of its load may be
-    /// written any more (superseded, restarted as another, being removed).</returns>
+    /// <summary>Renews the lease from now on, and records the slice's progress (null: unchanged).</summary>
+    /// <returns>False if the caller must stop: another owner has the slice, or nothing of its load may be written any more
+    /// (superseded, restarted as another, being removed).</returns>
     Task<bool> RenewSliceAsync(
         long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The slice is in the tables, in the set of layouts of that version; ends the lease. A failed slice that was
-    /// tried again (its message requeued from the poison queue or by hand) becomes done too; where it was its
-    /// failed load's last failed slice and the load's ingest is complete, the load returns to upserting, error and
+    /// Records that the slice is written to the tables, in the set of layouts of that version, and ends the lease. A failed
+    /// slice that was retried (its message requeued from the poison queue or by hand) also becomes done. If it was the last
+    /// failed slice of its failed load, and the load's ingest is complete, the load returns to upserting with error and
     /// FinishedAt cleared.
     /// </summary>
-    /// <returns>Done; or nothing was changed, because it was not this owner's any more, or done, or the set of
-    /// layouts is another by now, which is returned then.</returns>
+    /// <returns>Done; or nothing changed, because the owner had lost the slice, or it was done, or the set of layouts has
+    /// changed, which is then returned.</returns>
     Task<SliceCompletion> CompleteSliceAsync(
         long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Ends the lease and gives the try back, with how far it came (null: as recorded) and the reason, where
-    /// there is one: a store was down, or the load was stopped, which costs none. Nothing happens where the
-    /// slice is not this owner's any more.
+    /// Ends the lease and uncounts the attempt, because a store was down or the load was stopped. Records the progress (null:
+    /// unchanged) and the reason, if any. Does nothing if the owner has lost the slice.
     /// </summary>
     Task ReturnSliceTryAsync(
         long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Ends the lease and records why a try failed; with <paramref name="exhausted"/> the slice is failed and
-    /// its load too, naming the slice. Nothing happens where the slice is not this owner's any more.
+    /// Ends the lease and records why an attempt failed. With <paramref name="exhausted"/>, the slice is failed and its load
+    /// too, naming the slice. Does nothing if the owner has lost the slice.
     /// </summary>
     Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The messages of these slices have been sent: pending ones become queued, and queued ones get a new
-    /// QueuedAt.
+    /// Records that the messages of these slices were sent: pending slices become queued, and queued ones get a new QueuedAt.
     /// </summary>
     Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Sets slices back to pending with attempts 0 and nothing done (one, the failed ones, or all:
-    /// <paramref name="slice"/> wins) and, where that is any, the load to ingesting or upserting (by whether
-    /// its ingest was complete), error and FinishedAt cleared. Whoever works on one has lost it. Returns those
-    /// slices; none of a load that was restarted as another, which has its rows.
+    /// Resets slices to pending with attempts 0 and no progress (one, the failed ones, or all: <paramref name="slice"/> takes
+    /// precedence). If there are any, the load returns to ingesting or upserting (depending on whether its ingest was complete)
+    /// with error and FinishedAt cleared. Current owners lose their leases.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load or slice; its rows are purged; one slice of a
-    /// load that was restarted.</exception>
+    /// <returns>The reset slices; none for a load that was restarted as another, which has its rows.</returns>
+    /// <exception cref="Errors.NotPossibleException">No such load or slice; its rows are purged; one slice of a load that was
+    /// restarted.</exception>
     Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken);
 
-    /// <summary>Those whose lease is alive, of every load.</summary>
+    /// <summary>Returns the slices with a live lease, of all loads.</summary>
     Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken);
 
     Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Slices of loads that are neither done nor purged, pending for at least <paramref name="age"/> since they
-    /// were made or set back; at most <paramref name="most"/>.
+    /// Returns slices of loads that are neither done nor purged, pending for at least <paramref name="age"/> since they were
+    /// created or reset; at most <paramref name="most"/>.
     /// </summary>
     Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Queued slices whose QueuedAt is at least <paramref name="age"/> old, of open loads none of whose slices
-    /// was begun, renewed or ended for as long; at most <paramref name="most"/>.
+    /// Returns queued slices whose QueuedAt is at least <paramref name="age"/> old, of open loads none of whose slices was
+    /// started, renewed or ended in that time; at most <paramref name="most"/>.
     /// </summary>
     Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
 }

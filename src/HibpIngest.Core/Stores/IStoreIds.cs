@@ -1,34 +1,34 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The identity of the stores, and the ids that are given.</summary>
+/// <summary>The identity of the stores, and id generation.</summary>
 public interface IStoreIds
 {
-    /// <summary>Creates the table where it is missing.</summary>
+    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken);
 
-    /// <summary>Records the identity unless there is one; returns the one that counts.</summary>
+    /// <summary>Records the identity unless there is one; returns the effective one.</summary>
     Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken);
 
-    /// <summary>The next id for a load, never given before nor again; gaps are normal.</summary>
+    /// <summary>Returns the next id for a load. Ids are never reused; gaps are normal.</summary>
     Task<long> DrawLoadAsync(CancellationToken cancellationToken);
 
-    /// <summary>The next mark, never given before nor again; gaps are normal.</summary>
+    /// <summary>Returns the next mark. Marks are never reused; gaps are normal.</summary>
     Task<int> DrawMarkAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Up to which ids are known to be in the database, both 0 where none is; and whether a restored database
-    /// is being moved on.
+    /// Returns the highest ids known to be in the database (0 if there are none), and whether a restored database is being made
+    /// current.
     /// </summary>
     Task<(StoreIds Ids, bool MovingOn)> GetConfirmedAsync(CancellationToken cancellationToken);
 
-    /// <summary>Notes that a restored database is being moved on, or is no longer: until then no host may start on it.</summary>
+    /// <summary>Records that a restored database is being made current, or no longer is; while it is, no host may start.</summary>
     Task SetMovingOnAsync(bool movingOn, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Ids up to these are in the database: raises what is confirmed, and what is drawn where it lags behind;
-    /// never lowers either. Costs no write where nothing is raised.
+    /// Records that ids up to these are in the database: raises the confirmed ids, and the drawn ids if they are lower; never
+    /// lowers either. Writes nothing if nothing is raised.
     /// </summary>
     Task ConfirmAsync(StoreIds ids, CancellationToken cancellationToken);
 }

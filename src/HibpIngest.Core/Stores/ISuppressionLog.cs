@@ -3,22 +3,22 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Suppressions outside of the database, which may be put back to a backup that doesn't have them yet. Appended to, never
-/// changed: what counts of a hash is its last entry.
+/// Suppressions outside of the database, which may be restored from a backup that lacks them. Append-only: the last entry of a
+/// hash is effective.
 /// </summary>
 public interface ISuppressionLog
 {
-    /// <summary>As <see cref="ISuppressions.GetSuppressionCheckAsync"/>.</summary>
+    /// <summary>See <see cref="ISuppressions.GetSuppressionCheckAsync"/>.</summary>
     Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken);
 
-    /// <summary>Records it unless there is one; returns the one that counts.</summary>
+    /// <summary>Records the check unless there is one; returns the effective one.</summary>
     Task<string> AddSuppressionCheckAsync(string check, CancellationToken cancellationToken);
 
-    /// <summary>Appends a suppression, or that it no longer counts; nothing where that is known.</summary>
+    /// <summary>Appends a suppression, or the lifting of one; does nothing if that is recorded already.</summary>
     Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken);
 
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
 
-    /// <summary>The hashes of those that no longer count.</summary>
+    /// <summary>Returns the hashes of the lifted suppressions.</summary>
     Task<IReadOnlyList<string>> ListLiftedAsync(CancellationToken cancellationToken);
 }

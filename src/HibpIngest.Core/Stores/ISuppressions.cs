@@ -2,37 +2,38 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Who is not to be told, whatever is imported, in the database.</summary>
-/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+/// <summary>The suppressions in the database: addresses that must not be notified, even if they are imported again.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ISuppressions
 {
-    /// <summary>The <see cref="SuppressionKey.Check"/> of the key that suppressions were made under; null: there never was one.</summary>
+    /// <summary>Returns the <see cref="SuppressionKey.Check"/> of the key that the suppressions were made under.</summary>
+    /// <returns>Null if there never was a suppression.</returns>
     Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken);
 
-    /// <summary>All of them, in no order.</summary>
+    /// <summary>Returns all suppressions, unordered.</summary>
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes subscriptions away with their notifications, sent or not, and records their suppressions (a later one of the
-    /// same hash counts).
+    /// Deletes subscriptions with their notifications, sent or not, and records their suppressions (a later one of the same
+    /// hash replaces an earlier one).
     /// </summary>
-    /// <param name="check">That of the key that the suppressions were made under; null: there are none.</param>
-    /// <param name="erase">Leaves nothing of them in the database's file, as far as that is this program's to do.</param>
-    /// <exception cref="Errors.StoreMismatchException">Others were made under another key.</exception>
+    /// <param name="check">Check of the key that the suppressions were made under; null: there are no suppressions.</param>
+    /// <param name="erase">Also erase the deleted data from the database's file, as far as this program can.</param>
+    /// <exception cref="Errors.StoreMismatchException">Existing suppressions were made under another key.</exception>
     Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records suppressions, and takes away what subscriptions they name, with their notifications: in one transaction, beside which
-    /// nobody subscribes. A hash names nobody, so that every subscriber is looked at.
+    /// Records suppressions, and deletes the subscriptions that they match, with their notifications, in one transaction that
+    /// excludes concurrent subscriptions. A hash can't be reversed, so every subscriber is checked.
     /// </summary>
-    /// <param name="those">Some 10,000 at most: each is a statement or two.</param>
-    /// <param name="key">Under which they were made.</param>
+    /// <param name="those">Some 10,000 at most: each takes one or two statements.</param>
+    /// <param name="key">The key that they were made under.</param>
     /// <param name="erase">As in <see cref="RemoveSubscribersAsync"/>.</param>
-    /// <exception cref="Errors.StoreMismatchException">Others were made under another key.</exception>
+    /// <exception cref="Errors.StoreMismatchException">Existing suppressions were made under another key.</exception>
     Task<SubscribersRemoved> ApplySuppressionsAsync(
         IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken);
 
-    /// <summary>Forgets suppressions, as the person wishes.</summary>
+    /// <summary>Deletes suppressions, at the person's request.</summary>
     Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken);
 }

@@ -1,9 +1,9 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The same tables as <see cref="IStoreTables"/>, as readers need them.</summary>
+/// <summary>Read access to the tables of <see cref="IStoreTables"/>.</summary>
 public interface ITableReads
 {
-    /// <exception cref="Errors.StoreMismatchException">This process knows no such storage account.</exception>
+    /// <exception cref="Errors.StoreMismatchException">The storage account is not configured in this process.</exception>
     IAccountReads Accounts(TablePlace place);
 
     /// <inheritdoc cref="Accounts"/>

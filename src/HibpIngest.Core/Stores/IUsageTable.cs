@@ -1,39 +1,37 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// How often what was asked: table <c>hibpusage</c>. A row counts the records of one hour, route, status and key that lie in one blob
-/// of the access log, so that a blob that is counted twice replaces its rows by the same. Errors as for
-/// <see cref="IBreachDatabase"/>.
+/// Request counts in table <c>hibpusage</c>. A row counts the records of one hour, route, status and key within one blob of the
+/// access log, so that counting a blob twice writes the same rows again. Errors are those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IUsageTable
 {
     const string Name = "hibpusage";
 
-    /// <summary>Creates the table where it is missing.</summary>
+    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Writes the rows of one blob, in place of those that are there.</summary>
+    /// <summary>Writes the rows of one blob, replacing existing ones. Cancellation takes effect between two transactions.</summary>
     /// <param name="rows">Each hour, route, status and key once.</param>
-    /// <param name="cancellationToken">Stops it between two transactions.</param>
     Task WriteAsync(string blob, IReadOnlyList<UsageRow> rows, CancellationToken cancellationToken);
 
-    /// <summary>The rows of all blobs; none where there is no table yet.</summary>
+    /// <summary>Returns the rows of all blobs; none if the table does not exist.</summary>
     IAsyncEnumerable<UsageRow> ReadAsync(DateTimeOffset from, DateTimeOffset to, CancellationToken cancellationToken);
 }
 
 /// <summary>Requests of one hour, route, status and key.</summary>
-/// <param name="Hour">Its beginning, UTC.</param>
-/// <param name="Key">First 16 hex digits of the key's SHA-256; empty: it came without one.</param>
+/// <param name="Hour">Start of the hour, UTC.</param>
+/// <param name="Key">First 16 hex digits of the key's SHA-256; empty: requests without a key.</param>
 public sealed record UsageRow(DateTimeOffset Hour, string Route, int Status, string Key)
 {
     public long Requests { get; init; }
 
-    /// <summary>Bytes of their bodies, as far as they are known.</summary>
+    /// <summary>Total size of the response bodies, as far as known.</summary>
     public long Bytes { get; init; }
 
-    /// <summary>How long they took in all, in microseconds.</summary>
+    /// <summary>Total duration in microseconds.</summary>
     public long Microseconds { get; init; }
 
-    /// <summary>How long the longest took, in microseconds.</summary>
+    /// <summary>Longest duration in microseconds.</summary>
     public long LongestMicroseconds { get; init; }
 }

@@ -4,19 +4,19 @@ using System.Text;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Where the accounts and hashes of a layout lie: in which partition, and in which of its storage accounts. A
-/// contract (docs/tables.md): whoever reads computes the same.
+/// Maps the accounts and hashes of a layout to partitions and storage accounts. A contract (docs/tables.md): every reader
+/// computes the same.
 /// </summary>
 public sealed class LayoutPlacement
 {
-    /// <summary>Characters that the key of a partition has behind its domain, where that is spread: <c>!07</c>.</summary>
+    /// <summary>Length of the suffix in the partition key of a spread domain: <c>!07</c>.</summary>
     public const int SuffixLength = 3;
 
     private const byte Separator = (byte)'!'; // no domain holds one
 
     private readonly int[] _storageAccounts;
     private readonly uint[] _hashes;
-    private readonly (byte[] Domain, int Partitions)[] _spread; // in the order of their hashes
+    private readonly (byte[] Domain, int Partitions)[] _spread; // sorted by hash
 
     public LayoutPlacement(LayoutFacts facts)
     {
@@ -26,7 +26,7 @@ public sealed class LayoutPlacement
         _hashes = [.. _spread.Select(spread => Hash(spread.Domain))];
     }
 
-    /// <summary>How many partitions a domain lies in; 1: it is not spread.</summary>
+    /// <summary>Returns the number of partitions of a domain; 1: it is not spread.</summary>
     /// <param name="domain">Lower-case ASCII.</param>
     public int PartitionsOf(ReadOnlySpan<byte> domain)
     {
@@ -46,7 +46,7 @@ public sealed class LayoutPlacement
         return 1;
     }
 
-    /// <summary>Which of a domain's partitions an alias is in.</summary>
+    /// <summary>Returns the index of the partition of a spread domain that holds an alias.</summary>
     /// <param name="alias">Lower-case ASCII.</param>
     public static int BucketOf(ReadOnlySpan<byte> alias, int partitions) => (int)(Hash(alias) % (uint)partitions);
 
@@ -60,11 +60,11 @@ public sealed class LayoutPlacement
         _storageAccounts.Length == 1 ? _storageAccounts[0]
         : _storageAccounts[(int)(((ulong)Hash(domain) + (uint)bucket) % (uint)_storageAccounts.Length)];
 
-    /// <summary>The same for a partition of hashes.</summary>
-    /// <param name="firstByte">Of the SHA-1; its two digits are the partition's key.</param>
+    /// <summary>Returns the number of the storage account that holds a partition of hashes.</summary>
+    /// <param name="firstByte">First byte of the SHA-1; its two digits are the partition key.</param>
     public int StorageAccountOfRange(int firstByte) => _storageAccounts[firstByte % _storageAccounts.Length];
 
-    /// <summary>Writes the key of one of a spread domain's partitions, and returns its length.</summary>
+    /// <summary>Writes the key of one partition of a spread domain, and returns its length.</summary>
     public static int WritePartition(ReadOnlySpan<byte> domain, int bucket, Span<byte> key)
     {
         domain.CopyTo(key);
@@ -73,7 +73,7 @@ public sealed class LayoutPlacement
         return domain.Length + SuffixLength;
     }
 
-    /// <summary>Where one account is.</summary>
+    /// <summary>Returns the partition of one account.</summary>
     /// <param name="alias">Lower-case ASCII.</param>
     public PartitionPlace Find(string alias, string domain)
     {
@@ -82,7 +82,7 @@ public sealed class LayoutPlacement
         return Place(domain, name, partitions, partitions == 1 ? 0 : BucketOf(Encoding.ASCII.GetBytes(alias), partitions));
     }
 
-    /// <summary>Every partition of a domain, in the order of their keys.</summary>
+    /// <summary>Returns every partition of a domain, in key order.</summary>
     public IReadOnlyList<PartitionPlace> FindAll(string domain)
     {
         var name = Encoding.ASCII.GetBytes(domain);
@@ -96,7 +96,7 @@ public sealed class LayoutPlacement
     private PartitionPlace Place(string domain, byte[] name, int partitions, int bucket) => new(
         partitions == 1 ? domain : string.Create(CultureInfo.InvariantCulture, $"{domain}!{bucket:x2}"), StorageAccountOf(name, bucket));
 
-    /// <summary>CRC-32C (Castagnoli), as of iSCSI: the processor has it.</summary>
+    /// <summary>CRC-32C (Castagnoli), as in iSCSI: hardware-accelerated.</summary>
     private static uint Hash(ReadOnlySpan<byte> text) => Crc32C.Compute(text);
 }
 

@@ -2,21 +2,21 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Stores;
 
-/// <summary>The layouts that every slice is written in.</summary>
-/// <param name="Version">Raised by whatever changes the set; 0: nothing is in it yet.</param>
+/// <summary>The layouts that every slice is written to.</summary>
+/// <param name="Version">Raised by every change to the set; 0: the set is empty.</param>
 public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
 {
-    /// <summary>Of a store that has none yet: accounts are written as they would be in the first.</summary>
+    /// <summary>The set of a store without layouts: accounts are written as in the first layout.</summary>
     public static LayoutSet None { get; } = new(0, []);
 
-    /// <summary>What accounts are written in.</summary>
+    /// <summary>Layouts that accounts are written to.</summary>
     public IReadOnlyList<StoreLayout> Written => Layouts.Count > 0 ? Layouts : [StoreLayout.First];
 
-    /// <summary>Whether hashes are written beside accounts, in any of them.</summary>
+    /// <summary>Whether any layout also writes hashes.</summary>
     public bool WritesRanges => Layouts.Any(layout => layout.WritesRanges);
 
-    /// <summary>Makes sure that this program knows all of it: a part that is left out would be missing for readers.</summary>
-    /// <exception cref="StoreMismatchException">A newer program has added to it.</exception>
+    /// <summary>Checks that this program knows every layout. A layout it can't write would have gaps for readers.</summary>
+    /// <exception cref="StoreMismatchException">A newer program has extended the set.</exception>
     public void RequireKnown()
     {
         foreach (var layout in Layouts)

@@ -2,12 +2,12 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>What the account log is to tell of a load.</summary>
+/// <summary>Data of a load for the account log.</summary>
 public sealed record LoadLogEntry
 {
     public required long Load { get; init; }
 
-    /// <summary>Its mark; 0 until its first batch has committed.</summary>
+    /// <summary>0 until the load's first batch has committed.</summary>
     public required int Mark { get; init; }
 
     public required BlobVersion Blob { get; init; }
@@ -19,48 +19,50 @@ public sealed record LoadLogEntry
 
     public required LoadSettings Settings { get; init; }
 
-    /// <summary>Rows that it has, so far.</summary>
+    /// <summary>Number of rows so far.</summary>
     public required long LastPosition { get; init; }
 
-    /// <summary>Its accounts, as told of it.</summary>
+    /// <summary>Public number of accounts.</summary>
     public required long Accounts { get; init; }
 
-    /// <summary>All its rows are copied.</summary>
+    /// <summary>All rows are copied.</summary>
     public required bool IsComplete { get; init; }
 
-    /// <summary>Nothing of it is told: it is being removed, or it doesn't count and was superseded, or restarted as another load.</summary>
+    /// <summary>
+    /// Nothing of the load is logged: it is being removed, or is unpublished and was superseded or restarted as another load.
+    /// </summary>
     public required bool Stopped { get; init; }
 
     public required bool Removing { get; init; }
 
-    /// <summary>Some of its rows, or all, are purged.</summary>
+    /// <summary>Some or all of its rows are purged.</summary>
     public required bool Purged { get; init; }
 
-    /// <summary>Since when its mark counts; null: it doesn't.</summary>
+    /// <summary>Since when its mark counts. Null: it doesn't.</summary>
     public required DateTimeOffset? PublishedAt { get; init; }
 
     public required Breach Breach { get; init; }
 
-    /// <summary>When what is told of the breach last changed.</summary>
+    /// <summary>When the breach's public data last changed.</summary>
     public required DateTimeOffset? ModifiedAt { get; init; }
 
-    /// <summary>Of the catalogue, when any of this last changed.</summary>
+    /// <summary>Catalogue version at the last change to any of this.</summary>
     public required long Version { get; init; }
 
-    /// <summary>The version that its newest document tells; null: it has none.</summary>
+    /// <summary>Version that the load's newest document describes. Null: there is no document.</summary>
     public required long? LoggedVersion { get; init; }
 
-    /// <summary>The account log tells of it, and nothing has changed since.</summary>
+    /// <summary>Whether the account log is up to date for this load.</summary>
     public bool IsLogged => LoggedVersion >= Version;
 
-    /// <summary>Loads in whose place it was published.</summary>
+    /// <summary>Loads that were replaced when this one was published.</summary>
     public IReadOnlyList<long> Replaces { get; init; } = [];
 
-    /// <summary>Its segments, in order; none before they are planned.</summary>
+    /// <summary>The segments in order; none before they are planned.</summary>
     public IReadOnlyList<LogSegment> Segments { get; init; } = [];
 }
 
 /// <summary>A part of a load that is one blob of the account log.</summary>
 /// <param name="Number">From 1.</param>
-/// <param name="Bytes">Of the blob; null until it is written.</param>
+/// <param name="Bytes">Size of the blob; null until it is written.</param>
 public sealed record LogSegment(int Number, long First, long Last, long? Bytes);

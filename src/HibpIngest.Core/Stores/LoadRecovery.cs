@@ -2,7 +2,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>A load as the account log tells of it.</summary>
+/// <summary>A load as described by the account log.</summary>
 public sealed record LoadRecovery
 {
     public required long Load { get; init; }
@@ -14,23 +14,23 @@ public sealed record LoadRecovery
     /// <summary>Counts the restarts of its blob version, from 1.</summary>
     public required int Generation { get; init; }
 
-    /// <summary>When it was recorded, in whole milliseconds.</summary>
+    /// <summary>When the load was recorded, in whole milliseconds.</summary>
     public required DateTimeOffset StartedAt { get; init; }
 
     public required LoadSettings Settings { get; init; }
 
     public required long Rows { get; init; }
 
-    /// <summary>Its accounts, as told of it.</summary>
+    /// <summary>Public number of accounts.</summary>
     public required long Accounts { get; init; }
 
-    /// <summary>Of the log, all written; needed of a load that is not published here.</summary>
+    /// <summary>The log's segments, all written; required for a load that is not published here.</summary>
     public required IReadOnlyList<LogSegment> Segments { get; init; }
 
-    /// <summary>Its slices; needed as the segments are.</summary>
+    /// <summary>Required under the same condition as <see cref="Segments"/>.</summary>
     public required IReadOnlyList<Slice> Slices { get; init; }
 
-    /// <summary>Layouts that have all of its accounts; what is in no other is missing there.</summary>
+    /// <summary>Layouts that hold all of its accounts; all other layouts lack the load.</summary>
     public required IReadOnlyList<int> FullLayouts { get; init; }
 
     /// <summary>The version that its newest document tells.</summary>
@@ -39,31 +39,31 @@ public sealed record LoadRecovery
     /// <summary>Since when its mark counts, or did.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
-    /// <summary>The load that was published in its place; null: it counts.</summary>
+    /// <summary>The load that was published in its place. Null: its mark counts.</summary>
     public required long? ReplacedBy { get; init; }
 
     public required BreachRecovery Breach { get; init; }
 }
 
-/// <summary>A breach as the newest document of its loads tells of it.</summary>
+/// <summary>A breach as described by the newest document of its loads.</summary>
 public sealed record BreachRecovery
 {
     public required string Name { get; init; }
 
     public required BreachMetadata Metadata { get; init; }
 
-    /// <summary>It is in no lookup.</summary>
+    /// <summary>The breach is hidden from all lookups.</summary>
     public required bool Hidden { get; init; }
 
     /// <summary>When the first of its loads was published.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
-    /// <summary>When what is told of it last changed.</summary>
+    /// <summary>When its public data last changed.</summary>
     public required DateTimeOffset ModifiedAt { get; init; }
 
-    /// <summary>Of the catalogue, when any of this last changed.</summary>
+    /// <summary>Catalogue version at the last change to any of this.</summary>
     public required long Version { get; init; }
 
-    /// <summary>A document tells all of this; false: it is hidden as nothing says that it may be shown.</summary>
+    /// <summary>A document holds all of this. False: the breach is hidden, because no document says that it may be shown.</summary>
     public required bool IsTold { get; init; }
 }

@@ -2,9 +2,9 @@ namespace HibpIngest.Stores;
 
 public enum LogMode
 {
-    /// <summary>Each load, once its accounts are in the tables.</summary>
+    /// <summary>Each load is logged once its accounts are in the tables.</summary>
     On,
 
-    /// <summary>Nothing is: what SQL loses, or purges, can't be had again but from the archives.</summary>
+    /// <summary>Nothing is logged: data that SQL loses or purges can only be rebuilt from the archives.</summary>
     Off,
 }

@@ -2,13 +2,13 @@ using System.Text;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Rows of one partition of a table of marks, with all marks that they are to have, as bytes.</summary>
+/// <summary>Rows of one partition of an account or range table, with all marks to set, as bytes.</summary>
 /// <param name="Rows">At most <see cref="IAccountTable.MaxTransactionEntities"/>, each once.</param>
-/// <param name="Bytes">Holds their keys; not kept after the call.</param>
-/// <param name="Marks">Holds their marks; not kept either.</param>
+/// <param name="Bytes">Holds the keys; not kept after the call.</param>
+/// <param name="Marks">Holds the marks; not kept after the call.</param>
 public readonly record struct MarkedRows(ReadOnlyMemory<RowMarks> Rows, ReadOnlyMemory<byte> Bytes, ReadOnlyMemory<int> Marks)
 {
-    /// <summary>The same of rows as they were read.</summary>
+    /// <summary>Converts rows as they were read.</summary>
     public static MarkedRows Of(IReadOnlyList<MarkedRow> rows)
     {
         var keys = new RowMarks[rows.Count];
@@ -24,7 +24,7 @@ public readonly record struct MarkedRows(ReadOnlyMemory<RowMarks> Rows, ReadOnly
     }
 }
 
-/// <param name="Key">Of the first of the key's rows, in the bytes.</param>
-/// <param name="Row">Which of the rows: 0, or n of <c>!n</c>.</param>
-/// <param name="Marks">Those it is to have, among the marks: at least one.</param>
+/// <param name="Key">Range of the row key without <c>!n</c>, in the bytes.</param>
+/// <param name="Row">0, or n of <c>!n</c>.</param>
+/// <param name="Marks">Range of the marks to set: at least one.</param>
 public readonly record struct RowMarks(Range Key, int Row, Range Marks);

@@ -3,17 +3,17 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <param name="Claimed">In order.</param>
-/// <param name="OthersHeld">Another owner holds some of the rest.</param>
+/// <param name="OthersHeld">Another owner holds some of the others.</param>
 public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, bool OthersHeld)
 {
     public static readonly NotificationClaims None = new([], false);
 
-    /// <summary>The time reserved for the first begins in so long.</summary>
+    /// <summary>Delay until the time reserved for the first mail.</summary>
     public TimeSpan StartsIn { get; init; }
 
-    /// <summary>None was claimed: the system's rate has no time free before so long; null: it had.</summary>
+    /// <summary>Delay until the system's rate has free time: nothing was claimed. Null: time was available.</summary>
     public TimeSpan? NoneBefore { get; init; }
 
-    /// <summary>There were more to claim than were asked for.</summary>
+    /// <summary>There are more to claim than the maximum.</summary>
     public bool More { get; init; }
 }

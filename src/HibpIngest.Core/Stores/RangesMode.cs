@@ -1,11 +1,11 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What a new store is asked for.</summary>
+/// <summary>Whether a new store writes ranges.</summary>
 public enum RangesMode
 {
     /// <summary>Ranges are not written.</summary>
     Off,
 
-    /// <summary>They are, from the first account on.</summary>
+    /// <summary>Ranges are written, from the first account on.</summary>
     On,
 }

@@ -1,19 +1,19 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What was done with a load that the account log tells of.</summary>
+/// <summary>Result of recovering a load from the account log.</summary>
 public enum RecoveryStep
 {
-    /// <summary>Nothing: all of it was known.</summary>
+    /// <summary>Nothing changed: all of it was known.</summary>
     Known,
 
-    /// <summary>It was published here, and what is told of it, or of its breach, was older.</summary>
+    /// <summary>The load was published here; its data, or that of its breach, was older and has been updated.</summary>
     Told,
 
     Added,
 
-    /// <summary>It was known, and not published: rows of it may be left, which are to be purged.</summary>
+    /// <summary>The load was known and unpublished: rows of it may remain, which must be purged.</summary>
     Finished,
 
-    /// <summary>Nothing: it is being removed.</summary>
+    /// <summary>Nothing changed: the load is being removed.</summary>
     Removing,
 }

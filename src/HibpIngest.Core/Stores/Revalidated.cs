@@ -3,10 +3,10 @@ using HibpIngest.Errors;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Something of a store, held in memory: looked at every few seconds, for as long as <see cref="RunAsync"/> runs; while the store
-/// is down, what was read last counts on.
+/// A value from a store, cached in memory and revalidated every few seconds while <see cref="RunAsync"/> runs. While the store
+/// is down, the last value stays in use.
 /// </summary>
-/// <param name="timeout">Longest look where there is something already: a store that is down may take minutes of tries to say so.</param>
+/// <param name="timeout">Timeout of a read if there is a value already: a store that is down may take minutes of retries to fail.</param>
 public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvider time)
     where T : class
 {
@@ -15,13 +15,14 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
     private long _lookedAt;
     private bool _down;
 
-    /// <summary>Something was read: nobody waits for a first look.</summary>
+    /// <summary>Whether a value was read, so that no caller waits for the first read.</summary>
     public bool HasValue => _value is not null;
 
     /// <summary>
-    /// As it was found last; looked at anew where nobody has for longer than a while, as in a process that was suspended.
+    /// Returns the cached value. Revalidates it first if it is older than <see cref="StaleAfter"/>, as in a process that was
+    /// suspended.
     /// </summary>
-    /// <exception cref="StoreUnavailableException">It could not be read yet, or is not there.</exception>
+    /// <exception cref="StoreUnavailableException">It could not be read yet, or does not exist.</exception>
     public async ValueTask<T> GetAsync(CancellationToken cancellationToken)
     {
         if (_value is { } value && time.GetElapsedTime(Volatile.Read(ref _lookedAt)) < StaleAfter)
@@ -44,7 +45,7 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
                 }
                 catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
                 {
-                    // Whatever it is, the next look may find it. What is expected was logged; anything else is by who asks next.
+                    // Any error may be gone at the next read. Expected errors were logged; others surface in the next caller's read.
                 }
             }
             while (await timer.WaitForNextTickAsync(cancellationToken));
@@ -54,8 +55,8 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
         }
     }
 
-    /// <summary>Reads what has changed. Where it fails, what was read last stays.</summary>
-    /// <exception cref="HibpException">It failed, and nothing was read before.</exception>
+    /// <summary>Reads the value if it has changed. On failure, the last value is kept.</summary>
+    /// <exception cref="HibpException">The read failed, and there is no value yet.</exception>
     public async Task RefreshAsync(CancellationToken cancellationToken)
     {
         var before = Volatile.Read(ref _lookedAt);
@@ -63,7 +64,7 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
         try
         {
             if (_lookedAt != before)
-                return; // somebody else has just looked
+                return; // another caller has just refreshed it
             await LookAsync(cancellationToken);
         }
         finally
@@ -74,19 +75,19 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
 
     protected TimeProvider Time => time;
 
-    /// <summary>Nobody waits for a look while what is there is no older than this.</summary>
+    /// <summary>Callers get the cached value without waiting if it is no older than this.</summary>
     protected virtual TimeSpan StaleAfter => every * 2;
 
-    /// <param name="known">What was read last; to be given back where that is what is there.</param>
+    /// <param name="known">The last value; return it if it is current.</param>
     protected abstract Task<T> ReadAsync(T? known, CancellationToken cancellationToken);
 
-    /// <summary>What is thrown where nothing was read yet.</summary>
+    /// <summary>Creates the exception that is thrown while there is no value.</summary>
     protected abstract StoreUnavailableException NotRead();
 
-    /// <summary>Told once when it can't be read any more.</summary>
+    /// <summary>Called once when reads start to fail.</summary>
     protected abstract void OnDown(string reason);
 
-    /// <summary>Told when it can be read again.</summary>
+    /// <summary>Called when reads succeed again.</summary>
     protected abstract void OnUp(T value);
 
     private async Task LookAsync(CancellationToken cancellationToken)
@@ -112,7 +113,7 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
         }
         finally
         {
-            // Who has left has found nothing out for the others.
+            // A cancelled caller has learned nothing about the store.
             if (!cancellationToken.IsCancellationRequested)
                 Volatile.Write(ref _lookedAt, time.GetTimestamp());
         }

@@ -1,9 +1,11 @@
 namespace HibpIngest.Stores;
 
-/// <param name="OrderVersion">The order that they are counted in: a program of another one starts anew.</param>
-/// <param name="Done">A bit for each, the first one's the lowest of byte 0.</param>
+/// <param name="OrderVersion">Version of the order in which transactions are counted; a program with another version starts over.</param>
+/// <param name="Done">One bit per transaction; the first one is the lowest bit of byte 0.</param>
 public sealed record SliceProgress(int OrderVersion, byte[] Done)
 {
-    /// <summary>Version of the set of layouts that they write: under another one they are others.</summary>
+    /// <summary>
+    /// Version of the set of layouts that the transactions write to; with another version, they are different transactions.
+    /// </summary>
     public int LayoutVersion { get; init; }
 }

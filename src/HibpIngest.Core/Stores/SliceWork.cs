@@ -2,19 +2,19 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <param name="Slice">Its range; <see cref="Slice.Attempts"/> includes the try just begun.</param>
-/// <param name="Mark">The load's; names the property to write.</param>
+/// <param name="Slice">Its range; <see cref="Slice.Attempts"/> includes the attempt just started.</param>
+/// <param name="Mark">The load's mark; names the property to write.</param>
 public sealed record SliceWork(Slice Slice, int Mark, string Breach)
 {
-    /// <summary>Somebody else's lease is alive, until then: no try was begun.</summary>
+    /// <summary>Expiry of another owner's live lease: no attempt was started.</summary>
     public DateTimeOffset? HeldUntil { get; init; }
 
-    /// <summary>Its load's rows are purged, or some of them: they are to be read from the account log.</summary>
+    /// <summary>Rows of the load are purged, at least some: read them from the account log.</summary>
     public bool Purged { get; init; }
 
-    /// <summary>The layouts that it is to be written in, all of them.</summary>
+    /// <summary>All layouts that the slice must be written to.</summary>
     public LayoutSet Layouts { get; init; } = LayoutSet.None;
 
-    /// <summary>How far earlier tries came; null: nothing is recorded.</summary>
+    /// <summary>Progress of earlier attempts. Null: none is recorded.</summary>
     public SliceProgress? Progress { get; init; }
 }

@@ -1,4 +1,4 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Ids of loads and of marks: how far they have been drawn, inserted or confirmed.</summary>
+/// <summary>The highest drawn, inserted or confirmed ids of loads and marks.</summary>
 public sealed record StoreIds(long Load, int Mark);

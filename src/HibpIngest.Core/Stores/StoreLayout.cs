@@ -5,49 +5,49 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Stores;
 
-/// <summary>How accounts lie in the tables: written once, but for <see cref="Ranges"/>.</summary>
+/// <summary>Placement of accounts in the tables. Immutable, except for <see cref="Ranges"/> and <see cref="IsDropped"/>.</summary>
 public sealed record StoreLayout
 {
     /// <summary>1 and up.</summary>
     public required int Id { get; init; }
 
-    /// <summary>Whether hashes can be asked for by range. It only ever rises.</summary>
+    /// <summary>Whether hashes can be queried by range. The state is only ever raised.</summary>
     public required RangesState Ranges { get; init; }
 
-    /// <summary>It is not written any more, and its tables are gone or are going; never taken back.</summary>
+    /// <summary>The layout is no longer written, and its tables are or will be deleted. Permanent.</summary>
     public bool IsDropped { get; init; }
 
-    /// <summary>What never changes.</summary>
+    /// <summary>The immutable part.</summary>
     public LayoutFacts Facts { get; init; } = new();
 
-    /// <summary>What people call it: what its tables' names end in; of the first, <c>1</c>.</summary>
+    /// <summary>Suffix of the names of its tables; <c>1</c> for the first layout.</summary>
     public string Name => Facts.AccountsTable.StartsWith(LayoutFacts.Accounts, StringComparison.Ordinal)
         && Facts.AccountsTable.Length > LayoutFacts.Accounts.Length
             ? Facts.AccountsTable[LayoutFacts.Accounts.Length..] : Id.ToString(CultureInfo.InvariantCulture);
 
     public bool WritesRanges => Ranges != RangesState.Off;
 
-    /// <summary>What a store begins with, and what one is read by that has recorded none yet.</summary>
+    /// <summary>The layout of a new store, and of a store that has recorded none yet.</summary>
     public static StoreLayout First { get; } = new() { Id = 1, Ranges = RangesState.Off };
 }
 
 /// <summary>
-/// What is written once of a layout; kept as JSON, whose names are a contract. Where an account lies by it is
-/// <see cref="LayoutPlacement"/>'s.
+/// The immutable part of a layout, stored as JSON whose names are a contract. <see cref="LayoutPlacement"/> computes placements
+/// from it.
 /// </summary>
 [JsonUnmappedMemberHandling(JsonUnmappedMemberHandling.Disallow)]
 public sealed record LayoutFacts
 {
-    /// <summary>What the names of tables of accounts begin with.</summary>
+    /// <summary>Prefix of the names of account tables.</summary>
     public const string Accounts = "accounts";
 
-    /// <summary>What those of hashes begin with.</summary>
+    /// <summary>Prefix of the names of range tables.</summary>
     public const string Ranges = "ranges";
 
-    /// <summary>Most storage accounts of a layout.</summary>
+    /// <summary>Maximum number of storage accounts of a layout.</summary>
     public const int MaxStorageAccounts = 32;
 
-    /// <summary>Most partitions of a domain: two hex digits.</summary>
+    /// <summary>Maximum number of partitions of a domain: two hex digits.</summary>
     public const int MaxPartitions = 256;
 
     // learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
@@ -58,17 +58,14 @@ public sealed record LayoutFacts
 
     public string RangesTable { get; init; } = Ranges;
 
-    /// <summary>
-    /// The storage accounts in order, each by the number it has among those of the store: a name may change with
-    /// a move.
-    /// </summary>
+    /// <summary>The storage accounts in order, by their numbers in the store: an account's name may change in a migration.</summary>
     public IReadOnlyList<int> StorageAccounts { get; init; } = [1];
 
-    /// <summary>Domains that lie in several partitions, and in how many.</summary>
+    /// <summary>Domains that are spread over several partitions, with the number of partitions.</summary>
     public IReadOnlyDictionary<string, int> SpreadDomains { get; init; } = new Dictionary<string, int>();
 
-    /// <summary>Reads what <see cref="ToJson"/> has written.</summary>
-    /// <exception cref="StoreMismatchException">It holds something else, or more than this program knows.</exception>
+    /// <summary>Parses the output of <see cref="ToJson"/>.</summary>
+    /// <exception cref="StoreMismatchException">The JSON holds something else, or more than this program knows.</exception>
     public static LayoutFacts Parse(string json)
     {
         try
@@ -84,7 +81,8 @@ public sealed record LayoutFacts
 
     public string ToJson() => JsonSerializer.Serialize(this, LayoutJson.Default.LayoutFacts);
 
-    /// <summary>What no layout can be, for people; null: it can be.</summary>
+    /// <summary>Returns a description of what is invalid in the layout.</summary>
+    /// <returns>Null if it is valid.</returns>
     public string? FindFault() =>
         !IsTableName(AccountsTable) || !IsTableName(RangesTable) || AccountsTable.Equals(RangesTable, StringComparison.OrdinalIgnoreCase)
             ? $"tables {AccountsTable} and {RangesTable}; expected two names of {MinTableName} to {MaxTableName} letters and digits, the "
@@ -96,7 +94,7 @@ public sealed record LayoutFacts
             ? $"domain {spread.Key} over {spread.Value} partitions; expected 2 to {MaxPartitions}"
         : null;
 
-    /// <summary>Whether a table of one is a table of the other, as two layouts' never are.</summary>
+    /// <summary>Returns whether the layouts have a table in common, which two layouts never may.</summary>
     public bool SharesTables(LayoutFacts other) =>
         AccountsTable.Equals(other.AccountsTable, StringComparison.OrdinalIgnoreCase)
         || RangesTable.Equals(other.RangesTable, StringComparison.OrdinalIgnoreCase);
@@ -113,16 +111,16 @@ public sealed record LayoutFacts
     public override int GetHashCode() => HashCode.Combine(AccountsTable, RangesTable, StorageAccounts.Count, SpreadDomains.Count);
 }
 
-/// <summary>Whether the table of hashes holds every account. The numbers are stored: a contract.</summary>
+/// <summary>Whether the range table holds every account. The numbers are stored: a contract.</summary>
 public enum RangesState
 {
-    /// <summary>It is not written.</summary>
+    /// <summary>The range table is not written.</summary>
     Off = 0,
 
-    /// <summary>New accounts are written to it; those from before are being added.</summary>
+    /// <summary>New accounts are written to it; earlier ones are being backfilled.</summary>
     Filling = 1,
 
-    /// <summary>It holds all: ranges are answered.</summary>
+    /// <summary>It holds all accounts: ranges can be queried.</summary>
     On = 2,
 }
 

@@ -1,4 +1,4 @@
 namespace HibpIngest.Stores;
 
-/// <param name="Suppressed">Subscriptions passed over, because they are suppressed.</param>
+/// <param name="Suppressed">Subscriptions skipped because they are suppressed.</param>
 public readonly record struct SubscribersImported(int Added, int Suppressed);

@@ -1,4 +1,4 @@
 namespace HibpIngest.Stores;
 
-/// <param name="Notifications">Notifications of them, sent or not.</param>
+/// <param name="Notifications">Deleted notifications, sent or not.</param>
 public readonly record struct SubscribersRemoved(int Subscriptions, int Notifications);

@@ -1,13 +1,13 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The places that the transactions of one slice share: so many are in flight at once. One that has to wait
-/// because its partition is throttled steps aside meanwhile, so that it keeps no other waiting.
+/// Limits the concurrent transactions of one slice. A transaction that waits for a throttled partition gives up its slot in the
+/// meantime, so that it delays no other.
 /// </summary>
-/// <param name="stopWaiting">Ends every wait, for a place and for a partition.</param>
+/// <param name="stopWaiting">Ends every wait, for a slot and for a partition.</param>
 public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting)
 {
-    // What waits aside takes memory: past so many, one that waits keeps its place.
+    // A transaction that waits without a slot takes memory: beyond this number, waiting transactions keep their slot.
     private const int AsideForEachPlace = 16;
 
     private readonly Lock _lock = new();
@@ -17,8 +17,8 @@ public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting
 
     public CancellationToken StopWaiting => stopWaiting;
 
-    /// <summary>Takes a place, as soon as there is one. To be called again only when it has returned.</summary>
-    /// <exception cref="OperationCanceledException">Waiting has ended.</exception>
+    /// <summary>Waits for a free slot and takes it. Not for concurrent calls.</summary>
+    /// <exception cref="OperationCanceledException">Waiting was stopped.</exception>
     public async ValueTask EnterAsync()
     {
         stopWaiting.ThrowIfCancellationRequested();
@@ -41,10 +41,8 @@ public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting
             Free();
     }
 
-    /// <summary>
-    /// Gives a place to another for as long as a wait takes; to be followed by <see cref="ComeBack"/> where it
-    /// is true. False: too many wait already, and this one keeps its place.
-    /// </summary>
+    /// <summary>Frees the slot for the duration of a wait. If true, <see cref="ComeBack"/> must follow.</summary>
+    /// <returns>False if too many wait already: the caller keeps its slot.</returns>
     public bool TryStepAside()
     {
         lock (_lock)
@@ -57,7 +55,10 @@ public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting
         }
     }
 
-    /// <summary>Goes in flight after a wait, at once: the turn that was waited for would be lost.</summary>
+    /// <summary>
+    /// Takes a slot at once after a wait, even beyond the limit: otherwise the partition's turn that was waited for would be
+    /// lost.
+    /// </summary>
     public void ComeBack()
     {
         lock (_lock)

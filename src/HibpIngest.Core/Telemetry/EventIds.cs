@@ -1,9 +1,8 @@
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// The event ids of all log lines. An id is a contract: alerts, the workbook and whoever reads the log go by
-/// it. It is never given another meaning, nor to another line; a line that is no longer written leaves its id
-/// unused. Each stage and adapter has a range of its own.
+/// The event ids of all log lines. An id is a contract: alerts, the workbook and readers of the log rely on it. Ids are never
+/// reassigned; a removed line leaves its id unused. Each stage and adapter has a range of its own.
 /// </summary>
 public static class EventIds
 {
@@ -40,7 +39,7 @@ public static class EventIds
     public const int SweepSlicesResent = 1401;
     public const int SweepClientsResent = 1402;
 
-    // StageRunner. It also replaces 5230 and 5330, which are not given to other events.
+    // StageRunner. It also replaces 5230 and 5330, which are not reassigned.
     public const int StageRunnerDeferred = 1500;
     public const int IngestBreachNotItsTurn = 1501;
 
@@ -168,6 +167,6 @@ public static class EventIds
     // Functions.Api
     public const int ApiAppSettings = 9043;
 
-    // Each minute, how far a load is
+    // Progress of a load, each minute
     public const int LoadSeen = 1700;
 }

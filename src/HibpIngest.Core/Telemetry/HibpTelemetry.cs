@@ -7,9 +7,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// What the pipeline tells of itself, under the names of <see cref="TelemetryNames"/>; a host decides where it
-/// goes. Counted per batch, slice and message, never per account. Counters of what should not happen are told 0
-/// too: a chart then shows that nothing happened, and not that nobody looked.
+/// The pipeline's telemetry, under the names of <see cref="TelemetryNames"/>; a host decides where it goes. Recorded per batch,
+/// slice and message, never per account. Counters of faults also record 0, so that a chart distinguishes no faults from no
+/// data.
 /// </summary>
 public static class HibpTelemetry
 {
@@ -70,31 +70,30 @@ public static class HibpTelemetry
 
     private static readonly string[] Rules = Enum.GetNames<AccountRule>();
 
-    /// <summary>The current span where it is one of ours, and not a web server's or a client's around it.</summary>
+    /// <summary>The current span, if it is one of this source and not a web server's or a client's around it.</summary>
     public static Activity? Span => Activity.Current is { Source.Name: TelemetryNames.Source } span ? span : null;
 
-    /// <summary>Whether anybody wants to hear of queues; to ask them costs calls.</summary>
+    /// <summary>Whether queue depths are observed; querying them costs requests.</summary>
     public static bool WatchesQueues => QueueMessages.Enabled || QueueOldest.Enabled;
 
-    /// <summary>Whether anybody wants to hear of loads; to ask for one costs a call.</summary>
+    /// <summary>Whether load progress is observed; querying it costs a request.</summary>
     public static bool WatchesLoads => LoadProgress.Enabled || LoadSlices.Enabled;
 
-    /// <summary>Whether anybody wants to hear of the API's requests.</summary>
     public static bool WatchesWeb => WebDuration.Enabled;
 
-    /// <summary>A call on the database has ended.</summary>
-    /// <param name="throttled">Answers that asked to slow down.</param>
+    /// <summary>Records a completed database call.</summary>
+    /// <param name="throttled">Number of responses that asked to slow down.</param>
     public static void SqlCalled(int retries, int throttled)
     {
         SqlRetries.Add(retries);
         SqlThrottles.Add(throttled);
     }
 
-    /// <summary>Some thousand accounts have been extracted.</summary>
-    /// <param name="accounts">How many, duplicates among them.</param>
-    /// <param name="duplicates">How many the load had already.</param>
-    /// <param name="rejectedBefore">Candidates rejected before them, by rule.</param>
-    /// <param name="rejected">The same behind them.</param>
+    /// <summary>Records some thousand extracted accounts.</summary>
+    /// <param name="accounts">Number of accounts, including duplicates.</param>
+    /// <param name="duplicates">Accounts that the load already had.</param>
+    /// <param name="rejectedBefore">Rejected candidates by rule, before these accounts.</param>
+    /// <param name="rejected">The same counts after them.</param>
     public static void Extracted(int accounts, int duplicates, long[] rejectedBefore, long[] rejected)
     {
         Accounts.Add(accounts);
@@ -105,7 +104,6 @@ public static class HibpTelemetry
             Rejected.Add(rejected[rule] - rejectedBefore[rule], new KeyValuePair<string, object?>(TelemetryNames.Tags.Rule, Rules[rule]));
     }
 
-    /// <summary>A batch's transaction has committed.</summary>
     public static void BatchCopied(int rows, int bytes, TimeSpan duration)
     {
         Rows.Add(rows);
@@ -119,25 +117,24 @@ public static class HibpTelemetry
         SliceDuration.Record(duration.TotalSeconds);
     }
 
-    /// <summary>A message's notifications were sent, or refused for good.</summary>
+    /// <summary>Records the notifications of a message that were sent or permanently refused.</summary>
     public static void Notified(int sent, int refused)
     {
         Notifications.Add(sent, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "sent"));
         Notifications.Add(refused, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "refused"));
     }
 
-    /// <summary>Calls to a client were answered, or not.</summary>
     public static void Called(int client, string outcome, long calls) => Callbacks.Add(
         calls, new KeyValuePair<string, object?>(TelemetryNames.Tags.Client, client),
         new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, outcome));
 
-    /// <summary>How long a client's oldest call waits; zero: none does.</summary>
+    /// <summary>Records the age of a client's oldest waiting call; zero: none waits.</summary>
     public static void CallbackSeen(int client, TimeSpan oldest) => CallbackOldest.Record(
         oldest.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Client, client));
 
-    /// <summary>A request of the API was answered.</summary>
-    /// <param name="route">Its route's template.</param>
-    /// <param name="duration">To the end of the answer.</param>
+    /// <summary>Records a completed API request.</summary>
+    /// <param name="route">Template of its route.</param>
+    /// <param name="duration">To the end of the response.</param>
     public static void WebAnswered(string route, int status, TimeSpan duration)
     {
         WebDuration.Record(
@@ -145,14 +142,14 @@ public static class HibpTelemetry
             new KeyValuePair<string, object?>(TelemetryNames.Tags.Status, status));
     }
 
-    /// <summary>One append to the access log is durable.</summary>
+    /// <summary>Records one durable append to the access log.</summary>
     public static void AccessLogged(int records)
     {
         AccessRecords.Add(records, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "logged"));
         AccessAppends.Add(1);
     }
 
-    /// <summary>Records had no room, or were given up at the end.</summary>
+    /// <summary>Records lost access log records: the buffer was full, or they were given up at shutdown.</summary>
     public static void AccessNotLogged(int records) =>
         AccessRecords.Add(records, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "not_logged"));
 
@@ -179,7 +176,7 @@ public static class HibpTelemetry
                 slices, id, breach, new KeyValuePair<string, object?>(TelemetryNames.Tags.State, state.ToString().ToLowerInvariant()));
     }
 
-    /// <summary>The current span has failed.</summary>
+    /// <summary>Marks the current span as failed.</summary>
     /// <param name="reason">One line without an address.</param>
     public static void Failed(string reason) => Span?.Fail(reason);
 

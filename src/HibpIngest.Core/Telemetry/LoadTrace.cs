@@ -6,18 +6,19 @@ using HibpIngest.Stores;
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// One load is one trace. Its id is a hash of the store's random id and the load's id: whoever knows the load
-/// knows the trace, so nothing is stored, and a message that Sweep, an operator or a storage tool sends again
-/// joins it without a traceparent. A message's traceparent says one thing more, which span sent it, and is
-/// believed where it is of this trace.
+/// One load is one trace. The trace id is a hash of the store's random id and the load's id, so it need not be stored, and a
+/// message that Sweep, an operator or a storage tool sends again joins the trace without a traceparent. A message's traceparent
+/// only adds the span that sent it, and is used only if it belongs to this trace.
 /// </summary>
 public sealed class LoadTrace(IDatabaseSetup database)
 {
     private StoreIdentity? _store;
 
-    /// <summary>What a span of a load hangs on, for <see cref="Start"/>; nothing, at no cost, where nobody listens.</summary>
-    /// <param name="traceparent">As the message has it.</param>
-    /// <param name="cancellationToken">Of the call for the store's id, the first time.</param>
+    /// <summary>
+    /// Returns the parent of a load's spans, for <see cref="Start"/>; the default value, at no cost, if there are no listeners.
+    /// </summary>
+    /// <param name="traceparent">From the message.</param>
+    /// <param name="cancellationToken">Cancels reading the store's id, which happens once.</param>
     public async ValueTask<ActivityContext> FindAsync(long load, string? traceparent, CancellationToken cancellationToken)
     {
         // A store without an identity has no loads.
@@ -30,8 +31,8 @@ public sealed class LoadTrace(IDatabaseSetup database)
     }
 
     /// <summary>
-    /// Starts a stage's span and makes it the current one, which is why it is not part of
-    /// <see cref="FindAsync"/>: what an awaited method makes current is so within it only.
+    /// Starts a stage's span and makes it the current one. Separate from <see cref="FindAsync"/>, because an awaited method's
+    /// change of the current span is lost on return.
     /// </summary>
     public static Activity? Start(string span, long load, ActivityContext parent) =>
         parent == default

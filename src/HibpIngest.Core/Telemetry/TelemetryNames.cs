@@ -3,24 +3,24 @@ using HibpIngest.Errors;
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// Every name and unit under which the pipeline is watched. A contract: dashboards, alerts (infra/) and
-/// operators' own queries use them, so one is added, never renamed. Values of tags are ids, counts, names of
-/// breaches, queues and states, and lines that say why; never an address.
+/// All telemetry names and units of the pipeline. A contract: dashboards, alerts (infra/) and operators' queries use them, so
+/// names may be added, but never renamed. Values of tags are ids, counts, names of breaches, queues and states, and one-line
+/// reasons; never an address.
 /// </summary>
 public static class TelemetryNames
 {
     /// <summary>Name of the activity source and of the meter.</summary>
     public const string Source = "HibpIngest";
 
-    /// <summary>Why a span failed that was told to stop: no fault, and left out where failures are counted.</summary>
+    /// <summary>Reason of a span that was cancelled: not a fault, and excluded from failure counts.</summary>
     public const string Stopped = UnexpectedError.Stopped;
 
     /// <summary>Spans. One load is one trace, whose id comes from the store and the load (see <see cref="LoadTrace"/>).</summary>
     public static class Spans
     {
         /// <summary>
-        /// One run of a load's ingest: from the drop, or from a continuation, to its end or its next
-        /// continuation. Consumer. Tags: load, breach.
+        /// One run of a load's ingest: from the drop, or a continuation, to its end or the next continuation. Consumer. Tags:
+        /// load, breach.
         /// </summary>
         public const string Load = "load";
 
@@ -37,27 +37,32 @@ public static class TelemetryNames
         public const string Slice = "slice";
 
         /// <summary>
-        /// One run of a load's matching; its parent is the slice that was the last. Consumer. Tags: load,
-        /// breach, accounts, notifications.
+        /// One run of a load's matching; its parent is the last slice's span. Consumer. Tags: load, breach, accounts,
+        /// notifications.
         /// </summary>
         public const string Match = "match";
 
         /// <summary>
-        /// One message's notifications; its parent is the match span. Consumer. Tags: load, breach, first,
-        /// last, sent, refused.
+        /// One message's notifications; its parent is the match span. Consumer. Tags: load, breach, first, last, sent, refused.
         /// </summary>
         public const string Send = "send";
 
-        /// <summary>One run of a load's writing into the account log; its parent is what sent its message. Consumer.
-        /// Tags: load, breach, accounts.</summary>
+        /// <summary>
+        /// One run of writing a load to the account log; its parent is the sender of its message. Consumer. Tags: load, breach,
+        /// accounts.
+        /// </summary>
         public const string Log = "log";
 
-        /// <summary>One look through a slice for what clients watch; its parent is what sent its message. Consumer. Tags: load,
-        /// breach, slice, accounts, clients.</summary>
+        /// <summary>
+        /// One search of a slice for watched prefixes; its parent is the sender of its message. Consumer. Tags: load, breach,
+        /// slice, accounts, clients.
+        /// </summary>
         public const string Call = "call";
 
-        /// <summary>One process' turn of calling a client; its parent is what sent its message. Consumer, of the first load that is
-        /// called of. Tags: load, breach, client, sent, refused.</summary>
+        /// <summary>
+        /// One lease on a client, in which it is called; its parent is the sender of its message. Consumer, of the first load
+        /// called for. Tags: load, breach, client, sent, refused.
+        /// </summary>
         public const string Deliver = "deliver";
     }
 
@@ -74,7 +79,7 @@ public static class TelemetryNames
         /// <summary>Number of the slice within its load, from 1; what <c>hibp requeue BREACH --slice N</c> wants.</summary>
         public const string Slice = "hibp.slice";
 
-        /// <summary>Tries of the slice since it was last requeued, this one included.</summary>
+        /// <summary>Attempts of the slice since it was last requeued, including this one.</summary>
         public const string Attempt = "hibp.attempt";
 
         /// <summary>Accounts in the batch or slice, or matched.</summary>
@@ -100,13 +105,13 @@ public static class TelemetryNames
 
         public const string Sent = "hibp.sent";
 
-        /// <summary>Notifications refused for good.</summary>
+        /// <summary>Permanently refused notifications.</summary>
         public const string Refused = "hibp.refused";
 
-        /// <summary>Why a span failed, in one line: its status description, which Application Insights doesn't get.</summary>
+        /// <summary>Why a span failed, in one line: its status description, which Application Insights doesn't receive.</summary>
         public const string Error = "hibp.error";
 
-        /// <summary>Clients that a slice holds something for.</summary>
+        /// <summary>Number of clients with watched prefixes in a slice.</summary>
         public const string Clients = "hibp.clients";
 
         /// <summary>Number of a client that is called back.</summary>
@@ -120,24 +125,25 @@ public static class TelemetryNames
 
         public const string Queue = "hibp.queue";
 
-        /// <summary>What became of a notification: sent, refused; of a record of the access log: logged, not_logged; of a call to a client:
-        /// accepted, throttled, gone, refused, unreachable, forbidden.</summary>
+        /// <summary>
+        /// Outcome of a notification: sent, refused; of an access log record: logged, not_logged; of a call to a client:
+        /// accepted, throttled, gone, refused, unreachable, forbidden.
+        /// </summary>
         public const string Outcome = "hibp.outcome";
 
-        /// <summary>Template of the API's route that was asked; never a path.</summary>
+        /// <summary>Template of the API's route; never a path.</summary>
         public const string Route = "http.route";
 
-        /// <summary>Status of the API's answer.</summary>
+        /// <summary>Status of the API's response.</summary>
         public const string Status = "http.response.status_code";
     }
 
-    /// <summary>Log lines, as Application Insights has them: their properties are the line's own values and these.</summary>
+    /// <summary>Properties of log lines in Application Insights, in addition to each line's own values.</summary>
     public static class Logs
     {
         /// <summary>
-        /// Event id of the line that says how far a load is, each minute while it is open and when its state
-        /// changes. Its values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>,
-        /// <see cref="Progress"/>.
+        /// Event id of the line that reports a load's progress, each minute while it is open and when its state changes. Its
+        /// values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>, <see cref="Progress"/>.
         /// </summary>
         public const int LoadSeen = EventIds.LoadSeen;
 
