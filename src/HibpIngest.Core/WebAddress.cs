@@ -10,7 +10,8 @@ public static class WebAddress
     /// </summary>
     public static bool IsLink(string text) => TryParseLink(text) is not null;
 
-    /// <summary>The same as an address; null where it is none.</summary>
+    /// <summary>Parses a link as <see cref="IsLink"/> defines it.</summary>
+    /// <returns>Null if the text is no such link.</returns>
     public static Uri? TryParseLink(string text) =>
         Uri.TryCreate(text.Trim(), UriKind.Absolute, out var address) && address.Scheme is "http" or "https" && address is
         { Host.Length: > 0, UserInfo.Length: 0 } ? address : null;

@@ -4,8 +4,8 @@ using System.Text;
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// Defines what makes a candidate an account, for the scanner and for single addresses. A candidate is a run of <c>A-Z a-z 0-9
-/// . - + _</c>, an <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>. The rules are those of
+/// Defines what makes a candidate an account, for the scanner and for single addresses. A candidate is a run of
+/// <c>A-Z a-z 0-9 . - + _</c>, an <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>. The rules are those of
 /// <see cref="AccountRule"/>, checked in its order.
 /// </summary>
 public static class AccountRules

@@ -43,7 +43,7 @@ public sealed record Load
     /// <summary>Everything its positions depend on. A rerun uses these values, not the current ones.</summary>
     public required LoadSettings Settings { get; init; }
 
-    /// <summary>Where a rerun resumes.</summary>
+    /// <summary>Position at which a rerun resumes.</summary>
     public required LoadCheckpoint Checkpoint { get; init; }
 
     /// <summary>

@@ -21,8 +21,8 @@ public interface IAccountTable
     /// <param name="aliases">Ranges of the aliases (lower-case ASCII) in <paramref name="bytes"/>.</param>
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
-    /// <param name="inFlight">The caller has entered it. The call steps aside while the partition is throttled, for as long as
-    /// it allows.</param>
+    /// <param name="inFlight">Entered by the caller. The call steps aside while the partition is throttled, until
+    /// <see cref="TransactionsInFlight.StopWaiting"/> is cancelled.</param>
     /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling; nothing of the
     /// transaction was written.</exception>
     Task UpsertAsync(

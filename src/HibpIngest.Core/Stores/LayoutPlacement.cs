@@ -51,11 +51,11 @@ public sealed class LayoutPlacement
     public static int BucketOf(ReadOnlySpan<byte> alias, int partitions) => (int)(Hash(alias) % (uint)partitions);
 
     /// <summary>
-    /// Number of the storage account, among those of the store, that a partition of accounts is in: those of one
-    /// domain lie in one after the other, so that no storage account has two of them more than another.
+    /// Returns the number of the storage account that holds an account partition. The partitions of one domain are assigned
+    /// round-robin, so that their counts per storage account differ by at most one.
     /// </summary>
-    /// <param name="domain">Without what says which of its partitions is meant.</param>
-    /// <param name="bucket">Which of them; 0 where the domain is not spread.</param>
+    /// <param name="domain">The domain without the suffix of the partition.</param>
+    /// <param name="bucket">Index of the partition; 0 if the domain is not spread.</param>
     public int StorageAccountOf(ReadOnlySpan<byte> domain, int bucket) =>
         _storageAccounts.Length == 1 ? _storageAccounts[0]
         : _storageAccounts[(int)(((ulong)Hash(domain) + (uint)bucket) % (uint)_storageAccounts.Length)];
@@ -100,5 +100,5 @@ public sealed class LayoutPlacement
     private static uint Hash(ReadOnlySpan<byte> text) => Crc32C.Compute(text);
 }
 
-/// <param name="StorageAccount">Number of the storage account, among those of the store.</param>
+/// <param name="StorageAccount">Number among the store's storage accounts.</param>
 public readonly record struct PartitionPlace(string Partition, int StorageAccount);

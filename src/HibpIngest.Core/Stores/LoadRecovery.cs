@@ -33,10 +33,10 @@ public sealed record LoadRecovery
     /// <summary>Layouts that hold all of its accounts; all other layouts lack the load.</summary>
     public required IReadOnlyList<int> FullLayouts { get; init; }
 
-    /// <summary>The version that its newest document tells.</summary>
+    /// <summary>Version that the load's newest document describes.</summary>
     public required long Version { get; init; }
 
-    /// <summary>Since when its mark counts, or did.</summary>
+    /// <summary>Since when its mark counts, or counted.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
     /// <summary>The load that was published in its place. Null: its mark counts.</summary>

@@ -15,7 +15,7 @@ public static class TelemetryNames
     /// <summary>Reason of a span that was cancelled: not a fault, and excluded from failure counts.</summary>
     public const string Stopped = UnexpectedError.Stopped;
 
-    /// <summary>Spans. One load is one trace, whose id comes from the store and the load (see <see cref="LoadTrace"/>).</summary>
+    /// <summary>Spans. One load is one trace, whose id is derived from the store and the load (see <see cref="LoadTrace"/>).</summary>
     public static class Spans
     {
         /// <summary>
@@ -24,15 +24,12 @@ public static class TelemetryNames
         /// </summary>
         public const string Load = "load";
 
-        /// <summary>
-        /// One batch's transaction, within its load span. Internal. Tags: load, breach, batch, accounts, bytes,
-        /// slices.
-        /// </summary>
+        /// <summary>One batch's transaction, within its load span. Internal. Tags: load, breach, batch, accounts, bytes, slices.</summary>
         public const string Batch = "batch";
 
         /// <summary>
-        /// One try of a slice; its parent is the batch it lies in. Consumer. Tags: load, breach, slice,
-        /// attempt, accounts, entities.
+        /// One attempt of a slice; its parent is the batch that contains it. Consumer. Tags: load, breach, slice, attempt,
+        /// accounts, entities.
         /// </summary>
         public const string Slice = "slice";
 
@@ -76,7 +73,7 @@ public static class TelemetryNames
         /// <summary>Number of the batch within its load, from 1.</summary>
         public const string Batch = "hibp.batch";
 
-        /// <summary>Number of the slice within its load, from 1; what <c>hibp requeue BREACH --slice N</c> wants.</summary>
+        /// <summary>Number of the slice within its load, from 1, as in <c>hibp requeue BREACH --slice N</c>.</summary>
         public const string Slice = "hibp.slice";
 
         /// <summary>Attempts of the slice since it was last requeued, including this one.</summary>
@@ -154,10 +151,10 @@ public static class TelemetryNames
         /// <summary>State of the load: ingesting, upserting, matching, held, notifying, done, failed.</summary>
         public const string State = "State";
 
-        /// <summary>As <see cref="Instruments.LoadProgress"/>.</summary>
+        /// <summary>See <see cref="Instruments.LoadProgress"/>.</summary>
         public const string Progress = "Progress";
 
-        /// <summary>Id of the event; a contract too (see <see cref="EventIds"/>).</summary>
+        /// <summary>Id of the event, which is also a contract (see <see cref="EventIds"/>).</summary>
         public const string EventId = "EventId";
 
         /// <summary>Category: the class that wrote the line.</summary>
@@ -166,19 +163,16 @@ public static class TelemetryNames
 
     public static class Instruments
     {
-        /// <summary>
-        /// Counter: accounts extracted, by this process; duplicates, and what a resume reads again, are among
-        /// them.
-        /// </summary>
+        /// <summary>Counter: accounts extracted by this process, including duplicates and accounts that a resume reads again.</summary>
         public const string Accounts = "hibp.ingest.accounts";
 
-        /// <summary>Counter: accounts extracted that their load had already.</summary>
+        /// <summary>Counter: extracted accounts that their load already had.</summary>
         public const string Duplicates = "hibp.ingest.duplicates";
 
         /// <summary>Counter: candidates rejected, by the first rule they broke. Tag: rule.</summary>
         public const string Rejected = "hibp.ingest.rejected";
 
-        /// <summary>Counter: rows copied into SQL, once their batch has committed.</summary>
+        /// <summary>Counter: rows copied into SQL, recorded when their batch has committed.</summary>
         public const string Rows = "hibp.ingest.rows";
 
         /// <summary>Counter: bytes of accounts copied into SQL.</summary>
@@ -187,7 +181,7 @@ public static class TelemetryNames
         /// <summary>Histogram: one batch's transaction.</summary>
         public const string BatchDuration = "hibp.ingest.batch.duration";
 
-        /// <summary>Histogram: one request of the API, to the end of its answer. Tags: route, status.</summary>
+        /// <summary>Histogram: one request of the API, to the end of the response. Tags: route, status.</summary>
         public const string WebDuration = "hibp.web.request.duration";
 
         /// <summary>Counter: records of the access log. Tag: outcome.</summary>
@@ -196,37 +190,36 @@ public static class TelemetryNames
         /// <summary>Counter: appends to the access log, each of many records.</summary>
         public const string AccessAppends = "hibp.access.appends";
 
-        /// <summary>Counter: entities upserted, once their slice is whole.</summary>
+        /// <summary>Counter: entities upserted, recorded when their slice is complete.</summary>
         public const string Entities = "hibp.upsert.entities";
 
         /// <summary>Histogram: one slice, from reading its rows to its last transaction.</summary>
         public const string SliceDuration = "hibp.upsert.slice.duration";
 
-        /// <summary>Counter: upserts that the table service carried out, each of 1 to 100 accounts.</summary>
+        /// <summary>Counter: upsert transactions executed by the table service, each of 1 to 100 accounts.</summary>
         public const string TableTransactions = "hibp.table.transactions";
 
         /// <summary>
-        /// Counter: answers of the table service that asked to slow down (429, 503), as a whole or within a
-        /// transaction.
+        /// Counter: responses of the table service that asked to slow down (429, 503), as a whole or within a transaction.
         /// </summary>
         public const string TableThrottled = "hibp.table.throttled";
 
-        /// <summary>Counter: requests to the table service that were sent again.</summary>
+        /// <summary>Counter: retried requests to the table service.</summary>
         public const string TableRetries = "hibp.table.retries";
 
-        /// <summary>Counter: answers of the database that asked to slow down.</summary>
+        /// <summary>Counter: responses of the database that asked to slow down.</summary>
         public const string SqlThrottled = "hibp.sql.throttled";
 
-        /// <summary>Counter: calls on the database that were tried again.</summary>
+        /// <summary>Counter: retried database calls.</summary>
         public const string SqlRetries = "hibp.sql.retries";
 
         /// <summary>
-        /// Gauge, each minute: messages in a queue, hidden ones included; about. Tag: queue (the poison queues
-        /// among them).
+        /// Gauge, each minute: approximate number of messages in a queue, including invisible ones. Tag: queue (including
+        /// poison queues).
         /// </summary>
         public const string QueueMessages = "hibp.queue.messages";
 
-        /// <summary>Gauge, each minute: age of a queue's oldest visible message; 0 where there is none. Tag: queue.</summary>
+        /// <summary>Gauge, each minute: age of a queue's oldest visible message; 0 if there is none. Tag: queue.</summary>
         public const string QueueOldest = "hibp.queue.oldest";
 
         /// <summary>Counter: notifications. Tag: outcome.</summary>
@@ -239,16 +232,13 @@ public static class TelemetryNames
         public const string CallbackOldest = "hibp.callbacks.oldest";
 
         /// <summary>
-        /// Gauge, each minute and when a load's state changes, of loads that are open: the part of the archive
-        /// whose accounts can be looked up, in percent, which is bytes of the blob read / bytes of the blob x
-        /// slices done / slices made. Tags: load, breach.
+        /// Gauge, for open loads, each minute and when a load's state changes: the part of the archive whose accounts are
+        /// searchable, in percent: bytes of the blob read / bytes of the blob x slices done / slices created. Tags: load,
+        /// breach.
         /// </summary>
         public const string LoadProgress = "hibp.load.progress";
 
-        /// <summary>
-        /// Gauge, with <see cref="LoadProgress"/>: slices of a load. Tags: load, breach, state (that of the
-        /// slices).
-        /// </summary>
+        /// <summary>Gauge, together with <see cref="LoadProgress"/>: slices of a load. Tags: load, breach, state (of the slices).</summary>
         public const string LoadSlices = "hibp.load.slices";
     }
 
