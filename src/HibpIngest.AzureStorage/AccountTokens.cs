@@ -5,9 +5,8 @@ using Azure.Identity;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// Takes an account's tokens from a credential, and sees whether the account has taken one: a token that can't
-/// be had before then means a set-up that is wrong, and one that can't be had afterwards an outage of whoever
-/// gives them (a metadata service that doesn't answer for a moment), which passes.
+/// Gets an account's tokens from a credential and records whether the account has accepted one. A token failure before that means a wrong
+/// configuration; a failure afterwards is an outage of the token source (such as the metadata service), which passes.
 /// </summary>
 internal sealed class AccountTokens(TokenCredential credential) : TokenCredential
 {
@@ -37,10 +36,10 @@ internal sealed class AccountTokens(TokenCredential credential) : TokenCredentia
         }
     }
 
-    /// <summary>Between the client libraries and the network, where all three services' answers come by.</summary>
+    /// <summary>Wraps the network below the client libraries, so that the responses of all three services are seen.</summary>
     public HttpMessageHandler Watch(HttpMessageHandler network) => new Watcher(this) { InnerHandler = network };
 
-    // 401 and 403 refuse the token; what is 500 or more may come from before the token was looked at.
+    // 401 and 403 reject the token; 500 and above may be sent before the token was checked.
     private static bool TakesToken(HttpStatusCode status) =>
         status is < HttpStatusCode.InternalServerError and not (HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden);
 
@@ -56,5 +55,5 @@ internal sealed class AccountTokens(TokenCredential credential) : TokenCredentia
     }
 }
 
-/// <summary>There is no token just now, from where there was one before.</summary>
+/// <summary>No token can be had, although the account has accepted one before.</summary>
 internal sealed class TokenOutageException(AuthenticationFailedException inner) : AuthenticationFailedException(inner.Message, inner);

@@ -2,5 +2,5 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AzureStorage;
 
-/// <summary>What was to be changed is gone, or of another version by now.</summary>
+/// <summary>The entity or blob to be changed no longer exists or has another version.</summary>
 internal sealed class EntityChangedException(string message) : StoreRefusedException(message);

@@ -5,10 +5,9 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AzureStorage;
 
-/// <summary>Enumerates what a service returns page by page.</summary>
 internal static class PagedItems
 {
-    /// <param name="operation">Names the calls in the message of a failure.</param>
+    /// <param name="operation">Names the call in error messages.</param>
     /// <param name="isOptional">Whether a container or table that doesn't exist counts as an empty one.</param>
     public static async IAsyncEnumerable<T> EnumerateAsync<T>(
         this AsyncPageable<T> pages, string operation, bool isOptional, [EnumeratorCancellation] CancellationToken cancellationToken)

@@ -3,8 +3,8 @@ using Azure.Core;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// A token for requests that are made without the client libraries' pipeline, kept until shortly before its end: the credential
-/// keeps it as well, but takes locks and makes objects to say so.
+/// A token for requests made past the client libraries, cached until 5 minutes before it expires. The credential caches it too, but takes
+/// locks and allocates on every call.
 /// </summary>
 internal sealed class ReadToken(TokenCredential credential, TimeProvider clock)
 {
@@ -25,7 +25,7 @@ internal sealed class ReadToken(TokenCredential credential, TimeProvider clock)
         return kept.Header;
     }
 
-    /// <summary>It may have been taken back.</summary>
+    /// <summary>Called when the service rejects a request: the token may have been revoked.</summary>
     public void Forget() => _kept = null;
 
     private sealed record Kept(string Header, DateTimeOffset ExpiresOn);

@@ -16,18 +16,15 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// One storage account: the container breaches are dropped into, the catalogue's, the queues, the tables of accounts and of
-/// their hashes, the keys, the store register, Pwned Passwords, the account log, the access log and the clients of callbacks.
-/// Thread-safe; opening it asks the service nothing.
+/// A storage account: its containers (breaches, catalogue, Pwned Passwords, account log, access log, callbacks), queues, tables (accounts,
+/// hashes, API keys, callback clients) and the store register. Thread-safe; opening it calls no service.
 /// </summary>
 public sealed class StorageAccount : IDisposable
 {
-    /// <summary>
-    /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite),
-    /// </summary>
+    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite).</summary>
     public const string EmulatorAccount = StorageConnection.EmulatorAccount;
 
-    /// <summary>and its key: no secret.</summary>
+    /// <summary>The emulator's well-known key: no secret.</summary>
     public const string EmulatorKey = StorageConnection.EmulatorKey;
 
     private static readonly TimeSpan HeartbeatTimeout = TimeSpan.FromSeconds(15);
@@ -56,7 +53,7 @@ public sealed class StorageAccount : IDisposable
         var transport = new HttpClientTransport(_http);
 
         var blobs = Configure(new BlobClientOptions(), options, transport);
-        // What appends, finds out itself what has come through.
+        // Appends aren't retried by the library: the writer of the access log checks itself whether a block was appended.
         var once = Configure(new BlobClientOptions(), options, transport);
         once.Retry.MaxRetries = 0;
         once.Retry.NetworkTimeout = options.AppendTimeout ?? options.NetworkTimeout;
@@ -96,7 +93,7 @@ public sealed class StorageAccount : IDisposable
         (Tables, TableReads, StoreAccounts) = (all, all, all);
         Keys = new ApiKeyTable(tables.Table(options.KeysTable));
         OwnRegister = new StoreRegister(tables.Table(options.RegisterTable), options.TimeProvider);
-        // Never behind what else this process has in flight. A heartbeat that fails is followed by the next: nothing is retried.
+        // Own connections, so that heartbeats never wait for other requests. No retries: the next heartbeat follows anyway.
         _heartbeats = new HttpClient(CreateHandler(connection, isForHeartbeats: true)) { Timeout = Timeout.InfiniteTimeSpan };
         var heartbeats = new TableService(
             connection, token,
@@ -124,20 +121,20 @@ public sealed class StorageAccount : IDisposable
 
     public IMessageQueues Queues { get; }
 
-    /// <summary>The tables of accounts and of their hashes, here and in the store's further storage accounts.</summary>
+    /// <summary>The tables of accounts and of their hashes, in all storage accounts of the store.</summary>
     public IStoreTables Tables { get; }
 
-    /// <summary>The same, as readers need them.</summary>
+    /// <summary>The tables of <see cref="Tables"/>, for readers.</summary>
     public ITableReads TableReads { get; }
 
-    /// <summary>All of the store's storage accounts, this one the first.</summary>
+    /// <summary>All storage accounts of the store, beginning with this one.</summary>
     public IStoreAccounts StoreAccounts { get; }
 
     public IStoreRegister Register => OwnRegister;
 
     internal StoreRegister OwnRegister { get; }
 
-    /// <summary>The hosts of the register, over connections that nothing else of this process uses.</summary>
+    /// <summary>Hosts' heartbeats in the register, over connections that nothing else uses.</summary>
     public IHostSigns Signs { get; }
 
     public IApiKeys Keys { get; }
@@ -156,19 +153,19 @@ public sealed class StorageAccount : IDisposable
 
     public IUsageTable Usage { get; }
 
-    /// <summary>The clients that are called back,</summary>
+    /// <summary>The clients that receive callbacks.</summary>
     public ICallbackClients Clients { get; }
 
-    /// <summary>the prefixes that they watch,</summary>
+    /// <summary>The prefixes that each callback client watches.</summary>
     public IPrefixBlobs Prefixes { get; }
 
-    /// <summary>and what they are called of.</summary>
+    /// <summary>The content of pending callbacks.</summary>
     public ICallbackBlobs Callbacks { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;
 
-    /// <summary>For people: account and host, nothing secret.</summary>
+    /// <summary>Account and host, without secrets, for output.</summary>
     public string DisplayName =>
         IsEmulator ? $"emulator ({_connection.Blobs.Authority})" : $"{_connection.Account} ({_connection.Blobs.Authority})";
 
@@ -179,23 +176,20 @@ public sealed class StorageAccount : IDisposable
     public Uri TableEndpoint => _connection.Tables;
 
     /// <summary>
-    /// Opens an account by a storage connection string (key or shared access signature), by
-    /// <c>UseDevelopmentStorage=true</c>, or by the account's blob endpoint or name; the last two with a token
-    /// of Azure.Identity's default chain.
+    /// Opens an account by a storage connection string (key or shared access signature), by <c>UseDevelopmentStorage=true</c>, or by the
+    /// account's blob endpoint or name; the last two with a token of Azure.Identity's default chain.
     /// </summary>
-    /// <param name="options">Names, and how patiently it is asked; null: the defaults.</param>
-    /// <param name="further">
-    /// The store's storage accounts behind this one, in their order: tables may lie in them, and nothing else.
-    /// </param>
-    /// <exception cref="BadInputException">A connection is malformed. The message holds nothing of it.</exception>
+    /// <param name="options">Names, retries and timeouts; null: the defaults.</param>
+    /// <param name="further">Connections of the store's other storage accounts, in order. They hold only tables.</param>
+    /// <exception cref="BadInputException">A connection is malformed. The message repeats no part of it.</exception>
     public static StorageAccount Open(
         string connection, ILoggerFactory loggers, StorageOptions? options = null, IReadOnlyList<string>? further = null) =>
         Open(connection, loggers, options, network: null, further);
 
-    /// <summary>Checks that a connection is well formed; calls nothing.</summary>
+    /// <summary>Checks that a connection is well formed, without calling a service.</summary>
     /// <param name="connection">The same as for opening an account.</param>
-    /// <param name="setting">The setting that the error names.</param>
-    /// <exception cref="BadInputException">The connection is malformed. The message holds nothing of it.</exception>
+    /// <param name="setting">The setting's name for the error message.</param>
+    /// <exception cref="BadInputException">The connection is malformed. The message repeats no part of it.</exception>
     public static bool Check(string connection, string setting)
     {
         try
@@ -209,13 +203,13 @@ public sealed class StorageAccount : IDisposable
         }
     }
 
-    /// <param name="network">In place of the network; the account disposes it. For tests.</param>
+    /// <param name="network">Replaces the network, for tests; disposed with the account.</param>
     internal static StorageAccount Open(
         string connection, ILoggerFactory loggers, StorageOptions? options, HttpMessageHandler? network,
         IReadOnlyList<string>? further = null)
     {
         ArgumentNullException.ThrowIfNull(connection);
-        // Malformed ones are found before anything is open.
+        // Malformed connections are reported before anything is opened.
         StorageConnection[] parsed = [.. ((string[])[connection, .. further ?? []]).Select(StorageConnection.Parse)];
         options ??= new StorageOptions();
         return new StorageAccount(
@@ -232,14 +226,12 @@ public sealed class StorageAccount : IDisposable
         _heartbeats.Dispose();
     }
 
-    /// <summary>A table of accounts, here; made once.</summary>
     internal AccountTable AccountTable(string name) => _accountTables.GetOrAdd(
         name,
         static (name, self) => new AccountTable(
             self._tables.Table(self._tablePrefix + name), self._reads, self._throttle, self._loggers.CreateLogger<AccountTable>()),
         this);
 
-    /// <summary>The same of hashes.</summary>
     internal RangeTable RangeTable(string name) => _rangeTables.GetOrAdd(
         name,
         static (name, self) => new RangeTable(
@@ -248,20 +240,20 @@ public sealed class StorageAccount : IDisposable
 
     private static SocketsHttpHandler CreateHandler(StorageConnection connection, bool isForHeartbeats = false) => new()
     {
-        // Many transactions in flight, over HTTP/1.1: one connection each.
+        // HTTP/1.1: each transaction in flight needs a connection of its own.
         MaxConnectionsPerServer = InFlightLimit.Highest,
-        // So that a change of the account's address is seen.
+        // So that a change of the account's IP address takes effect.
         PooledConnectionLifetime = TimeSpan.FromMinutes(5),
-        // The emulator closes idle connections after 5 s by default, after 2 minutes when 'hibp run' has started it; the service after
-        // minutes. A heartbeat comes every 5 s, and a busy emulator may not accept a connection for longer.
+        // The emulator closes idle connections after 5 s by default, after 2 minutes if 'hibp run' started it; the service after
+        // minutes. A heartbeat is sent every 5 s, and a busy emulator may take longer than that to accept a connection.
         PooledConnectionIdleTimeout =
             connection.IsLoopback && !isForHeartbeats ? TimeSpan.FromSeconds(4) : TimeSpan.FromMinutes(1),
         ConnectTimeout = TimeSpan.FromSeconds(10),
-        // A proxy from the environment is for the way out, never for this machine.
+        // A proxy from the environment doesn't apply to this machine.
         UseProxy = !connection.IsLoopback,
         UseCookies = false,
         AllowAutoRedirect = false,
-        // No propagator: no activity either, so that no trace holds a table request's address, which holds its keys.
+        // Without a propagator no activity is created, so no trace holds the URL of a table request, which contains keys.
         ActivityHeadersPropagator = null,
     };
 

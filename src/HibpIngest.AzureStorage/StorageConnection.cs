@@ -5,16 +5,12 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// What a connection says, read apart: a storage connection string, <c>UseDevelopmentStorage=true</c>, an
-/// account's blob endpoint or an account's name. Errors name the part that is wrong and never repeat the text:
-/// it may hold a key.
+/// A parsed storage connection: a storage connection string, <c>UseDevelopmentStorage=true</c>, an account's blob endpoint or an account's
+/// name. Errors name the faulty part and never repeat the text, which may hold a key.
 /// </summary>
 internal sealed partial class StorageConnection
 {
-    /// <summary>
-    /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no
-    /// secret.
-    /// </summary>
+    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no secret.</summary>
     public const string EmulatorAccount = "devstoreaccount1";
     public const string EmulatorKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     private const string PublicSuffix = "core.windows.net";
@@ -41,10 +37,10 @@ internal sealed partial class StorageConnection
 
     public Uri Tables { get; }
 
-    /// <summary>The account key; null when a signature or a token is used.</summary>
+    /// <summary>The account key. Null: a signature or a token is used.</summary>
     public byte[]? Key { get; }
 
-    /// <summary>A shared access signature without its question mark; null when a key or a token is used.</summary>
+    /// <summary>A shared access signature without its question mark. Null: a key or a token is used.</summary>
     public string? Sas { get; }
 
     public bool IsEmulator => string.Equals(Account, EmulatorAccount, StringComparison.Ordinal) && IsLoopback;
@@ -142,7 +138,7 @@ internal sealed partial class StorageConnection
             sas = sas.TrimStart('?');
             if (!sas.Contains("sig=", StringComparison.Ordinal))
                 throw new BadInputException("the storage connection's SharedAccessSignature has no signature (sig=)");
-            // The client library refuses it: a signature is all that a listener needs.
+            // The client library refuses http too: anyone listening could reuse the signature.
             if (tables.Scheme == Uri.UriSchemeHttp && !tables.IsLoopback)
                 throw new BadInputException("the storage connection's SharedAccessSignature needs a TableEndpoint with https");
             return new(account, blobs, queues, tables, null, sas);
@@ -166,7 +162,7 @@ internal sealed partial class StorageConnection
         return uri;
     }
 
-    /// <summary>https://NAME.blob..., or http://127.0.0.1:10000/NAME.</summary>
+    /// <summary>Accepts https://NAME.blob... and http://127.0.0.1:10000/NAME.</summary>
     private static string NameIn(Uri endpoint) =>
         endpoint.HostNameType == UriHostNameType.Dns && endpoint.Host.Contains('.', StringComparison.Ordinal)
         ? endpoint.Host.Split('.')[0] : WebUtility.UrlDecode(endpoint.AbsolutePath.Trim('/'));

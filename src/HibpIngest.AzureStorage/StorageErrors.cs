@@ -8,19 +8,18 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// Turns what the storage client libraries throw into the pipeline's errors, in one place. Messages name
-/// operation, status and code; what the service wrote beside the code is left out, because it may repeat the
-/// request (keys) or the string that was signed.
+/// Maps exceptions of the storage client libraries to the pipeline's errors. Messages hold the operation, status and code, but not the
+/// service's text, which may repeat the request (keys) or the string that was signed.
 /// </summary>
 internal static class StorageErrors
 {
-    /// <summary>The error that counts for what a call threw.</summary>
-    /// <param name="operation">What was tried, without a key or an address: "listing of breaches".</param>
+    /// <summary>Returns the pipeline's error for an exception, or the exception itself.</summary>
+    /// <param name="operation">The call, without a key or an address: "listing of breaches".</param>
     public static Exception Map(Exception error, string operation, CancellationToken cancellationToken)
     {
         if (error is HibpException || (error is OperationCanceledException && cancellationToken.IsCancellationRequested))
             return error;
-        // Several tries that all failed come as one.
+        // The library throws this after several failed attempts.
         if (error is AggregateException several)
             error = several.Flatten().InnerExceptions[^1];
         return error switch
@@ -32,7 +31,7 @@ internal static class StorageErrors
             AuthenticationFailedException refused =>
                 new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
             JsonException => Malformed(operation),
-            // Of an error without a body, the library reads its body all the same.
+            // The library parses the body of an error response even if it is empty.
             XmlException => new StoreUnavailableException($"{operation} failed: the answer is no XML"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
                 or TimeoutException =>
@@ -41,10 +40,10 @@ internal static class StorageErrors
         };
     }
 
-    /// <summary>The error for an answer of the service.</summary>
+    /// <summary>Returns the error for a response of the service.</summary>
     public static HibpException FromStatus(string operation, int status, string? code)
     {
-        // A code that isn't a word is not repeated: a server in between may have written it.
+        // A code that isn't a plain word is left out: a proxy may have written it.
         if (code is null || code.Length is 0 or > 80 || !code.All(char.IsAsciiLetterOrDigit))
             code = null;
         var message = $"{operation} failed: status {status}{(code is null ? "" : $" ({code})")}";
@@ -54,11 +53,11 @@ internal static class StorageErrors
                 new StoreFullException(message),
             (408 or 429 or >= 500, _) => new StoreUnavailableException(message),
             (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
-            // Deleted a moment ago; the service takes up to a minute or so over it.
+            // The service takes up to about a minute to complete a deletion.
             (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(message),
             (404, "ContainerNotFound" or "QueueNotFound" or "TableNotFound") => new StoreMissingException(message),
             (401 or 403 or 404, _) => new StoreRefusedException(message),
-            // Whatever else it refuses is not mended by trying again: the request or the set-up is wrong.
+            // A retry doesn't help: the request or the configuration is wrong.
             _ => new StoreRefusedException(message),
         };
     }

@@ -4,18 +4,16 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage;
 
-/// <summary>What the storage account adds to a host's services.</summary>
+/// <summary>Registers the storage account's services.</summary>
 public static class StorageServices
 {
     private const string Log = "log";
 
-    /// <summary>
-    /// Adds the storage account and what lies in it, opened when it is first asked for. Opening it calls nothing.
-    /// </summary>
-    /// <param name="services">A host's; it brings the logs.</param>
-    /// <param name="further">Those of the store's accounts behind the first, in their order.</param>
-    /// <param name="log">That of the account log, where it is another one; null: it is the same.</param>
-    /// <param name="options">How patiently it is asked; null: as the pipeline does.</param>
+    /// <summary>Adds the storage account and its stores. It is opened on first use, which calls no service.</summary>
+    /// <param name="services">Must provide an <see cref="ILoggerFactory"/>.</param>
+    /// <param name="further">Connections of the store's other storage accounts, in order.</param>
+    /// <param name="log">Connection of the account log's storage account; null: the first account.</param>
+    /// <param name="options">Retries and timeouts; null: the defaults.</param>
     public static IServiceCollection AddHibpStorage(
         this IServiceCollection services, string connection, IReadOnlyList<string> further, string? log = null,
         StorageOptions? options = null)
@@ -55,7 +53,9 @@ public static class StorageServices
             where T : class => services.AddSingleton(provider => port(provider.GetRequiredService<StorageAccount>()));
     }
 
-    /// <summary>Adds what an <see cref="IStoreRegister"/> is, by each of its parts; heartbeats have connections of their own.</summary>
+    /// <summary>
+    /// Adds each interface of <see cref="IStoreRegister"/> except <see cref="IHostSigns"/>: heartbeats have connections of their own.
+    /// </summary>
     public static IServiceCollection AddRegisterPorts(this IServiceCollection services)
     {
         foreach (var port in typeof(IStoreRegister).GetInterfaces().Where(port => port != typeof(IHostSigns)))

@@ -9,7 +9,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <param name="once">The same, by a client that tries nothing twice.</param>
+/// <param name="once">The same container through a client that doesn't retry.</param>
 internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerClient once) : IAccessBlobs
 {
     private const string StateName = "state";
@@ -47,7 +47,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
             }
             catch (RequestFailedException e) when (e.Status == 404)
             {
-                return BlockAppend.NoBlob; // as where there is no container
+                return BlockAppend.NoBlob; // also if the container doesn't exist
             }
         }, cancellationToken);
 
@@ -64,7 +64,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
             }
             catch (RequestFailedException e) when (e.Status is 412 or 404)
             {
-                // Somebody else has found what has become of it.
+                // Another process has changed the blob's state.
             }
             return true;
         }, cancellationToken);
@@ -92,8 +92,8 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
         {
             try
             {
-                // In pieces, as the emulator opens every block of what it is asked for before it says anything. Marks may be made
-                // meanwhile; what is there stays.
+                // Buffered reads of 4 MiB: the emulator opens every block of the requested range before it responds. Metadata may change
+                // during the read; the content already written doesn't.
                 return new BlobBody(
                     await container.GetBlobClient(name).OpenReadAsync(
                         new BlobOpenReadOptions(allowModifications: true) { Position = offset, BufferSize = PieceBytes },
@@ -110,7 +110,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
     public Task DeleteAsync(string name, CancellationToken cancellationToken) => BreachBlobs.Call($"deletion of blob '{name}'",
         async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
 
-    /// <summary>As a header has it; listings leave the quotes out.</summary>
+    /// <summary>With quotes, as in the ETag header; listings omit them.</summary>
     private static string Quoted(ETag etag) => etag.ToString("H");
 
     private static MemoryStream Read(ReadOnlyMemory<byte> block) =>

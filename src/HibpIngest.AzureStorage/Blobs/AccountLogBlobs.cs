@@ -9,7 +9,7 @@ namespace HibpIngest.AzureStorage.Blobs;
 
 internal sealed class AccountLogBlobs(BlobContainerClient container) : IAccountLogBlobs
 {
-    // No name in them says who: they are numbers and hashes.
+    // Blob names may be logged: they hold only numbers and hashes.
     private const string Listing = "listing of the account log";
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
@@ -33,18 +33,18 @@ internal sealed class AccountLogBlobs(BlobContainerClient container) : IAccountL
         {
             try
             {
-                // Where the connection is lost half way, the library goes on behind what has come, under If-Match.
+                // If the connection is lost, the library resumes after the bytes received, under If-Match.
                 var answer = await container.GetBlobClient(name).DownloadStreamingAsync(
                     new BlobDownloadOptions { Range = new HttpRange(offset, length) }, cancellationToken);
                 return new BlobBody(answer.Value.Content, reading);
             }
             catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.InvalidRange || e.Status == 416)
             {
-                return Stream.Null; // it begins behind the end
+                return Stream.Null; // the range begins after the end
             }
             catch (RequestFailedException e) when (e.Status == 404)
             {
-                return null; // as where there is no container
+                return null; // also if the container doesn't exist
             }
         }, cancellationToken);
     }

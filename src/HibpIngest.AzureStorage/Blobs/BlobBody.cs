@@ -1,6 +1,6 @@
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <summary>A blob's bytes as they come, read forward; what goes wrong on the way is one of the pipeline's errors.</summary>
+/// <summary>A forward-only stream of a blob's content, which throws the pipeline's errors.</summary>
 internal sealed class BlobBody(Stream content, string operation) : ForwardStream
 {
     public override int Read(byte[] buffer, int offset, int count) => BreachBlobs.Call(

@@ -4,12 +4,12 @@ using Azure.Storage.Blobs.Models;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <summary>A blob, or part of one, in memory.</summary>
-/// <param name="Details">Null: it still is the one that was known.</param>
+/// <param name="Details">Null: the blob is unchanged.</param>
 internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content)
 {
-    /// <summary>Reads a blob whole; null where there is none.</summary>
-    /// <param name="knownETag">Where the blob still is this one, nothing is read.</param>
+    /// <summary>Reads a whole blob.</summary>
+    /// <param name="knownETag">Nothing is read if the blob still has this ETag.</param>
+    /// <returns>Null if the blob doesn't exist.</returns>
     public static Task<BlobDownload?> RunAsync(
         BlobClient blob, string operation, string? knownETag, CancellationToken cancellationToken) => RunAsync(
             blob, operation,
@@ -19,7 +19,8 @@ internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content
             },
             cancellationToken);
 
-    /// <summary>Reads what the options say; null where there is no such blob.</summary>
+    /// <summary>Reads the part of a blob that the options name.</summary>
+    /// <returns>Null if the blob doesn't exist.</returns>
     public static Task<BlobDownload?> RunAsync(
         BlobClient blob, string operation, BlobDownloadOptions options, CancellationToken cancellationToken) =>
         BreachBlobs.Call<BlobDownload?>(operation, async () =>
@@ -27,7 +28,7 @@ internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content
             try
             {
                 var answer = await blob.DownloadStreamingAsync(options, cancellationToken);
-                // No error to the client library, but an answer without a value.
+                // The client library returns 304 as a response without a value, not as an error.
                 if (answer.GetRawResponse().Status == 304)
                     return new BlobDownload(null, []);
                 using var download = answer.Value;

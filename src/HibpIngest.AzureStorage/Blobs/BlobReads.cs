@@ -8,18 +8,18 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>
-/// Reads of a blob, or of part of one, as a request of their own: the client library takes twice the time of the read itself.
-/// Whatever is not simply an answer is left to it, with its tries and errors.
+/// Reads a blob, or part of one, past Azure.Storage.Blobs, which takes twice the time of the read itself. Tries once, and leaves anything
+/// but a plain response to the library, with its retries and errors.
 /// </summary>
-/// <param name="http">The connections are the library's.</param>
-/// <param name="credential">Where it is named without a key.</param>
+/// <param name="http">Shares the connections of the library.</param>
+/// <param name="credential">Used if the connection has neither a key nor a signature.</param>
 internal sealed class BlobReads(
     HttpMessageInvoker http, Uri container, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {
-    /// <summary>The service says the MD5 of no longer part (learn.microsoft.com/rest/api/storageservices/get-blob).</summary>
+    /// <summary>The largest range whose MD5 the service returns (learn.microsoft.com/rest/api/storageservices/get-blob).</summary>
     private const int LongestDigested = 4 << 20;
 
-    /// <summary>Takes tokens, and part of a blob in either header; of later versions nothing is needed.</summary>
+    /// <summary>Supports tokens, and ranges in either header; nothing from later versions is needed.</summary>
     private const string ServiceVersion = "2021-12-02";
 
     private const string NoteHeader = $"x-ms-meta-{PasswordBlobs.NoteName}";
@@ -28,9 +28,9 @@ internal sealed class BlobReads(
     private readonly string _query = connection.Sas is null ? "" : $"?{connection.Sas}";
     private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
 
-    /// <param name="name">The blob's: nothing in it needs to be encoded.</param>
-    /// <param name="part">The version that is meant, the first byte and how many; null: all of it, whatever it is.</param>
-    /// <returns>Null: it is not known why there is no answer.</returns>
+    /// <param name="name">The blob's name, which needs no escaping.</param>
+    /// <param name="part">ETag of the version to read, first byte and length; null: the whole blob, any version.</param>
+    /// <returns>Null: ask the library, which finds the reason.</returns>
     public async Task<PasswordBlob?> TryReadAsync(
         string name, (string ETag, long Offset, int Length)? part, CancellationToken cancellationToken)
     {
@@ -62,7 +62,7 @@ internal sealed class BlobReads(
         }
         catch (Exception) when (!cancellationToken.IsCancellationRequested)
         {
-            return null; // the client library finds out what it is
+            return null; // the library finds the reason
         }
     }
 
@@ -79,7 +79,7 @@ internal sealed class BlobReads(
         {
             headers.TryAddWithoutValidation("If-Match", etag);
             ours.Add(("x-ms-range", string.Create(CultureInfo.InvariantCulture, $"bytes={offset}-{offset + length - 1}")));
-            // What is sent on has it in a header: so it is nobody's work here.
+            // The service computes the MD5, which the API passes on in a header.
             if (length <= LongestDigested)
                 ours.Add(("x-ms-range-get-content-md5", "true"));
         }
@@ -93,8 +93,8 @@ internal sealed class BlobReads(
     }
 
     /// <summary>
-    /// The blob service's way (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key): the values of eleven
-    /// headers, of which a read has but If-Match, then ours, then the path.
+    /// Signs as the blob service requires (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key): the values of eleven
+    /// headers, of which a read sends only If-Match, then the x-ms- headers, then the path.
     /// </summary>
     private string Sign(Uri address, string? ifMatch, List<(string Name, string Value)> ours)
     {

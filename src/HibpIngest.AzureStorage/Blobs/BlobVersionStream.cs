@@ -8,42 +8,35 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>
-/// One version of a blob as a seekable stream for one reader. It is fetched in ranges, each guarded by
-/// If-Match. A jump (a zip's directory at the end, then its entries) fetches only what is asked for there; the
-/// further the reader goes forward from it, the longer the ranges become, and those that come next are fetched
-/// behind its back. So what is fetched stays near to what is read, in whatever order that is. Disposing it, at
-/// any time and from any thread, ends a read that is under way.
+/// One version of a blob as a seekable stream for one reader, fetched in ranges, each under If-Match. After a jump (a zip's directory at
+/// the end, then its entries) only the requested bytes are fetched; the further the reader goes forward, the longer the ranges become, and
+/// the next ones are prefetched. So the bytes fetched stay close to the bytes read, in any order. Dispose may be called at any time and
+/// from any thread; it ends a read in progress.
 /// </summary>
 internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, long length) : Stream
 {
-    /// <summary>The longest range: long enough that inflating one hides the round trip of the next.</summary>
+    /// <summary>The longest range: inflating one takes longer than the round trip of the next.</summary>
     internal const int RangeBytes = 4 * 1024 * 1024;
 
-    /// <summary>
-    /// Ranges begin and end at its multiples: neighbours share no byte, and what lies near a small entry is
-    /// there too.
-    /// </summary>
+    /// <summary>Alignment of ranges, so that neighbours don't overlap and bytes near a small entry are included.</summary>
     internal const int GrainBytes = 16 * 1024;
 
-    /// <summary>Fetched ahead of the reader's range at most.</summary>
+    /// <summary>Maximum prefetched after the reader's range.</summary>
     private const int AheadBytes = 2 * RangeBytes;
 
-    /// <summary>Kept at most: the range being read, those ahead, and one more, where a reader goes back and forth.</summary>
+    /// <summary>Maximum kept: the range being read, those prefetched, and one more for a reader that goes back and forth.</summary>
     private const int KeptBytes = AheadBytes + (2 * RangeBytes);
 
-    /// <summary>So many bytes read without a jump make a reader that goes forward.</summary>
+    /// <summary>Bytes read without a jump after which ranges are prefetched.</summary>
     private const int ForwardBytes = 64 * 1024;
 
-    /// <summary>
-    /// Nearer than this is no jump: a reader passes over names and gaps, and comes back from a header to its
-    /// data.
-    /// </summary>
+    /// <summary>A shorter distance is no jump: readers skip names and gaps, and go back from a header to its data.</summary>
     private const int NearBytes = 64 * 1024;
 
     private readonly CancellationTokenSource _closed = new();
     private readonly Lock _gate = new();
 
-    /// <summary>Ranges here or on their way, the one used last at the end.</summary>
+    /// <summary>Ranges fetched or being fetched, the most recently used last.</summary>
     private readonly List<Fetched> _ranges = [];
 
     private long _keptBytes;
@@ -125,7 +118,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
                 _ranges.Clear();
             }
 
-            // A reader that waits for one of them is woken by this; one that copies from it has the gate, and none begins again.
+            // Wakes a reader that waits for a range. One that is copying holds the lock, and no new one starts.
             _closed.Cancel();
             dropped.ForEach(GiveBack);
             _closed.Dispose();
@@ -134,9 +127,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         base.Dispose(disposing);
     }
 
-    /// <summary>
-    /// The range that the position lies in, fetched if need be, with those ahead where the reader goes forward.
-    /// </summary>
+    /// <summary>Returns the range that contains the position, fetched if necessary; prefetches for a reader that goes forward.</summary>
     private Fetched Locate(int wanted)
     {
         lock (_gate)
@@ -148,7 +139,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
             if (_forward >= ForwardBytes && _aheadOf != range)
             {
                 _aheadOf = range;
-                // No further than it has come already: what it leaves unread is no more than what it has read.
+                // At most as far as has been read since the jump: no more is fetched in vain than was read.
                 var end = Math.Min(length, range.End + Math.Min(_forward, AheadBytes));
                 for (var next = range.End; next < end;)
                     next = Get(next, (int)Math.Min(end - next, RangeBytes)).End;
@@ -162,7 +153,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
     {
         lock (_gate)
         {
-            // Given back by now, and perhaps somebody else's.
+            // After Dispose the buffer is back in the pool and may have another user.
             ObjectDisposedException.ThrowIf(_disposed, this);
             var at = (int)(_position - range.Start);
             var read = Math.Min(buffer.Length, range.Bytes - at);
@@ -180,7 +171,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         if (index >= 0)
         {
             var found = _ranges[index];
-            // What failed is tried again when the reader comes back for it.
+            // A failed range is fetched again when the reader returns to it.
             if (!found.Content.IsFaulted)
             {
                 if (index != _ranges.Count - 1)
@@ -195,7 +186,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
             Drop(index);
         }
 
-        // What is asked for, or as much as has been read since the last jump; not what is there already.
+        // At least the bytes requested, or as many as were read since the last jump; without those already fetched.
         var start = position - (position % GrainBytes);
         var bytes = Math.Max(position - start + wanted, _forward);
         var end = start + Math.Min((bytes + GrainBytes - 1) / GrainBytes * GrainBytes, RangeBytes);
@@ -246,7 +237,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         try
         {
             using BlobDownloadStreamingResult download = await blob.DownloadStreamingAsync(options, cancellationToken);
-            // Not pooled again when reading fails: the connection may still write to it.
+            // Not returned to the pool if reading fails: the connection may still write to it.
             var buffer = ArrayPool<byte>.Shared.Rent(count);
             await download.Content.ReadExactlyAsync(buffer.AsMemory(0, count), cancellationToken);
             return buffer;
@@ -257,7 +248,6 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         }
     }, cancellationToken);
 
-    /// <summary>A range that is here or on its way.</summary>
     private sealed class Fetched(long start, int bytes, Task<byte[]> content)
     {
         public long Start => start;

@@ -9,30 +9,28 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>
-/// Uploads a file in blocks and commits them at the end. A block's id is its number and the hash of its
-/// content, so that one found uncommitted from an upload that was broken off is known to be the same; blocks of
-/// another content are dropped by the commit.
+/// Uploads a file in blocks and commits them at the end. A block's id is its number and the hash of its content, so that blocks left
+/// uncommitted by an interrupted upload are recognised and reused; the commit drops blocks of other content.
 /// </summary>
 internal static class BlockUpload
 {
-    /// <summary>Blocks of a blob (learn.microsoft.com/rest/api/storageservices/put-block-list).</summary>
+    /// <summary>Limit of blocks per blob (learn.microsoft.com/rest/api/storageservices/put-block-list).</summary>
     private const int MaxBlocks = 50_000;
 
     /// <summary>
-    /// Large enough that a round trip is little beside it, small enough that a broken-off upload loses little:
-    /// 400 GB at the most blocks.
+    /// Large enough that a round trip hardly counts, small enough that an interrupted upload loses little; 400 GB at the maximum of blocks.
     /// </summary>
     private const int BlockBytes = 8 * 1024 * 1024;
 
-    /// <summary>Blocks on their way at once: 4 x 8 MiB of memory.</summary>
+    /// <summary>4 x 8 MiB of memory.</summary>
     private const int BlocksInFlight = 4;
 
     private const int HashBytes = 14;
 
-    /// <summary>Key of a blob's metadata: SHA-256 of its content, lower-case hex.</summary>
+    /// <summary>Metadata key of the SHA-256 of the blob's content, in lower-case hex.</summary>
     public const string Sha256Key = "sha256";
 
-    /// <summary>Uploads whatever is there already, and puts the SHA-256 of it into the blob's metadata.</summary>
+    /// <summary>Uploads, replacing any blob of that name, and writes the content's SHA-256 to the blob's metadata.</summary>
     public static async Task<ETag> RunAsync(
         BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken)
     {
@@ -40,10 +38,10 @@ internal static class BlockUpload
         return (await TryRunAsync(blob, content, null, progress, cancellationToken, sha256))!.Value;
     }
 
-    /// <param name="conditions">What has to hold when it is committed; null: nothing has.</param>
-    /// <param name="progress">Told of bytes that are there.</param>
-    /// <param name="sha256">Given all of it, and put into the blob's metadata; null: no metadata.</param>
-    /// <returns>Null where they don't hold, and nothing was committed.</returns>
+    /// <param name="conditions">Conditions of the commit; null: none.</param>
+    /// <param name="progress">Receives the bytes uploaded so far.</param>
+    /// <param name="sha256">Receives the content; its hash is written to the blob's metadata. Null: no metadata.</param>
+    /// <returns>Null if the conditions aren't met; nothing is committed then.</returns>
     public static async Task<ETag?> TryRunAsync(
         BlockBlobClient blob, Stream content, BlobRequestConditions? conditions, IProgress<long>? progress,
         CancellationToken cancellationToken, IncrementalHash? sha256 = null)
@@ -93,7 +91,7 @@ internal static class BlockUpload
         }
         catch
         {
-            // Nothing is left running that reads the buffers or uses the connection.
+            // No task may still read the buffers or use the connection after this method.
             await stop.CancelAsync();
             await Task.WhenAll(staging).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             throw;
@@ -117,7 +115,7 @@ internal static class BlockUpload
             catch (RequestFailedException e) when (conditions is not null && (e.Status == 412 || e.ErrorCode is not null
                 && (e.ErrorCode == BlobErrorCode.BlobAlreadyExists || e.ErrorCode == BlobErrorCode.InvalidBlockList)))
             {
-                // Somebody else's commit drops the blocks that are not of it.
+                // A commit by another upload dropped the blocks of this one.
                 return null;
             }
         }, cancellationToken);
@@ -131,7 +129,7 @@ internal static class BlockUpload
         }
     }
 
-    /// <summary>Ids and sizes of the blocks that the service has and nobody has committed.</summary>
+    /// <summary>Returns ids and sizes of uncommitted blocks.</summary>
     private static async Task<Dictionary<string, long>> FindStagedAsync(BlockBlobClient blob, CancellationToken cancellationToken)
     {
         var there = new Dictionary<string, long>();
@@ -143,13 +141,13 @@ internal static class BlockUpload
         }
         catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
         {
-            // Neither a blob nor blocks of that name.
+            // Neither a blob nor blocks of that name exist.
         }
 
         return there;
     }
 
-    /// <summary>The same for the same file every time, or its ids would differ.</summary>
+    /// <summary>The same for the same file every time, or the block ids would differ.</summary>
     private static int BlockSize(Stream content)
     {
         if (!content.CanSeek)

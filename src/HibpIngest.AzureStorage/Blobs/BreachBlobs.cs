@@ -37,7 +37,7 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         }
     }
 
-    // Without the name: this comes before it is known to be one that may be logged.
+    // Without the name, which isn't validated yet and may not be logged.
     public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
         Call<BreachBlob?>("look-up of a breach's blob", async () =>
     {
@@ -105,7 +105,7 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
     private static string? Sha256Of(IDictionary<string, string>? metadata) =>
         metadata is not null && metadata.TryGetValue(BlockUpload.Sha256Key, out var hash) ? hash : null;
 
-    /// <summary>The listing gives ETags without quotes, everything else with them; one version has one name here.</summary>
+    /// <summary>Normalises the ETag: listings return it without quotes, all other calls with them.</summary>
     internal static BlobVersion Version(string name, ETag etag) => new(name, etag.ToString("H"));
 
     internal static bool IsMissingBlob(RequestFailedException e) => e.Status == 404 && e.ErrorCode != BlobErrorCode.ContainerNotFound;

@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <summary>A blob a delivery: <c>load/slice/client</c>.</summary>
+/// <summary>One blob per delivery: <c>load/slice/client</c>.</summary>
 internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) =>
@@ -46,7 +46,7 @@ internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBl
         }
         catch (StoreMissingException)
         {
-            // No client was ever called.
+            // No callback was ever written.
         }
     }
 

@@ -7,13 +7,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <summary>The catalogue's container: each blob has the catalogue's version and its content's tag as metadata.</summary>
+/// <summary>The catalogue's container. Each blob's metadata holds the catalogue's version and the content's tag.</summary>
 internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogueBlobs
 {
     private const string Version = "version";
     private const string Tag = "tag";
 
-    // Long enough to spare the readers behind a cache, short enough that a hidden breach is gone from one soon.
+    // 300 s: long enough to spare readers that use a cache, short enough that a hidden breach soon disappears from one.
     private const string CacheControl = "public, max-age=300";
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
@@ -62,7 +62,7 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
             catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
                 || BreachBlobs.IsMissingBlob(e))
             {
-                // Somebody else was first, or an answer of ours was lost: what is there now decides.
+                // Another writer was first, or the response to this write was lost: the loop decides by the blob that exists now.
             }
         }
     }, cancellationToken);
@@ -87,7 +87,7 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
         }
         catch (RequestFailedException e) when (e.Status == 412)
         {
-            // Another one stands there by now: it isn't the one that was to go.
+            // Another version was written meanwhile, which must stay.
         }
         return true;
     }, cancellationToken);

@@ -4,7 +4,7 @@ using Azure.Storage.Blobs.Models;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <summary>Calls that several containers need. Each names its operation for the message of a failure.</summary>
+/// <summary>Calls that several containers need. Each takes the operation's name for error messages.</summary>
 internal static class ContainerCalls
 {
     public static Task CreateIfMissingAsync(this BlobContainerClient container, string operation, CancellationToken cancellationToken) =>
@@ -50,7 +50,7 @@ internal static class ContainerCalls
             }
         }, cancellationToken);
 
-    /// <summary>Deletes a blob that still has this version.</summary>
+    /// <summary>Deletes a blob if it still has this ETag.</summary>
     public static Task DeleteVersionAsync(
         this BlobContainerClient container, string name, string etag, string operation, CancellationToken cancellationToken) =>
         BreachBlobs.Call(operation, async () =>

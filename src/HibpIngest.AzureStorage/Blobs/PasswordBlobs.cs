@@ -25,7 +25,7 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         }
         catch (StoreMissingException)
         {
-            return null; // nothing was ever imported
+            return null; // no import has created the container
         }
     }
 
@@ -148,10 +148,10 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
     public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
         container.DeleteVersionAsync(name, etag, "deletion of a blob of passwords", cancellationToken);
 
-    /// <summary>Of the metadata that holds a note; the service gives it back as a header.</summary>
+    /// <summary>Metadata key of a note, which the service returns as a header.</summary>
     internal const string NoteName = "note";
 
-    // Without the name: a range's is what somebody asked for.
+    // Without the name: a range's name is the prefix that a caller asked for.
     private const string Reading = "reading of passwords";
     private const string Listing = "listing of passwords";
 

@@ -9,7 +9,7 @@ namespace HibpIngest.AzureStorage.Blobs;
 
 internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDrops
 {
-    // Without the name, which comes from outside.
+    // Without the name, which is untrusted input.
     private const string Reading = "reading of a dropped file of passwords";
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
@@ -21,7 +21,7 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
             BlobTraits.None, null, "listing of dropped passwords", isOptional: false, cancellationToken))
         {
             var (name, blob) = (item.Name, item.Properties);
-            // The listing gives ETags without quotes, everything else with them.
+            // Listings return ETags without quotes, all other calls with them.
             yield return new DroppedPasswords(
                 name, BreachBlobs.Version(name, blob.ETag!.Value).ETag, blob.ContentLength ?? 0, blob.LastModified ?? default);
         }

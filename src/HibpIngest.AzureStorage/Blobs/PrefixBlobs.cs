@@ -8,7 +8,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <summary>A blob a client, by its number.</summary>
+/// <summary>One blob per client, named by its number.</summary>
 internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) =>
@@ -24,7 +24,7 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
         }
         catch (StoreMissingException)
         {
-            return null; // nobody ever watched anything
+            return null; // no client ever watched a prefix
         }
         if (blob is null)
             return null;
@@ -62,7 +62,7 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
             }
             catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.ContainerNotFound)
             {
-                return null!; // nobody ever watched anything
+                return null!; // no client ever watched a prefix
             }
         }, cancellationToken);
 

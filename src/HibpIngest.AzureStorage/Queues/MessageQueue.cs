@@ -39,7 +39,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
     {
         try
         {
-            // Without a body the service keeps the one it has.
+            // The service keeps the body if none is sent.
             UpdateReceipt receipt = await queue.UpdateMessageAsync(
                 message.Id, message.Receipt, (string?)null, Whole(visibility), cancellationToken);
             return message with { Receipt = receipt.PopReceipt };
@@ -58,7 +58,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         }
         catch (RequestFailedException e) when (IsLost(e))
         {
-            // It is gone, or has been given to somebody else, who will delete it.
+            // Deleted, or received again by another worker, which will delete it.
         }
     }, cancellationToken);
 
@@ -69,7 +69,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         TimeSpan? oldest = null;
         if (head.Value is [var message, ..] && message.InsertedOn is { } inserted)
         {
-            // Both times by the service's clock, where it tells its own.
+            // Both times by the service's clock, if it sends a Date header.
             var age = (head.GetRawResponse().Headers.Date ?? clock.GetUtcNow()) - inserted;
             oldest = age > TimeSpan.Zero ? age : TimeSpan.Zero;
         }
@@ -90,14 +90,11 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
     private static int Clamp(int most) => Math.Clamp(most, 1, 32);
 
     /// <summary>
-    /// The service counts whole seconds, and the client cuts off what is more: a message would be seen before what it is for is due.
+    /// Rounds up to whole seconds, the service's unit: the client library truncates, and a message would become visible before it is due.
     /// </summary>
     private static TimeSpan Whole(TimeSpan hidden) => TimeSpan.FromSeconds(Math.Ceiling(hidden.TotalSeconds));
 
-    /// <summary>
-    /// JSON is never base64, so a body that is both whole base64 and UTF-8 within was encoded by us or by the
-    /// portal.
-    /// </summary>
+    /// <summary>JSON is never valid base64, so a body that is base64 of valid UTF-8 was encoded by this service or the portal.</summary>
     private static string Decode(BinaryData body)
     {
         var text = body.ToMemory().Span;
@@ -110,7 +107,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
             }
             catch (DecoderFallbackException)
             {
-                // Plain text that happens to look like base64.
+                // Plain text that is also valid base64.
             }
         }
 

@@ -10,8 +10,8 @@ internal sealed partial class AccountTable(
     : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages
 {
     /// <summary>
-    /// 15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities),
-    /// one of them the partition's.
+    /// A filter may have 15 comparisons (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities), one of them for the
+    /// partition.
     /// </summary>
     private const int MaxFiltered = 14;
 
@@ -22,7 +22,7 @@ internal sealed partial class AccountTable(
             yield break;
         var wanted = marks.Select(Property).ToArray();
         var filter = TableClient.CreateQueryFilter($"PartitionKey eq {partition}");
-        // Past that many comparisons the service refuses a filter; then all of the domain is read.
+        // The service rejects a filter with more comparisons; the whole domain is read then.
         var filtered = wanted.Length <= MaxFiltered;
         if (filtered)
             filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))})";
@@ -30,7 +30,7 @@ internal sealed partial class AccountTable(
         await foreach (var entity in Table.QueryAsync(
             filter, ["RowKey", .. wanted], "listing of a domain's accounts", cancellationToken: cancellationToken))
         {
-            // The rows of an account lie side by side: '!' sorts below every character of an alias.
+            // The rows of an account are adjacent: '!' sorts below every character of an alias.
             var (alias, _) = SplitRowKey(entity.RowKey);
             if (alias == last || !filtered && !Array.Exists(wanted, property => entity[property] is true))
                 continue;

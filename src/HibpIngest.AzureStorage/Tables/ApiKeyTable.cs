@@ -5,7 +5,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>Keys by their hash, in one partition: there are thousands, and they are asked for one by one.</summary>
+/// <summary>API keys by their hash, in one partition: there are thousands, and each is looked up by itself.</summary>
 internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
 {
     private const string Partition = "key";
@@ -22,7 +22,7 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
         }
         catch (StoreMissingException)
         {
-            return null; // no key was ever made
+            return null; // no key was ever created
         }
     }
 

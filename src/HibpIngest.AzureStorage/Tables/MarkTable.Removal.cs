@@ -10,18 +10,18 @@ internal abstract partial class MarkTable
 {
     private const string RemovalOperation = "removal of a mark from accounts";
 
-    /// <summary>Requests in flight for one call: who calls has several calls in flight as well.</summary>
+    /// <summary>Requests in flight per call; the caller runs several calls at once.</summary>
     private const int RemovalsInFlight = 8;
 
     /// <summary>
-    /// From so many rows of a partition on a page of all that lies between them is asked for first. The hashes of 20,000 accounts are
-    /// 78 in each of 256 partitions: read one by one they were two thirds of all requests of a removal, which waits for nothing else.
+    /// Minimum number of rows for which a page of the range that spans them is read first. The hashes of 20,000 accounts are 78 in each of
+    /// 256 partitions: reading them one by one was two thirds of all requests of a removal.
     /// </summary>
     private const int LeastForRange = 32;
 
     /// <summary>
-    /// Where fewer than one in so many of what such a page holds are asked for, the others are read one by one:
-    /// of gmail.com a load has a small part.
+    /// If less than one in so many of a page's rows is wanted, the remaining ones are read one by one: a load has a small part of
+    /// gmail.com.
     /// </summary>
     private const int SparseAt = 10;
 
@@ -49,7 +49,7 @@ internal abstract partial class MarkTable
         return new MarkPage(changed, next);
     }
 
-    /// <summary>Those of these entities (row keys, ascending) that there are.</summary>
+    /// <summary>Returns the entities with these row keys (ascending) that exist.</summary>
     private async Task<IReadOnlyList<TableEntity>> ReadAsync(string partition, string[] keys, CancellationToken cancellationToken)
     {
         var found = new List<TableEntity>(keys.Length);
@@ -64,7 +64,7 @@ internal abstract partial class MarkTable
             {
                 var key = entity.RowKey;
                 while (next < keys.Length && string.CompareOrdinal(keys[next], key) < 0)
-                    next++; // there is none
+                    next++; // doesn't exist
                 if (next < keys.Length && keys[next] == key)
                 {
                     found.Add(entity);
@@ -88,7 +88,6 @@ internal abstract partial class MarkTable
         return found;
     }
 
-    /// <summary>Removes the property from entities of one partition, in transactions.</summary>
     private async Task<int> RemoveAsync(IReadOnlyList<TableEntity> entities, string property, CancellationToken cancellationToken)
     {
         var changed = 0;
@@ -107,10 +106,8 @@ internal abstract partial class MarkTable
         return changed;
     }
 
-    /// <summary>
-    /// All of them in one transaction, in its turn where the service is busy, however long that takes. False
-    /// where one was changed meanwhile, or where this had been done and its answer was lost.
-    /// </summary>
+    /// <summary>Writes all entities in one transaction; waits its turn for as long as the service is busy.</summary>
+    /// <returns>False if an entity was changed meanwhile, or if this was done before and the response was lost.</returns>
     private async Task<bool> TryWriteAsync(TableEntity[] entities, CancellationToken cancellationToken)
     {
         try
@@ -131,7 +128,7 @@ internal abstract partial class MarkTable
         }
     }
 
-    /// <summary>Writes one entity that has lost the property; reads it again after a lost race.</summary>
+    /// <summary>Writes one entity without the property; reads the entity again if it was changed meanwhile.</summary>
     /// <returns>False if another writer has removed the property.</returns>
     private async Task<bool> RemoveAsync(TableEntity entity, string property, CancellationToken cancellationToken)
     {
@@ -155,8 +152,8 @@ internal abstract partial class MarkTable
         entity.Keys.All(name => name is "PartitionKey" or "RowKey" or "Timestamp" or "odata.etag");
 
     /// <summary>
-    /// In the account's turn, as what is written; pages of a query are not: there are few, and what they take says nothing of how busy
-    /// the service is.
+    /// Waits the account's turn, as writes do. Pages of a query don't: there are few, and their latency doesn't show how busy the service
+    /// is.
     /// </summary>
     private Task<TableEntity?> GetAsync(string partition, string key, CancellationToken cancellationToken) => throttle.InTurnAsync(
         () => table.FindAsync(partition, key, RemovalOperation, cancellationToken), cancellationToken);

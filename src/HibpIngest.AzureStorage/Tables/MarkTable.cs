@@ -8,14 +8,11 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>
-/// A table whose rows gather marks: accounts, or their hashes. Its writes go the <see cref="WriteThrottle"/>'s
-/// way, by partition.
-/// </summary>
-/// <param name="throttle">That of the storage account: what it takes, all its tables share.</param>
+/// <summary>A table whose rows collect marks: accounts or their hashes. Writes go through the <see cref="WriteThrottle"/>.</summary>
+/// <param name="throttle">Shared by all tables of the storage account.</param>
 /// <param name="partStarts">
-/// The first characters of partition keys, which divide the table into parts. What lies between two of them
-/// belongs to the part before, what lies beyond to the first or the last.
+/// First characters of partition keys that divide the table into parts. Keys between two of them belong to the part of the lower one, keys
+/// outside to the first or the last part.
 /// </param>
 internal abstract partial class MarkTable(StorageTable table, WriteThrottle throttle, string partStarts, ILogger logger)
 {
@@ -40,7 +37,7 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
             return;
         }
 
-        // Made in its turn: thousands may wait for it.
+        // Built when its turn comes: thousands may be waiting.
         await throttle.SendAsync(
             table.Name, partition, rows.Length, inFlight,
             () => table.SubmitAsync(
@@ -67,8 +64,8 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
     }
 
     /// <summary>
-    /// Most domains of a breach have one account in it. Without the envelope of a transaction, the emulator takes 40% less
-    /// time over it.
+    /// Most domains of a breach have one account in it. As a single upsert, without the envelope of a transaction, the emulator takes 40%
+    /// less time.
     /// </summary>
     private Func<Task<WriteRefusal?>> Alone(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<byte> key, int row, ReadOnlyMemory<int> marks, CancellationToken cancellationToken)
@@ -90,11 +87,11 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
         return $"{from}{(from.Length > 0 && to.Length > 0 ? " and " : "")}{to}";
     }
 
-    /// <summary>A token that is no longer taken is as good as none: what was done before does no harm.</summary>
+    /// <summary>Begins again without the token if the service refuses it: repeating the work does no harm.</summary>
     protected async Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(
         string filter, string? token, string operation, CancellationToken cancellationToken)
     {
-        // Recorded by a version that kept the query string.
+        // Written by an older version, which stored the query string.
         if (token is ['&', ..])
             token = null;
         try
@@ -107,14 +104,14 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
         }
     }
 
-    /// <summary>The keys that a filter finds, in order, each once with the marks of all its rows.</summary>
+    /// <summary>Returns the keys that match a filter, in order, each once with the marks of all its rows.</summary>
     protected async IAsyncEnumerable<(string Key, IReadOnlyList<int> Marks)> ReadKeysAsync(
         string filter, IEnumerable<string>? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         (string Key, IReadOnlyList<int> Marks)? pending = null;
         await foreach (var entity in table.QueryAsync(filter, select, operation, cancellationToken: cancellationToken))
         {
-            // The rows of a key lie side by side: '!' sorts below every character of one.
+            // The rows of a key are adjacent: '!' sorts below every character of a key.
             var (key, _) = SplitRowKey(entity.RowKey);
             var marks = MarksOf(entity);
             if (pending is { } before && before.Key == key)
@@ -132,12 +129,11 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
 
     protected static string Property(int mark) => string.Create(CultureInfo.InvariantCulture, $"b{mark}");
 
-    /// <summary>Which of a key's rows has a mark.</summary>
     protected static int RowOf(int mark) => (mark - 1) / IAccountTable.MarksPerRow;
 
     protected static string RowKey(string key, int row) => row == 0 ? key : string.Create(CultureInfo.InvariantCulture, $"{key}!{row}");
 
-    /// <summary>What "key!n" is made of; 0 where nothing is behind the key.</summary>
+    /// <summary>Splits "key!n"; the row is 0 if there is no suffix.</summary>
     protected static (string Key, int Row) SplitRowKey(string rowKey)
     {
         var mark = rowKey.IndexOf('!', StringComparison.Ordinal);
@@ -160,7 +156,7 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
         return marks;
     }
 
-    /// <summary>17 of "b17"; 0 of any other name.</summary>
+    /// <summary>Returns 17 for "b17", 0 for any other name.</summary>
     private static int MarkOf(string property) =>
         property.Length > 1 && property[0] == 'b'
         && int.TryParse(property.AsSpan(1), NumberStyles.None, CultureInfo.InvariantCulture, out var id) ? id : 0;

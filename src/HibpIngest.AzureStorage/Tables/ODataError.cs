@@ -4,16 +4,15 @@ using Azure;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The code within an error body, and, within a transaction, which operation it is of (the message begins with
-/// <c>57:</c>).
+/// Reads the code of an error body and, within a transaction, the index of the failed operation (the message begins with <c>57:</c>).
 /// </summary>
 internal static class ODataError
 {
-    /// <summary>Returns the code of an answer that is an error; empty if there is none.</summary>
+    /// <returns>The code of an error response; empty if there is none.</returns>
     public static string CodeOf(Response response) =>
         response.Headers.TryGetValue("x-ms-error-code", out var code) ? code : Parse(response.Content.ToMemory().Span).Code;
 
-    /// <summary>Reads the first JSON object in the bytes; what isn't one gives an empty code.</summary>
+    /// <summary>Reads the first JSON object in the bytes; the code is empty if there is none.</summary>
     public static (string Code, int? Index) Parse(ReadOnlySpan<byte> body)
     {
         var start = body.IndexOf((byte)'{');

@@ -9,10 +9,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>A partition a subscription, a row a transaction; its hashes in a blob named by its id.</summary>
+/// <summary>One partition per subscription, one row per transaction, whose hashes are in a blob named by its id.</summary>
 internal sealed class PasswordAppends(StorageTable table, BlobContainerClient container) : IPasswordAppends
 {
-    // Without the id: whoever has it may confirm it.
+    // Without the id: anyone who knows it may confirm the transaction.
     private const string Reading = "reading of appended hashes";
     private const string Looking = "look-up of a transaction of hashes";
 
@@ -32,7 +32,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
     public async Task<ReadOnlyMemory<byte>?> ReadRowsAsync(Guid id, long offset, int length, CancellationToken cancellationToken)
     {
         if (length == 0)
-            return ReadOnlyMemory<byte>.Empty; // there is no range of no bytes
+            return ReadOnlyMemory<byte>.Empty; // a range can't be empty
         try
         {
             var read = await BlobDownload.RunAsync(
@@ -50,7 +50,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
 
     public async Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken)
     {
-        // False where a lost answer was sent again: the id is nobody else's.
+        // False if a lost response made the client library send it again: no other transaction has this id.
         await table.AddAsync(ToEntity(transaction), "recording of a transaction of hashes", cancellationToken);
     }
 
@@ -73,7 +73,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
 
     public async IAsyncEnumerable<AppendTransaction> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        // Every key is above none.
+        // Every key is greater than the empty one.
         await foreach (var entity in table.QueryAsync(
             "PartitionKey gt ''", null, "listing of transactions of hashes", isOptional: true, cancellationToken))
             yield return Read(entity);

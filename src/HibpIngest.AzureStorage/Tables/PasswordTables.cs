@@ -13,13 +13,13 @@ internal sealed class PasswordTables(TableService tables, WriteThrottle throttle
 
     public async Task<IReadOnlyList<PasswordRow>> ReadAsync(string table, string prefix, CancellationToken cancellationToken)
     {
-        // Without the prefix: it is what somebody asked for.
+        // Without the prefix, which is what a caller asked for.
         const string Operation = "reading of a range of passwords";
         var rows = new List<PasswordRow>();
         await foreach (var entity in tables.Table(table).QueryAsync(
             $"PartitionKey eq '{prefix}'", Properties, Operation, isOptional: true, cancellationToken))
         {
-            // Other programs may have written 32 bits.
+            // Other programs may have written 32-bit counts.
             long? count = entity[Count] switch { long wide => wide, int narrow => narrow, _ => null };
             rows.Add(new PasswordRow(entity.RowKey, count is >= 0 ? count.Value : throw StorageErrors.Malformed(Operation)));
         }

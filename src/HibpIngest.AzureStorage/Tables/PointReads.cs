@@ -87,7 +87,7 @@ internal sealed class PointReads(
         return marks ?? (IReadOnlyList<int>)[];
     }
 
-    /// <summary>17 of "b17"; 0 of any other name.</summary>
+    /// <summary>Returns 17 for "b17", 0 for any other name.</summary>
     private static int MarkOf(ReadOnlySpan<byte> property) =>
         property.Length > 1 && property[0] == 'b'
         && Utf8Parser.TryParse(property[1..], out int mark, out var read) && read == property.Length - 1 && mark > 0 ? mark : 0;

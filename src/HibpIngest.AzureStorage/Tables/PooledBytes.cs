@@ -2,7 +2,6 @@ using System.Buffers;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>A growing buffer of bytes from the pool.</summary>
 internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposable
 {
     private byte[] _bytes = ArrayPool<byte>.Shared.Rent(capacity);
@@ -17,7 +16,7 @@ internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposab
         Length += bytes.Length;
     }
 
-    /// <summary>Appends again what was appended before.</summary>
+    /// <summary>Appends a copy of bytes appended before.</summary>
     public void AppendOwn(Range range)
     {
         var (offset, length) = range.GetOffsetAndLength(Length);
@@ -40,7 +39,7 @@ internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposab
         return _bytes.AsSpan(Length);
     }
 
-    /// <summary>Leaves the buffer to the garbage collector, for somebody may still read it.</summary>
+    /// <summary>Leaves the buffer to the garbage collector: a connection may still read it.</summary>
     public void Abandon()
     {
         _bytes = [];

@@ -10,7 +10,7 @@ internal sealed class RangeTable(StorageTable table, WriteThrottle throttle, ILo
 {
     private const int PrefixDigits = 6;
 
-    /// <summary>Of a row's key: the digits that a range names beside the partition.</summary>
+    /// <summary>Digits of a range's prefix that begin the row key; the others are the partition key.</summary>
     private const int RowPrefixDigits = PrefixDigits - AccountHash.PartitionDigits;
 
     public async Task<IReadOnlyList<RangeEntry>> ReadRangeAsync(string prefix, CancellationToken cancellationToken)
@@ -25,7 +25,7 @@ internal sealed class RangeTable(StorageTable table, WriteThrottle throttle, ILo
         return entries;
     }
 
-    /// <summary>The first key behind all that begin with these digits.</summary>
+    /// <summary>Returns the first key after all that begin with these digits.</summary>
     private static string Behind(string digits)
     {
         var next = int.Parse(digits, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture) + 1;

@@ -1,6 +1,6 @@
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>Entities a second of late: what is longer ago than a second counts for less and less.</summary>
+/// <summary>Entities per second over the recent past: the weight decays exponentially, with a time constant of 1 s.</summary>
 internal sealed class RecentRate(TimeProvider time)
 {
     private double _rate;

@@ -7,7 +7,7 @@ using Azure.Core.Pipeline;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Signs each try of a transaction with the account key
+/// Signs each attempt of a transaction with the account key
 /// (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, "Table service (Shared Key authorization)"): verb,
 /// Content-MD5, Content-Type, date, canonicalised resource. The library's own policy is internal.
 /// </summary>

@@ -7,8 +7,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// A table, through Azure.Data.Tables. Replaces the library's exceptions, whose messages repeat what the service wrote and may
-/// hold keys. Operations are named in messages: without a key or an address.
+/// A table, through Azure.Data.Tables. Replaces the library's exceptions, whose messages repeat the service's text and may hold keys. The
+/// operation names the call in error messages, without a key or an address.
 /// </summary>
 internal sealed class StorageTable(TableService service, TableClient client)
 {
@@ -39,7 +39,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
     public Task<bool> AddAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => AddAsync(
         () => client.AddEntityAsync(entity, cancellationToken), TableErrorCode.EntityAlreadyExists, operation, cancellationToken);
 
-    /// <summary>Writes an entity, in place of one that exists.</summary>
+    /// <summary>Inserts or replaces an entity.</summary>
     public Task PutAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => BreachBlobs.Call(
         operation, () => client.UpsertEntityAsync(entity, TableUpdateMode.Replace, cancellationToken), cancellationToken);
 
@@ -59,7 +59,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
         }
     }
 
-    /// <returns>The new ETag; null if the entity is gone or has another version.</returns>
+    /// <returns>The new ETag; null if the entity doesn't exist or has another version.</returns>
     public async Task<ETag?> ReplaceAsync(TableEntity entity, ETag version, string operation, CancellationToken cancellationToken)
     {
         try
@@ -74,7 +74,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
         }
     }
 
-    /// <returns>False if the entity is gone or has another version.</returns>
+    /// <returns>False if the entity doesn't exist or has another version.</returns>
     public async Task<bool> DeleteAsync(
         string partitionKey, string rowKey, ETag version, string operation, CancellationToken cancellationToken)
     {
@@ -92,7 +92,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
     }
 
     /// <summary>Returns the entities that match a filter, in key order.</summary>
-    /// <param name="filter">In OData.</param>
+    /// <param name="filter">OData.</param>
     /// <param name="select">The properties; null: all.</param>
     /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
     public IAsyncEnumerable<TableEntity> QueryAsync(
@@ -101,9 +101,9 @@ internal sealed class StorageTable(TableService service, TableClient client)
         client.QueryAsync<TableEntity>(filter, null, select, cancellationToken).EnumerateAsync(operation, isOptional, cancellationToken);
 
     /// <summary>Returns one page of the entities that match a filter, which may be empty and not the last.</summary>
-    /// <param name="filter">In OData.</param>
-    /// <param name="token">Where the page begins; null: at the start.</param>
-    /// <returns>The entities, and where the next page begins; null: there is none.</returns>
+    /// <param name="filter">OData.</param>
+    /// <param name="token">Continuation token; null: the first page.</param>
+    /// <returns>The entities and the next page's continuation token; null: this is the last page.</returns>
     public Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(
         string filter, string? token, string operation, CancellationToken cancellationToken) =>
         BreachBlobs.Call<(IReadOnlyList<TableEntity>, string?)>(operation, async () =>
@@ -114,7 +114,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
         }, cancellationToken);
 
     /// <summary>Adds properties to an entity, which is created if it doesn't exist (InsertOrMerge).</summary>
-    /// <returns>Not null if the service throttles; the caller sends again after the pause.</returns>
+    /// <returns>Null if written; otherwise the service throttles, and the caller sends again after the pause.</returns>
     public Task<WriteRefusal?> MergeAsync(TableEntity entity, string operation, CancellationToken cancellationToken) =>
         service.WriteAsync(
             () => client.UpsertEntityAsync(entity, TableUpdateMode.Merge, cancellationToken), operation, cancellationToken);
@@ -125,7 +125,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
         IEnumerable<TableTransactionAction> transaction, string operation, CancellationToken cancellationToken) =>
         service.WriteAsync(() => client.SubmitTransactionAsync(transaction, cancellationToken), operation, cancellationToken);
 
-    /// <summary>Makes a transaction of our own and applies it.</summary>
+    /// <summary>Builds a transaction and sends it past the library.</summary>
     /// <param name="make">Receives the address of the table.</param>
     /// <returns>As <see cref="MergeAsync"/>.</returns>
     public async Task<WriteRefusal?> SubmitAsync(Func<byte[], TableTransaction> make, CancellationToken cancellationToken)

@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>The tables of the store's storage accounts, in their order.</summary>
+/// <summary>The tables of the store's storage accounts, which are numbered from 1.</summary>
 internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IStoreTables, ITableReads, IStoreAccounts
 {
     public int Count => accounts.Count;

@@ -24,7 +24,7 @@ internal sealed partial class StoreRegister
         var (askedAt, began) = (time.GetUtcNow(), time.GetTimestamp());
         await foreach (var entity in QueryAsync(HostPartition, "listing of hosts", cancellationToken))
         {
-            // What a newer program writes otherwise is no host to this one.
+            // Rows that a newer program writes in another form are skipped.
             if (TableText.TimeOf(entity, StartedAt) is { } startedAt && TableText.TimeOf(entity, SeenAt) is { } seenAt
                 && entity[nameof(HostSign.ProcessId)] is int process)
             {
@@ -61,7 +61,7 @@ internal sealed partial class StoreRegister
         }
         catch (JsonException)
         {
-            return []; // of a newer program
+            return []; // written by a newer program
         }
     }
 

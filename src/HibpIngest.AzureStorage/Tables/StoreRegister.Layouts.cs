@@ -21,7 +21,7 @@ internal sealed partial class StoreRegister
         }
         catch (StoreMissingException)
         {
-            return null; // no register yet
+            return null; // the register doesn't exist yet
         }
     }
 
@@ -79,7 +79,7 @@ internal sealed partial class StoreRegister
             || entity[Layout] is not int read)
             return false;
         if (read == to)
-            return true; // this had been done, and its answer was lost
+            return true; // done before; the response was lost
         return read == from && await table.ReplaceAsync(ReadLayout(to), entity.ETag, Operation, cancellationToken) is not null;
     }
 

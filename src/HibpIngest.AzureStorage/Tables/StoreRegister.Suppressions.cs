@@ -37,7 +37,7 @@ internal sealed partial class StoreRegister
                 null, "look-up of a suppression", cancellationToken: cancellationToken))
             {
                 number = Math.Max(number, NumberOf(entity));
-                last = TextOf(entity, Reason); // in the order of the keys
+                last = TextOf(entity, Reason); // rows come in key order
             }
             if (last == reason)
                 return;
@@ -58,7 +58,7 @@ internal sealed partial class StoreRegister
     public async Task<IReadOnlyList<string>> ListLiftedAsync(CancellationToken cancellationToken) =>
         [.. (await ReadLastAsync(cancellationToken)).Where(one => one.Value is null).Select(one => one.Key)];
 
-    /// <summary>The last word on each hash; null: lifted.</summary>
+    /// <summary>Returns the last row of each hash; null: the suppression was lifted.</summary>
     private async Task<Dictionary<string, Suppression?>> ReadLastAsync(CancellationToken cancellationToken)
     {
         var last = new Dictionary<string, Suppression?>(StringComparer.Ordinal);
@@ -68,7 +68,7 @@ internal sealed partial class StoreRegister
             if (key.IndexOf('!') is not (> 0 and var end))
                 continue;
             var reason = TextOf(entity, Reason);
-            // What a newer program has as a reason suppresses as well.
+            // A reason that only a newer program knows suppresses as well.
             last[key[..end]] = reason == Lifted ? null : new Suppression(
                 key[..end], Enum.TryParse<SuppressionReason>(reason, ignoreCase: true, out var known) ? known : SuppressionReason.Forgotten,
                 TableText.TimeOf(entity, SetAt) ?? DateTimeOffset.UnixEpoch);

@@ -10,11 +10,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The store register: partitions <c>store</c> (the identity, which of the store's storage accounts this is, the
-/// ids), <c>layout</c> (a row a layout, and <c>read</c>, which says which of them is read), <c>open</c> (a row a
-/// load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed),
-/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind), <c>host</c> (a row a process), <c>suppression</c> (rows
-/// <c>hash!number</c>, of which the last counts; and <c>check</c>).
+/// The store register, by partition: <c>store</c> (the identity, this storage account's number in the store, the ids), <c>layout</c> (a row
+/// per layout, and <c>read</c>, which names the one in use), <c>open</c> (a row per load), <c>receipt</c> (a row per blob version; with
+/// SentAt it is no receipt yet, with Removed its load was removed), <c>catalogue</c> (a row per writer that may leave the catalogue stale),
+/// <c>host</c> (a row per process), <c>suppression</c> (rows <c>hash!number</c>, of which the last counts, and <c>check</c>).
 /// </summary>
 internal sealed partial class StoreRegister(StorageTable table, TimeProvider time) : IStoreRegister
 {
@@ -52,14 +51,15 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             ["PartitionSpread"] = identity.PartitionSpread,
             ["StorageAccounts"] = identity.StorageAccounts,
         };
-        // Whether or not this insert is the one that counts (a lost answer is sent again), what is there afterwards is.
+        // The stored identity counts, whether this insert wrote it or another did: after a lost response the insert is sent again.
         await table.AddAsync(entity, "recording of the store's identity", cancellationToken);
         return await GetIdentityAsync(cancellationToken)
             ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table.Name}");
     }
 
     /// <summary>
-    /// What this storage account says of itself; of the first, set up by a program that knew one, its identity says it.
+    /// Returns this storage account's own identity. The first account of a store that was created when stores had only one has no such row:
+    /// its identity follows from the store's.
     /// </summary>
     public async Task<AccountIdentity?> FindAccountAsync(CancellationToken cancellationToken)
     {
@@ -76,7 +76,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
         }
         catch (StoreMissingException)
         {
-            return null; // no register yet
+            return null; // the register doesn't exist yet
         }
         throw new StoreMismatchException($"which storage account of a store this is can't be read in table {table.Name}: it was written "
             + "by something else");
@@ -122,10 +122,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             cancellationToken);
     }
 
-    /// <summary>
-    /// Changes the ids under their ETag, again where somebody else was first; writes nothing where nothing
-    /// changes.
-    /// </summary>
+    /// <summary>Changes the ids under their ETag; retries if another process was first; writes nothing if nothing changes.</summary>
     private async Task<Ids> ChangeIdsAsync(Func<Ids, Ids> change, CancellationToken cancellationToken)
     {
         const string Operation = "drawing of an id";
@@ -192,7 +189,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
     public async Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken)
     {
         var marks = new List<(string Mark, DateTimeOffset SetAt)>();
-        // One that can't be read is as good as an old one.
+        // A row without a readable time counts as old.
         await foreach (var entity in QueryAsync(CataloguePartition, "listing of the catalogue's marks", cancellationToken))
             marks.Add((entity.RowKey, TableText.TimeOf(entity, SetAt) ?? DateTimeOffset.MinValue));
         return [.. marks.OrderBy(mark => mark.SetAt)];
@@ -236,13 +233,13 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
 
     private static TableEntity Receipt(BlobVersion blob) => new(ReceiptPartition, ReceiptKey(blob));
 
-    /// <summary>A blob's name may hold what a key may not, and be longer.</summary>
+    /// <summary>Hashed: a blob's name may be longer than a key and hold characters that a key may not.</summary>
     private static string ReceiptKey(BlobVersion blob) =>
         Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}")));
 
     private sealed record Ids(int LoadsDrawn, int MarksDrawn, int LoadsConfirmed, int MarksConfirmed)
     {
-        /// <summary>The property is there while it is so.</summary>
+        /// <summary>The property exists only while this is true.</summary>
         public bool MovingOn { get; init; }
 
         public TableEntity ToEntity()

@@ -5,18 +5,18 @@ using Azure.Identity;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Retries requests to the Table service, counts the tries, and reports those without an answer. Leaves upserts that were throttled to
+/// Retries requests to the Table service, counts the attempts, and reports those without a response. Leaves throttled upserts to
 /// <see cref="WriteThrottle"/>, which knows the other writers: retries of each request would meet the same busy partition.
 /// </summary>
 /// <param name="options">Number of retries and their delays.</param>
 /// <param name="lost">
-/// Receives the timestamp at which a try was sent whose connection was refused, timed out or broke; null: not reported.
+/// Receives the timestamp at which an attempt was sent whose connection was refused, timed out or broke; null: not reported.
 /// </param>
 internal sealed class TableRetries(StorageOptions options, Action<long>? lost)
     : RetryPolicy(options.MaxRetries, DelayStrategy.CreateExponentialDelayStrategy(options.RetryDelay, options.MaxRetryDelay))
 {
     /// <summary>
-    /// Busy, or so busy that the service's own time ran out
+    /// Busy, or too busy to respond within the service's own timeout
     /// (learn.microsoft.com/rest/api/storageservices/table-service-error-codes).
     /// </summary>
     public static bool IsThrottled(int status, string? code) =>

@@ -9,13 +9,13 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The tables of a storage account, through Azure.Data.Tables, and entity group transactions of our own: the library takes 24 to 72 times
-/// the CPU for one of 100 entities and allocates 26,745 bytes an entity. Request lines hold keys, which hold addresses: nothing is logged
-/// or traced.
+/// The tables of a storage account, through Azure.Data.Tables, except entity group transactions: the library takes 24 to 72 times the CPU
+/// for one of 100 entities and allocates 26,745 bytes an entity. Request lines hold keys, which hold addresses: nothing is logged or
+/// traced.
 /// </summary>
 internal sealed class TableService
 {
-    /// <summary>The last version that changed anything for tables.</summary>
+    /// <summary>The last service version that changed anything for tables.</summary>
     public const string Version = "2019-02-02";
 
     private readonly TableServiceClient _client;
@@ -61,14 +61,13 @@ internal sealed class TableService
 
     public StorageTable Table(string name) => new(this, _client.GetTableClient(name));
 
-    /// <summary>The address of a table in UTF-8, for the parts of a transaction.</summary>
+    /// <summary>Returns the table's URL in UTF-8, for the parts of a transaction.</summary>
     public byte[] TableAddress(string table) => Encoding.ASCII.GetBytes($"{_endpoint}/{table}");
 
     /// <summary>
-    /// Sends an entity group transaction, which must be one that may be applied twice: after a lost connection or a failure of the service
-    /// it is sent again.
+    /// Sends an entity group transaction, which must be idempotent: it is sent again after a lost connection or a failure of the service.
     /// </summary>
-    /// <returns>Not null if the service throttles; the caller sends again after the pause.</returns>
+    /// <returns>Null if written; otherwise the service throttles, and the caller sends again after the pause.</returns>
     public async Task<WriteRefusal?> SubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
     {
         for (var attempt = 0; ; attempt++)
@@ -89,7 +88,7 @@ internal sealed class TableService
         }
     }
 
-    /// <summary>Applies a write through the library, with the same result and retries.</summary>
+    /// <summary>Runs a write of the library, with the same result and retries.</summary>
     public Task<WriteRefusal?> WriteAsync(Func<Task> write, string operation, CancellationToken cancellationToken) =>
         BreachBlobs.Call<WriteRefusal?>(operation, async () =>
         {
@@ -133,7 +132,7 @@ internal sealed class TableService
         }
         catch (Exception e)
         {
-            // The connection may still hold the body: it is not used again.
+            // The connection may still read the body, so its buffer must not be reused.
             transaction.Abandon();
             message.Dispose();
             var mapped = StorageErrors.Map(e, transaction.Operation, cancellationToken);
@@ -166,12 +165,12 @@ internal sealed class TableService
     private static StoreThrottledException Throttled(string operation, int status, string? code) =>
         new(StorageErrors.FromStatus(operation, status, code).Message);
 
-    /// <summary>Limited: a partition is busy for seconds.</summary>
+    /// <summary>At most <see cref="StorageOptions.MaxRetryDelay"/>: a partition is busy for seconds.</summary>
     private TimeSpan? RetryAfter(Response? answer) =>
         answer is not null && answer.Headers.TryGetValue("Retry-After", out var text) && int.TryParse(text, out var seconds) && seconds >= 0
             ? TimeSpan.FromSeconds(Math.Min(seconds, _options.MaxRetryDelay.TotalSeconds)) : null;
 
-    /// <summary>Doubling, with jitter so that workers which were refused together don't retry together.</summary>
+    /// <summary>Doubles the delay, with jitter so that workers refused together don't retry together.</summary>
     private Task DelayAsync(int attempt, TimeSpan? retryAfter, CancellationToken cancellationToken)
     {
         StorageTelemetry.Retries.Add(1);

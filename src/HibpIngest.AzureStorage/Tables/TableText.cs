@@ -3,9 +3,7 @@ using Azure.Data.Tables;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>
-/// Times and bytes as text properties, which is what the tables hold: a service returns its own type of time in a form of its own.
-/// </summary>
+/// <summary>Times and bytes as text properties: a service returns its own time type in a form of its own.</summary>
 internal static class TableText
 {
     public static string Of(DateTimeOffset time) => time.UtcDateTime.ToString("u", CultureInfo.InvariantCulture);

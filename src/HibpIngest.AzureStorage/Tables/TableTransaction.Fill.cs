@@ -32,7 +32,7 @@ internal sealed partial class TableTransaction
             else
                 body.AppendOwn(head);
             AppendKey(body, bytes[row.Key]);
-            // Most have the marks of the one before them.
+            // Most rows have the same marks as the previous one.
             if (row.Row == tailRow && marks[row.Marks].SequenceEqual(tailMarks))
             {
                 body.AppendOwn(tail);

@@ -21,7 +21,7 @@ internal sealed partial class TableTransaction
             body.Append("',RowKey='"u8);
             body.Append(Encoding.ASCII.GetBytes(row.Suffix));
             body.Append(PartTail);
-            // 64 bits are text in OData, and said to be.
+            // OData sends 64-bit integers as text with a type annotation.
             body.Append("{\"count@odata.type\":\"Edm.Int64\",\"count\":\""u8);
             row.Count.TryFormat(body.GetSpan(20), out var written, default, System.Globalization.CultureInfo.InvariantCulture);
             body.Advance(written);

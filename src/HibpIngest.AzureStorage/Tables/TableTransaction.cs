@@ -7,30 +7,28 @@ namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
 /// The body of an entity group transaction of InsertOrMerge
-/// (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions), written straight from
-/// the accounts' bytes. Every part differs in its row key only: what stands before and after it is written once
-/// and copied within the buffer.
+/// (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions), written straight from the accounts' bytes. The
+/// parts differ only in the row key: the bytes before and after it are written once and copied within the buffer.
 /// </summary>
 internal sealed partial class TableTransaction : IDisposable
 {
     public const string ContentType = "multipart/mixed; boundary=batch_h";
 
     /// <summary>
-    /// Boundaries as short as they may be: the emulator wants the name batch_, and both letters, digits and
-    /// underscores.
+    /// The shortest valid boundaries: the emulator requires the prefix batch_, and both allow letters, digits and underscores.
     /// </summary>
     private static ReadOnlySpan<byte> Head => "--batch_h\r\nContent-Type: multipart/mixed; boundary=cs_h\r\n\r\n"u8;
 
     private static ReadOnlySpan<byte> PartHead =>
         "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPATCH "u8;
 
-    /// <summary>Without Accept, the service would say in XML what is wrong.</summary>
+    /// <summary>Without Accept, the service would report errors in XML.</summary>
     private static ReadOnlySpan<byte> PartTail =>
         "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nContent-Type: application/json\r\nDataServiceVersion: 3.0\r\n\r\n"u8;
 
     private static ReadOnlySpan<byte> Tail => "--cs_h--\r\n--batch_h--\r\n"u8;
 
-    /// <summary>Characters of an address that stand for themselves within a key.</summary>
+    /// <summary>Characters of an address that need no escaping within a key.</summary>
     private static readonly SearchValues<byte> Plain = SearchValues.Create(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"u8);
 
@@ -86,13 +84,13 @@ internal sealed partial class TableTransaction : IDisposable
         return transaction;
     }
 
-    /// <summary>"upsert of 57 accounts", and which of them where one is meant.</summary>
+    /// <summary>Returns "upsert of 57 accounts", with the number of the failed one if <paramref name="index"/> isn't null.</summary>
     public string Describe(int? index) =>
         string.Create(
             CultureInfo.InvariantCulture,
             $"{_what} {Count} {_noun}{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
 
-    /// <summary>Keeps the body from being used again for another transaction.</summary>
+    /// <summary>Keeps the buffer from being reused for another transaction.</summary>
     public void Abandon() => _bytes.Abandon();
 
     public void Dispose() => _bytes.Dispose();
@@ -120,7 +118,7 @@ internal sealed partial class TableTransaction : IDisposable
         }
     }
 
-    /// <summary>Nothing for row 0 (marks 1-250), !1 for the next (251-500), and so on.</summary>
+    /// <summary>Writes no suffix for row 0 (marks 1-250), !1 for the next (251-500), and so on.</summary>
     private static void AppendRowSuffix(PooledBytes body, int row)
     {
         if (row > 0)

@@ -1,12 +1,11 @@
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// What the answer to an entity group transaction says of its parts. It is done whole or not at all, so the
-/// first part that failed is all that counts.
+/// The result of an entity group transaction. The service applies all of it or nothing, so only the first failed part counts.
 /// </summary>
 /// <param name="Succeeded">Parts answered 2xx.</param>
-/// <param name="FailedStatus">Status of the first part that failed; 0: none.</param>
-/// <param name="FailedIndex">Which operation (0-based) it is of, where the service says so.</param>
+/// <param name="FailedStatus">Status of the first failed part; 0: none.</param>
+/// <param name="FailedIndex">The failed operation's index (0-based); null: the service doesn't name it.</param>
 internal readonly record struct TransactionAnswer(int Succeeded, int FailedStatus, string Code, int? FailedIndex)
 {
     public static TransactionAnswer Parse(ReadOnlySpan<byte> body)

@@ -7,13 +7,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>A partition an hour; a row a blob, status, key and route of it.</summary>
+/// <summary>One partition per hour; one row per blob, status, key and route.</summary>
 internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : IUsageTable
 {
     private const string HourFormat = "yyyyMMddHH";
     private const string NoKey = "-";
 
-    // All but the row's key, which is longer than they are.
+    // Without the row key, which is longer than all of them.
     private static readonly string[] Properties =
     [
         "PartitionKey", nameof(UsageRow.Route), nameof(UsageRow.Status), nameof(UsageRow.Key), nameof(UsageRow.Requests),
@@ -67,8 +67,8 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
         $"{source}|{row.Status}|{(row.Key.Length == 0 ? NoKey : row.Key)}|{KeySafe(row.Route)}");
 
     /// <summary>
-    /// As part of a key, which takes no '/', '\', '#', '?' and no control character: those, and what parts and escapes here, as '!' and
-    /// two hex digits for each byte.
+    /// Escapes characters that a key may not hold ('/', '\', '#', '?', control characters), the separator and '!' as '!' and two hex digits
+    /// a byte.
     /// </summary>
     private static string KeySafe(string text)
     {

@@ -1,23 +1,23 @@
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The way into one partition, or into the account: lets transactions go in the order they came. Until
-/// something is refused, the number in flight is all that is limited; from then on they go at a
-/// <see cref="WriteRate"/>. Into a partition the number in flight grows with each one that is done, so that not hundreds find out
-/// at once that it is busy, and ends with the first refusal; into the account it is an <see cref="InFlightLimit"/>'s, always.
+/// Queues transactions to one partition, or to the account, in order of arrival. Until one is refused, only the number in flight is
+/// limited; afterwards a <see cref="WriteRate"/> applies. For a partition the number in flight grows with each completed transaction, so
+/// that hundreds don't find at once that it is busy, and its limit ends with the first refusal. For the account it is always that of an
+/// <see cref="InFlightLimit"/>.
 /// </summary>
 internal sealed class WriteLane : IDisposable
 {
     /// <summary>
-    /// What is not used of the rate is saved up for so long: timers are late, and between two slices there is a
-    /// pause, in which the service saves up too.
+    /// Unused rate is saved up for so long: timers are late, and between two slices there is a pause, in which the service recovers
+    /// capacity too.
     /// </summary>
     private static readonly TimeSpan SavedFor = TimeSpan.FromMilliseconds(250);
 
-    /// <summary>A wait is looked at again at least this often: the rate grows.</summary>
+    /// <summary>Maximum time between two checks of the queue: the rate grows meanwhile.</summary>
     private static readonly TimeSpan LongestLook = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>What a timer can tell apart: less would be at once, over and over.</summary>
+    /// <summary>The resolution of a timer: a shorter wait would return at once, again and again.</summary>
     private static readonly TimeSpan ShortestLook = TimeSpan.FromMilliseconds(1);
 
     private readonly TimeProvider _time;
@@ -31,13 +31,13 @@ internal sealed class WriteLane : IDisposable
     private int _inFlight;
 
     private WriteRate? _rate;
-    private double _saved; // entities that may go; below zero: that have gone before their time
+    private double _saved; // entities that may be sent; below zero: sent ahead of the rate
     private long _savedAt;
     private long _notBefore;
     private long _limitedSince;
     private long _cutAt;
 
-    /// <param name="mostInFlight">At first; one more for each that is done.</param>
+    /// <param name="mostInFlight">Initial limit; grows by one for each completed transaction.</param>
     public WriteLane(int mostInFlight, TimeProvider time)
     {
         (_mostInFlight, _time) = (mostInFlight, time);
@@ -59,11 +59,10 @@ internal sealed class WriteLane : IDisposable
     }
 
     /// <summary>
-    /// Completes when a transaction may go; at once where it needn't wait. To be followed by
-    /// <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.
+    /// Waits until a transaction may be sent. The caller must then call <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.
     /// </summary>
-    /// <param name="first">Its turn comes before that of all who wait.</param>
-    /// <exception cref="OperationCanceledException">The wait was ended first; nothing follows then.</exception>
+    /// <param name="first">Whether it goes ahead of all that wait.</param>
+    /// <exception cref="OperationCanceledException">The wait was cancelled; no call must follow.</exception>
     public Task EnterAsync(int entities, bool first, CancellationToken stopWaiting)
     {
         Waiter waiter;
@@ -99,14 +98,16 @@ internal sealed class WriteLane : IDisposable
         }
     }
 
-    /// <summary>A request had no answer: its connection was refused, timed out or broke. It may be sent again, in the same turn.</summary>
+    /// <summary>
+    /// Records a request without a response: its connection was refused, timed out or broke. It may be sent again in the same turn.
+    /// </summary>
     public void Lost(long sentAt)
     {
         lock (_lock)
             _limit?.Lost(sentAt);
     }
 
-    /// <summary>A transaction was neither done nor refused: something else failed, or it was not sent.</summary>
+    /// <summary>Ends a transaction that was neither done nor refused: it failed otherwise, or wasn't sent.</summary>
     public void GaveUp()
     {
         lock (_lock)
@@ -116,11 +117,10 @@ internal sealed class WriteLane : IDisposable
         }
     }
 
-    /// <summary>A transaction was refused.</summary>
-    /// <param name="entities">Their time has to pass before anything goes here again.</param>
-    /// <param name="sentAt">Timestamp. What was sent before the last cut says nothing of the rate since.</param>
-    /// <param name="pause">For so long the service wants nothing.</param>
-    /// <param name="cut">The rate was too high; false: it was somebody else's.</param>
+    /// <param name="entities">The lane stays closed until the rate has made up for them.</param>
+    /// <param name="sentAt">Timestamp. A transaction sent before the last cut says nothing about the rate since.</param>
+    /// <param name="pause">The service's Retry-After.</param>
+    /// <param name="cut">Whether this lane's rate was too high; false: another's was.</param>
     public void Refused(int entities, long sentAt, TimeSpan pause, bool cut)
     {
         lock (_lock)
@@ -129,7 +129,7 @@ internal sealed class WriteLane : IDisposable
             var now = _time.GetTimestamp();
             if (_rate is null)
             {
-                // What was sent, and not what is done: a refusal may come before the answers to what went before it.
+                // By entities sent, not done: a refusal may come before the responses to earlier transactions.
                 _rate = new WriteRate(_sent.EntitiesPerSecond);
                 _mostInFlight = int.MaxValue;
                 _cutAt = now;
@@ -141,7 +141,7 @@ internal sealed class WriteLane : IDisposable
             }
             (_savedAt, _saved) = (now, Math.Min(_saved, -entities));
             _notBefore = Math.Max(_notBefore, now + Ticks(pause));
-            // A pause that the service asks for says nothing of the rate.
+            // A pause that the service asks for says nothing about the rate.
             _limitedSince = Math.Max(now, _notBefore);
             LetGo();
         }
@@ -183,7 +183,7 @@ internal sealed class WriteLane : IDisposable
                 return;
             }
             _waiting.RemoveFirst();
-            // One that gave up meanwhile has left its place in the queue behind.
+            // False: this waiter was cancelled while queued.
             if (next.TrySetResult())
                 Go(next.Entities);
         }
@@ -198,7 +198,7 @@ internal sealed class WriteLane : IDisposable
             _sent.Add(entities);
             return;
         }
-        // Between half and one and a half of its time, so that processes that met here don't meet again.
+        // Randomised between 0.5 and 1.5 of its cost, so that processes that collided here don't collide again.
         _saved -= entities * (0.5 + Random.Shared.NextDouble());
     }
 

@@ -1,29 +1,26 @@
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// How many entities a second may go into something that has said it is busy. It grows while nothing is refused
-/// and is cut when something is, so that any number of processes which know nothing of one another share what
-/// there is. A rate and not a number in flight: a partition takes 2,000 entities a second, which at 10 ms for a
-/// transaction of 100 is a fifth of one in flight.
+/// Limits the entities per second sent to a partition or an account that has refused some. The rate grows while nothing is refused and is
+/// cut after a refusal, so that any number of processes that know nothing of one another share the capacity. A rate and not a number in
+/// flight: a partition takes 2,000 entities a second, which at 10 ms for a transaction of 100 is a fifth of one in flight.
 /// </summary>
 /// <remarks>
-/// The growth is CUBIC's (RFC 9438): within seconds back to where it was refused, for a while close to that,
-/// then ever faster beyond. A straight line would have to choose between refusals by the second where ten
-/// processes share a partition and minutes until one has taken what another left.
+/// Grows as CUBIC does (RFC 9438): back to the rate that was refused within seconds, near it for a while, then ever faster. Linear growth
+/// would mean either a refusal every second if ten processes share a partition, or minutes until one has taken up what another left.
 /// </remarks>
 internal sealed class WriteRate
 {
-    /// <summary>Never less: something has to go there to find out that it may.</summary>
+    /// <summary>Minimum: entities must be sent to find out whether the service takes more.</summary>
     private const double Least = 50;
 
-    /// <summary>What is left after a cut: at most, and at least where less than that was done.</summary>
+    /// <summary>The share left after a cut: at most 0.75; if less was done, down to 0.5.</summary>
     private const double Cut = 0.75;
     private const double DeepestCut = 0.5;
 
     /// <summary>
-    /// The growth, in entities/s to the third power of seconds: from 2,000 it is 5 seconds back to where it was
-    /// refused, from 200 it is 2.3. An eighth of it had a third of the refusals, and took twice as long to take
-    /// up what another process has left.
+    /// In entities/s per second cubed: a return to the refused rate takes 5 s from 2,000, and 2.3 s from 200. An eighth of it had a third
+    /// of the refusals, and took twice as long to take up what another process left.
     /// </summary>
     private const double Growth = 4;
 
@@ -32,9 +29,10 @@ internal sealed class WriteRate
     private double _secondsToReturn;
     private double _secondsLimited;
 
-    /// <param name="entitiesPerSecond"> What went there when it was refused for the first time. It says little
-    /// (much may come at once after a pause, and a process that has just begun is slow), so that from there it
-    /// doubles each second until the next refusal. </param>
+    /// <param name="entitiesPerSecond">
+    /// The rate at the first refusal. It says little (after a pause many may be sent at once, and a new process is slow), so it doubles
+    /// each second until the next refusal.
+    /// </param>
     public WriteRate(double entitiesPerSecond)
     {
         EntitiesPerSecond = Math.Max(entitiesPerSecond, Least);
@@ -44,9 +42,8 @@ internal sealed class WriteRate
 
     public double EntitiesPerSecond { get; private set; }
 
-    /// <summary>Something was refused that was sent at this rate.</summary>
-    /// <param name="done">Entities a second that were done of late: where refusals take their time, far more
-    /// may be under way than is taken.</param>
+    /// <summary>Cuts the rate after a refusal of something sent at this rate.</summary>
+    /// <param name="done">Recent entities/s done: if refusals take long, far more may be in flight than is accepted.</param>
     public void Refused(double done)
     {
         _refusedAt = EntitiesPerSecond;
@@ -57,8 +54,8 @@ internal sealed class WriteRate
     }
 
     /// <summary>
-    /// For so long something has waited because of it, and nothing was refused. While nothing waits it doesn't
-    /// grow: it would not be known what it is good for.
+    /// Grows the rate by the time for which transactions waited because of it and none was refused. It doesn't grow while nothing waits,
+    /// since a higher rate would then be untested.
     /// </summary>
     public void Limited(TimeSpan time)
     {

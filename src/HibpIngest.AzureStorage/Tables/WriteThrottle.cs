@@ -4,37 +4,33 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Lets this process's writes into the tables of marks go as fast as the service takes them: a
-/// <see cref="WriteLane"/> for each partition that is being written to, and one for all of them together, which a removal's
-/// reads go through as well. A partition that is busy keeps no other waiting. It holds no key: partitions are told apart by a hash, and two
-/// of the same one share their lane.
+/// Paces this process's writes to the mark tables: a <see cref="WriteLane"/> for each partition being written to, and one for the whole
+/// account, which a removal's reads pass too. A busy partition delays no other. Holds no keys: partitions are identified by a hash, and
+/// two with the same hash share a lane.
 /// </summary>
-/// <param name="mostInFlight">Transactions in flight of all partitions together, whatever happens; null: as many as answers allow.</param>
+/// <param name="mostInFlight">Fixed limit of transactions in flight over all partitions; null: the limit follows the latency.</param>
 internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null) : IDisposable
 {
     /// <summary>
-    /// At first; each one that is done lets one more go. Enough for a partition that is far away, few enough
-    /// that those which find it busy don't count.
+    /// Initial limit per partition, which grows by one for each completed transaction. Enough for a distant service, and few enough that
+    /// the refusals of a busy partition don't matter.
     /// </summary>
     private const int FirstInFlight = 8;
 
     /// <summary>
-    /// Partitions that were not expected to be refused, within <see cref="SurprisesWithin"/>: then it is the
-    /// account that is busy. The service answers the same for both.
+    /// Unexpected refusals of so many partitions within <see cref="SurprisesWithin"/> mean that the account is busy. The service's response
+    /// is the same for a busy partition and a busy account.
     /// </summary>
     private const int SurprisesOfTheAccount = 4;
     private static readonly TimeSpan SurprisesWithin = TimeSpan.FromSeconds(1);
 
-    /// <summary>What a partition took so long ago says nothing of what it takes.</summary>
+    /// <summary>After this time, what is known of a partition is out of date.</summary>
     private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(1);
 
-    /// <summary>
-    /// Busy partitions that are remembered, a few hundred bytes each; past them, those that nobody writes to
-    /// just now are forgotten.
-    /// </summary>
+    /// <summary>Busy partitions remembered, a few hundred bytes each; beyond that, those not being written to are forgotten.</summary>
     private const int KeptAtMost = 1_024;
 
-    /// <summary>A request costs the service something however few entities it has.</summary>
+    /// <summary>Minimum cost of a request, which is not free however few entities it has.</summary>
     private const int LeastEntities = 5;
 
     private readonly Lock _lock = new();
@@ -44,10 +40,10 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     private long _surprisesSince;
     private long? _accountBusyAt;
 
-    /// <summary>Sends until it is done: again, in its turn, whenever it was refused.</summary>
-    /// <param name="table">Whose partition it is: no table waits for another one's.</param>
-    /// <param name="send">Null: done.</param>
-    /// <exception cref="StoreThrottledException">The wait was ended first.</exception>
+    /// <summary>Sends until it is done; waits its turn again after each refusal.</summary>
+    /// <param name="table">The partition's table: tables don't wait for one another.</param>
+    /// <param name="send">Returns null when done.</param>
+    /// <exception cref="StoreThrottledException">The wait was cancelled.</exception>
     public async Task SendAsync(
         string table, ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
     {
@@ -77,7 +73,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
         }
     }
 
-    /// <summary>The same by itself, however long its turn is in coming.</summary>
+    /// <summary>Sends a transaction on its own, and waits its turn for as long as it takes.</summary>
     public async Task SendPatientlyAsync(
         string table, ReadOnlyMemory<byte> partitionKey, int entities, Func<Task<WriteRefusal?>> send, CancellationToken cancellationToken)
     {
@@ -95,8 +91,8 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     }
 
     /// <summary>
-    /// Sends a request of another kind in the account's turn: a removal reads and writes account by account, with over a hundred
-    /// requests in flight otherwise.
+    /// Sends a request of another kind in the account's turn: a removal reads and writes account by account, and would otherwise have over
+    /// a hundred requests in flight.
     /// </summary>
     public async Task<T> InTurnAsync<T>(Func<Task<T>> request, CancellationToken cancellationToken)
     {
@@ -117,7 +113,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
         }
     }
 
-    /// <summary>A request to the account had no answer: its connection was refused, timed out or broke.</summary>
+    /// <summary>Records a request without a response: its connection was refused, timed out or broke.</summary>
     public void Lost(long sentAt) => _all.Lost(sentAt);
 
     public void Dispose()
@@ -131,7 +127,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
         _all.Dispose();
     }
 
-    /// <summary>Returns whether it had to wait.</summary>
+    /// <returns>Whether it had to wait.</returns>
     private static async Task<bool> EnterAsync(WriteLane lane, int cost, bool again, TransactionsInFlight inFlight)
     {
         var turn = lane.EnterAsync(cost, first: again, inFlight.StopWaiting);
@@ -157,8 +153,8 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
         var ended = false;
         try
         {
-            // Whoever waits for the account keeps its place: all wait for the same. What has waited for its
-            // partition goes before the others: a busy one takes longest, and must not stand idle.
+            // A transaction that waits for the account keeps its place, since all wait for the same. One that has waited for its partition
+            // goes first: a busy partition takes longest and must not stand idle.
             await _all.EnterAsync(cost, first: waited, inFlight.StopWaiting);
             entered = true;
             var sentAt = time.GetTimestamp();
@@ -170,8 +166,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
                 _all.Done(cost, sentAt);
                 return null;
             }
-            // While the account is busy it refuses whatever comes: a partition that goes at a rate of its own
-            // is not to blame for that.
+            // A busy account refuses everything: a partition that is already paced by a rate is not the cause.
             var busy = IsAccountBusy();
             partition.Lane.Refused(cost, sentAt, refused.Pause, cut: !waited || !busy);
             if ((!waited || busy) && IsOneOfSeveral(partition))
@@ -198,9 +193,9 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     }
 
     /// <summary>
-    /// A partition was refused that was not known to be busy, or while the account was: is it one of several?
-    /// Then the account is busy.
+    /// Counts the refusal of a partition that wasn't known to be busy, or that came while the account was busy.
     /// </summary>
+    /// <returns>Whether it is one of several, which means that the account is busy.</returns>
     private bool IsOneOfSeveral(Partition partition)
     {
         lock (_lock)
@@ -272,7 +267,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     {
         public WriteLane Lane => lane;
 
-        /// <summary>Transactions that go this way, or wait to.</summary>
+        /// <summary>Transactions being sent or waiting.</summary>
         public int Users { get; set; }
 
         public long LeftAt { get; set; }
