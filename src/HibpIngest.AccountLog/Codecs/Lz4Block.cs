@@ -5,25 +5,25 @@ namespace HibpIngest.AccountLog;
 /// <summary>One block of LZ4 (github.com/lz4/lz4, doc/lz4_Block_format.md), without a frame.</summary>
 internal static class Lz4Block
 {
-    /// <summary>10.5 bytes an account. The fast level makes 13.5 of them, level 4 10.4, and both are read no faster.</summary>
+    /// <summary>10.5 bytes an account; the fast level takes 13.5, level 4 10.4. Decompression is no faster with either.</summary>
     private const LZ4Level Level = LZ4Level.L03_HC;
 
-    /// <summary>A nibble that says that more bytes of a length follow.</summary>
+    /// <summary>A nibble of this value means that more bytes of the length follow.</summary>
     private const int NibbleFull = 15;
 
-    /// <summary>Compresses: with the same version of the library, the same input makes the same bytes.</summary>
-    /// <returns>Bytes written; 0: there is no room for them.</returns>
+    /// <summary>Compresses deterministically for a given version of the library.</summary>
+    /// <returns>Bytes written; 0: the destination is too small.</returns>
     public static int Compress(ReadOnlySpan<byte> source, Span<byte> destination) =>
         Math.Max(LZ4Codec.Encode(source, destination, Level), 0);
 
-    /// <summary>Decompresses a block that makes exactly as many bytes as there is room for, at least one.</summary>
-    /// <returns>False: it is no such block. The content of <paramref name="destination"/> then means nothing.</returns>
+    /// <summary>Decompresses a block that must fill <paramref name="destination"/> exactly, with at least one byte.</summary>
+    /// <returns>False if it isn't such a block; the content of <paramref name="destination"/> is then undefined.</returns>
     public static bool TryDecompress(ReadOnlySpan<byte> source, Span<byte> destination) =>
         !destination.IsEmpty && LZ4Codec.Decode(source, destination) == destination.Length && HasDistances(source);
 
     /// <summary>
-    /// Returns false if a match is at distance 0, which the format forbids: the library accepts it, and leaves there what the buffer
-    /// held before. Expects a block that the library has decoded, so that all its lengths are right.
+    /// Returns false if a match has distance 0, which the format forbids: the library accepts it and leaves the buffer's former bytes
+    /// there. Expects a block that the library has decoded, so that all its lengths are valid.
     /// </summary>
     private static bool HasDistances(ReadOnlySpan<byte> source)
     {

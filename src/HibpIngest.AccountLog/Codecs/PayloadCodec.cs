@@ -5,13 +5,13 @@ namespace HibpIngest.AccountLog;
 
 internal static class PayloadCodec
 {
-    /// <summary>8.1 bytes an account, at 0.6 s a million of them (docs/figures.md).</summary>
+    /// <summary>8.1 bytes an account, at 0.6 s a million accounts (docs/figures.md).</summary>
     private const int BrotliQuality = 5;
 
-    /// <summary>256 KiB: what a block of a usual slice has.</summary>
+    /// <summary>256 KiB: the size of a usual slice's block.</summary>
     private const int BrotliWindow = 18;
 
-    /// <returns>Bytes written; 0: they would not be fewer than before.</returns>
+    /// <returns>Bytes written; 0: compression would not make them fewer.</returns>
     public static int Compress(BlockCodec codec, ReadOnlySpan<byte> raw, Span<byte> destination)
     {
         destination = destination[..(raw.Length - 1)];
@@ -23,7 +23,7 @@ internal static class PayloadCodec
         };
     }
 
-    /// <summary>Decompresses what makes exactly as many bytes as there is room for, and uses all of it.</summary>
+    /// <summary>Decompresses a payload that must fill <paramref name="raw"/> exactly and be consumed entirely.</summary>
     public static bool TryDecompress(BlockCodec codec, ReadOnlySpan<byte> stored, Span<byte> raw)
     {
         switch (codec)

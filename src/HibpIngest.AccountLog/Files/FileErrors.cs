@@ -2,7 +2,7 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>Turns what a file system answers into the pipeline's errors.</summary>
+/// <summary>Maps file system exceptions to the pipeline's errors.</summary>
 internal static class FileErrors
 {
     private const int NoSpace = 28;

@@ -2,12 +2,12 @@ using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>A part of a file, read forward, without a buffer of its own.</summary>
+/// <summary>A forward-only, unbuffered stream of a part of a file.</summary>
 internal sealed class FilePart(string path, long offset, long length) : ForwardStream
 {
     private const string Operation = "reading of the account log";
 
-    // Deleted while it is read, it stays readable.
+    // The file may be deleted during the read and stays readable.
     private readonly SafeFileHandle _file =
         File.OpenHandle(path, FileMode.Open, FileAccess.Read, FileShare.Read | FileShare.Delete, FileOptions.SequentialScan);
 

@@ -5,16 +5,16 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// The account log in a folder of a local disk. What is written goes to a file beside it first, to the disk, and then gets its
-/// name, unless somebody else's has it: as with blobs it is there whole, or not at all, and never replaced.
+/// The account log in a folder of a local disk. Content is written to a temporary file, flushed to disk, and then renamed unless the name
+/// exists: as with blobs, a file is complete or absent, and is never replaced.
 /// </summary>
-/// <param name="folder">The folder that is the container; need not exist.</param>
+/// <param name="folder">Stands for the container; need not exist.</param>
 public sealed class FolderLog(string folder) : IAccountLogBlobs
 {
-    /// <summary>Of a service's blob.</summary>
+    /// <summary>Azure's limit for a blob's name.</summary>
     private const int LongestName = 1024;
 
-    /// <summary>Where what is being written lies; no name begins with a period.</summary>
+    /// <summary>Folder of the temporary files; no blob's name begins with a period.</summary>
     private const string Unfinished = ".unfinished";
 
     private readonly string _root = Path.GetFullPath(folder);
@@ -76,7 +76,7 @@ public sealed class FolderLog(string folder) : IAccountLogBlobs
             }
             catch (DirectoryNotFoundException)
             {
-                // Then it isn't there either.
+                // The file doesn't exist either.
             }
             return Task.FromResult(true);
         });
@@ -126,7 +126,7 @@ public sealed class FolderLog(string folder) : IAccountLogBlobs
         return [.. found.OrderBy(blob => blob.Name, StringComparer.Ordinal)];
     }
 
-    /// <summary>Nothing of it leads out of the folder, and no file system reads it in another way.</summary>
+    /// <summary>Refuses names that would leave the folder, or that some file system would interpret otherwise.</summary>
     private string PathOf(string name)
     {
         if (name.Length is 0 or > LongestName || name.Split('/').Any(part => !IsName(part)))

@@ -5,15 +5,15 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Copies what counts of an account log to another place: the loads that count, and which ones were removed. Run again, it
-/// goes on where it was broken off. Each segment is read back, every byte, before its load's document is written.
+/// Copies an account log to another place: the loads that count, and the documents of removed loads. A second run resumes an interrupted
+/// copy. Each segment is read back in full before its load's document is written.
 /// </summary>
 public sealed class CopyLog(IAccountLogBlobs from, IAccountLogBlobs to)
 {
-    /// <param name="codec">Segments are compressed so; null: they are copied as they are.</param>
-    /// <param name="progress">Told of rows: of those that are there, and of all.</param>
-    /// <param name="cancellationToken">Ends it at a segment, which is then not there.</param>
-    /// <exception cref="BadInputException">Something else is there.</exception>
+    /// <param name="codec">Segments are recompressed with it; null: they are copied unchanged.</param>
+    /// <param name="progress">Receives the rows copied so far and the total.</param>
+    /// <param name="cancellationToken">Stops the copy; the segment being copied isn't created.</param>
+    /// <exception cref="BadInputException">The target holds another log.</exception>
     /// <exception cref="DamagedSegmentException">A segment of the log is damaged.</exception>
     public async Task<LogCopied> RunAsync(
         BlockCodec? codec, IProgress<(long Done, long All)>? progress, CancellationToken cancellationToken)
@@ -80,7 +80,8 @@ public sealed class CopyLog(IAccountLogBlobs from, IAccountLogBlobs to)
         await to.UploadAsync(name, content, cancellationToken);
     }
 
-    /// <summary>Reads a copy back; how long it is.</summary>
+    /// <summary>Reads a copied segment back.</summary>
+    /// <returns>Its length in bytes.</returns>
     private async Task<long> CheckAsync(
         string name, LoadDocument load, DocumentSegment segment, CancellationToken cancellationToken)
     {

@@ -3,19 +3,19 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>What the log's documents may hold at most: whoever may write to the container can write anything into them.</summary>
+/// <summary>Limits of the log's documents, which are untrusted: anyone who may write to the container may have written them.</summary>
 public static class DocumentLimits
 {
-    /// <summary>The highest load and the highest mark: a row's key in SQLite has 23 bits for its load.</summary>
+    /// <summary>Maximum of a load's and a mark's number: a row's key in SQLite has 23 bits for its load.</summary>
     public const int Ids = (1 << 23) - 1;
 
-    /// <summary>The highest version: as many digits as names of documents have.</summary>
+    /// <summary>Maximum version: documents' names have as many digits.</summary>
     public const long Versions = 999_999_999_999;
 
-    /// <summary>Bytes of a document: metadata has 1 MiB at most, a segment some 70 bytes.</summary>
+    /// <summary>Maximum size of a document: metadata has at most 1 MiB, a segment takes about 70 bytes.</summary>
     public const int Bytes = 16 << 20;
 
-    // Of columns in SQL (docs/tables.md of a blob's name: as Azure has it).
+    // Lengths of the SQL columns; Azure's limit for a blob's name (docs/tables.md).
     private const int BlobLength = 1024;
     private const int ETagLength = 256;
 

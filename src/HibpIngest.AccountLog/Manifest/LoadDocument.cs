@@ -5,10 +5,11 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>What the account log tells of a load: that it counts, and everything to make it count again. Its JSON is a contract.</summary>
+/// <summary>
+/// A load's document in the account log: it says that the load counts, and holds all that restores it. Its JSON is a contract.
+/// </summary>
 public sealed record LoadDocument
 {
-    /// <summary>The format that this program writes and reads.</summary>
     public const int CurrentFormat = 1;
 
     public int Format { get; init; } = CurrentFormat;
@@ -21,48 +22,48 @@ public sealed record LoadDocument
 
     public required string Breach { get; init; }
 
-    /// <summary>Name of the archive that it has read.</summary>
+    /// <summary>Name of the breach archive.</summary>
     public required string Blob { get; init; }
 
     [JsonPropertyName("etag")]
     public required string ETag { get; init; }
 
-    /// <summary>Counts the restarts of that version, from 1.</summary>
+    /// <summary>Counts the restarts of that blob version, from 1.</summary>
     public required int Generation { get; init; }
 
     public required DateTimeOffset StartedAt { get; init; }
 
     public required LoadSettings Settings { get; init; }
 
-    /// <summary>Rows of its segments together.</summary>
+    /// <summary>Rows in all segments.</summary>
     public required long Rows { get; init; }
 
-    /// <summary>Its accounts, as told of it: fewer, where an account was in more rows than one.</summary>
+    /// <summary>The published number of accounts; less than <see cref="Rows"/> if an account was in several rows.</summary>
     public required long Accounts { get; init; }
 
-    /// <summary>Its segments, in order.</summary>
+    /// <summary>In order of position.</summary>
     public required IReadOnlyList<DocumentSegment> Segments { get; init; }
 
-    /// <summary>Loads in whose place it was published: they count no more.</summary>
+    /// <summary>Loads that this one replaced; they no longer count.</summary>
     public required IReadOnlyList<long> Replaces { get; init; }
 
-    /// <summary>Of the catalogue, when any of this last changed: of two documents of a breach the higher is the newer.</summary>
+    /// <summary>The catalogue's version at the last change: of two documents of a breach, the higher is the newer.</summary>
     public required long Version { get; init; }
 
-    /// <summary>Since when its mark counts.</summary>
+    /// <summary>When its mark began to count.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
     /// <summary>When the first load of the breach was published.</summary>
     public required DateTimeOffset BreachPublishedAt { get; init; }
 
-    /// <summary>When what is told of the breach last changed.</summary>
+    /// <summary>When the breach's published details last changed.</summary>
     public required DateTimeOffset ModifiedAt { get; init; }
 
-    /// <summary>An operator took the breach out of every lookup; null: the document doesn't say.</summary>
+    /// <summary>Whether an operator hid the breach from every lookup. Null: the document doesn't say.</summary>
     [JsonPropertyName("hidden")]
     public bool? HiddenFlag { get; init; }
 
-    /// <summary>The breach is in no lookup; also where nothing says that it may be.</summary>
+    /// <summary>Whether the breach is in no lookup; also true if the document doesn't say.</summary>
     [JsonIgnore]
     public bool Hidden
     {
@@ -70,14 +71,14 @@ public sealed record LoadDocument
         init => HiddenFlag = value;
     }
 
-    /// <summary>What is known of the breach: the form of a metadata document.</summary>
+    /// <summary>The breach's details, in the form of a metadata document.</summary>
     public JsonElement Metadata { get; init; }
 
-    /// <summary>Whether the document tells the breach's flags: what was written by other means may lack them.</summary>
+    /// <summary>Whether the document holds the breach's flags, which one written by other means may lack.</summary>
     [JsonIgnore]
     public bool IsTold => HiddenFlag is not null && Metadata.ValueKind == JsonValueKind.Object;
 
-    /// <summary>Of a load that counts, and whose segments are all written.</summary>
+    /// <summary>Creates the document of a load that counts and whose segments are all written.</summary>
     public static LoadDocument Of(LoadLogEntry load, Guid store) => new()
     {
         Store = store,
@@ -101,18 +102,19 @@ public sealed record LoadDocument
         Metadata = JsonSerializer.Deserialize(load.Breach.Metadata.ToJson(), LogJson.Default.JsonElement),
     };
 
-    /// <summary>Whether another document is of the same load, with the same segments, whatever else it tells.</summary>
+    /// <summary>Whether another document is of the same load with the same segments; other properties may differ.</summary>
     public bool IsOfSameLoad(LoadDocument other) =>
         (Store, Load, Mark, Blob, ETag, Generation, StartedAt, Rows)
             == (other.Store, other.Load, other.Mark, other.Blob, other.ETag, other.Generation, other.StartedAt, other.Rows)
         && Settings == other.Settings && Segments.SequenceEqual(other.Segments);
 
-    /// <summary>Its JSON, the same for the same facts.</summary>
+    /// <summary>Returns the JSON, which is the same for the same facts.</summary>
     public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(
         Metadata.ValueKind == JsonValueKind.Undefined ? this with { Metadata = JsonElement.Parse("null") } : this,
         LogJson.Default.LoadDocument);
 
-    /// <summary>What no document can tell, for people; null: it is one. What it tells of its breach's metadata is not looked at.</summary>
+    /// <summary>Checks everything but the breach's metadata.</summary>
+    /// <returns>The first fault, for an error message; null if the document is valid.</returns>
     public string? FindFault() =>
         Load is < 1 or > DocumentLimits.Ids ? $"of load {Load}; expected 1 to {DocumentLimits.Ids}"
         : Mark is < 1 or > DocumentLimits.Ids ? $"of mark {Mark}; expected 1 to {DocumentLimits.Ids}"
@@ -144,11 +146,11 @@ public sealed record LoadDocument
     }
 }
 
-/// <summary>A segment, as a load's document tells of it.</summary>
-/// <param name="First">Its first position, by which its blob is named.</param>
+/// <summary>A segment in a load's document.</summary>
+/// <param name="First">The first position, which is part of the blob's name.</param>
 public sealed record DocumentSegment(long First, long Last, long Bytes);
 
-/// <summary>Wins over everything else in its folder: the load was removed. Its JSON is a contract.</summary>
+/// <summary>Says that the load was removed; overrides everything else in its folder. Its JSON is a contract.</summary>
 public sealed record RemovedDocument
 {
     public int Format { get; init; } = LoadDocument.CurrentFormat;
@@ -157,26 +159,25 @@ public sealed record RemovedDocument
 
     public required long Load { get; init; }
 
-    /// <summary>Its mark; 0: it had none.</summary>
+    /// <summary>The load's mark; 0: it had none.</summary>
     public required int Mark { get; init; }
 
-    /// <summary>Loads in whose place it was published: they don't count for its removal.</summary>
+    /// <summary>Loads that it replaced: they don't count although it was removed.</summary>
     public required IReadOnlyList<long> Replaces { get; init; }
 
     /// <summary>
-    /// All loads that were removed with it, itself included: the first document of a removal stands for the others, which may not have
-    /// been written. Null: a program before this one wrote the document.
+    /// All loads that were removed with it, including itself: the first document of a removal stands for the others, which may not have
+    /// been written. Null: an older program wrote the document.
     /// </summary>
     public IReadOnlyList<RemovedLoad>? Loads { get; init; }
 
-    /// <summary>Of a load that is being removed.</summary>
     public static RemovedDocument Of(LoadLogEntry load, Guid store, IReadOnlyList<RemovedLoad>? loads = null) =>
         new() { Store = store, Load = load.Load, Mark = load.Mark, Replaces = load.Replaces, Loads = loads };
 
-    /// <summary>Its JSON, the same for the same facts.</summary>
+    /// <summary>Returns the JSON, which is the same for the same facts.</summary>
     public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, LogJson.Default.RemovedDocument);
 
-    /// <summary>What no document can tell, for people; null: it is one.</summary>
+    /// <returns>The first fault, for an error message; null if the document is valid.</returns>
     public string? FindFault() =>
         Load is < 1 or > DocumentLimits.Ids || Mark is < 0 or > DocumentLimits.Ids
             ? $"of load {Load} with mark {Mark}; expected at most {DocumentLimits.Ids}"
@@ -186,7 +187,7 @@ public sealed record RemovedDocument
         : null;
 }
 
-/// <param name="Blob">Name of the archive that it has read.</param>
+/// <param name="Blob">Name of the breach archive.</param>
 public sealed record RemovedLoad(long Load, string Blob, [property: JsonPropertyName("etag")] string ETag);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, WriteIndented = true)]

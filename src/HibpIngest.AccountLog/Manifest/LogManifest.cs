@@ -5,18 +5,20 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>What lies in the account log, by load, and which of it counts: one listing, and the newest document of each.</summary>
+/// <summary>The loads in the account log and which of them count, from one listing and the newest document of each.</summary>
 public sealed class LogManifest
 {
     private LogManifest(IReadOnlyList<LoggedLoad> loads) => Loads = loads;
 
-    /// <summary>Every load of which there is anything, by the name of its folder, which begins with its number.</summary>
+    /// <summary>All loads, counting or not, by the name of their folder, which begins with the load's number.</summary>
     public IReadOnlyList<LoggedLoad> Loads { get; }
 
     public IEnumerable<LoggedLoad> Counting => Loads.Where(load => load.State == LoggedState.Counts);
 
-    /// <param name="tolerant">What can't be read is <see cref="LoggedLoad.Fault"/>, and an older document of the load tells.</param>
-    /// <exception cref="BadInputException">A document can't be read, or was written by a newer program.</exception>
+    /// <param name="tolerant">
+    /// Whether an unreadable document sets <see cref="LoggedLoad.Fault"/>, and an older one of the load is used, instead of throwing.
+    /// </param>
+    /// <exception cref="BadInputException">A document is invalid, or was written by a newer program.</exception>
     public static async Task<LogManifest> ReadAsync(
         IAccountLogBlobs blobs, CancellationToken cancellationToken, bool tolerant = false)
     {
@@ -25,7 +27,7 @@ public sealed class LogManifest
         var there = new List<LogBlob>();
         await foreach (var blob in blobs.ListAsync("", cancellationToken))
         {
-            // Whatever else somebody may have put there is none of ours.
+            // Other blobs in the container are ignored.
             if (LogNames.FolderOf(blob.Name) is not { } its)
                 continue;
             if (its != folder)
@@ -34,7 +36,7 @@ public sealed class LogManifest
             there.Add(blob);
         }
         await AddAsync();
-        // A load that another one was published in the place of counts no more, whatever became of that one.
+        // A replaced load no longer counts, even if its replacement was removed.
         var replaced = found.SelectMany(load => load.Replaces).ToHashSet();
         return new LogManifest(
             [.. found.Select(load => load.State == LoggedState.Counts && replaced.Contains(load.Document!.Load)
@@ -48,8 +50,9 @@ public sealed class LogManifest
         }
     }
 
-    /// <summary>The newest document of a load; null: there is none.</summary>
-    /// <exception cref="BadInputException">It can't be read.</exception>
+    /// <summary>Reads a load's folder.</summary>
+    /// <returns>Null if the folder is empty.</returns>
+    /// <exception cref="BadInputException">A document is invalid.</exception>
     public static async Task<LoggedLoad?> FindAsync(IAccountLogBlobs blobs, string folder, CancellationToken cancellationToken)
     {
         var there = new List<LogBlob>();
@@ -114,7 +117,7 @@ public sealed class LogManifest
         if (await blobs.FindAsync(name, cancellationToken) is not { } length
             || await blobs.OpenAsync(name, 0, length, cancellationToken) is not { } content)
         {
-            return null; // deleted since it was listed: its load is being removed
+            return null; // deleted since the listing: the load is being removed
         }
         await using (content)
         {
@@ -148,41 +151,40 @@ public sealed class LogManifest
 
 public sealed record LoggedLoad
 {
-    /// <summary>Of its blobs, with the slash at its end.</summary>
+    /// <summary>Prefix of its blobs, with the slash at the end.</summary>
     public required string Folder { get; init; }
 
     public required IReadOnlyList<LogBlob> Blobs { get; init; }
 
-    /// <summary>Its newest document; null: none was written, or not yet.</summary>
+    /// <summary>The newest document. Null: none has been written.</summary>
     public required LoadDocument? Document { get; init; }
 
-    /// <summary>That it was removed; null: it wasn't.</summary>
+    /// <summary>The document of its removal. Null: the load wasn't removed, or its document was deleted since the listing.</summary>
     public required RemovedDocument? Removal { get; init; }
 
     public required LoggedState State { get; init; }
 
-    /// <summary>Why its newest document can't be read; null: it can, or there is none.</summary>
+    /// <summary>Why the newest document can't be read. Null: it can, or there is none.</summary>
     public string? Fault { get; init; }
 
-    /// <summary>The version that that one tells, by its name.</summary>
+    /// <summary>The version in the name of the unreadable document.</summary>
     public long FaultVersion { get; init; }
 
     public long Bytes => Blobs.Sum(blob => blob.Length);
 
-    /// <summary>Loads that don't count for this one.</summary>
+    /// <summary>Loads that don't count because of this one.</summary>
     internal IReadOnlyList<long> Replaces => [.. Document?.Replaces ?? [], .. Removal?.Replaces ?? []];
 }
 
-/// <summary>What a load of the account log is good for.</summary>
+/// <summary>State of a load in the account log.</summary>
 public enum LoggedState
 {
-    /// <summary>It is part of every table that is made from the log.</summary>
+    /// <summary>Part of every table that is built from the log.</summary>
     Counts,
 
-    /// <summary>Segments of it are there, and nothing says that it counts: it is being written, or its load failed.</summary>
+    /// <summary>There are segments but no document: the load is being written, or failed.</summary>
     Begun,
 
-    /// <summary>Another load was published in its place.</summary>
     Replaced,
 
     Removed,

@@ -3,13 +3,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>Has a segment uploaded while it is being written, so that no more of it than some blocks is in memory.</summary>
+/// <summary>Uploads a segment while it is being written, so that only a few blocks are in memory.</summary>
 public static class SegmentUpload
 {
-    /// <summary>Some blocks ahead of the upload, which takes 8 MiB at a time.</summary>
+    /// <summary>Maximum buffered: some blocks ahead of the upload, which takes 8 MiB at a time.</summary>
     private const int BytesAhead = 4 << 20;
 
-    /// <summary>Returns once the segment is there, whole, or another blob of its name was found to be.</summary>
+    /// <returns>The seal, and whether this call created the blob; false: a blob of that name existed.</returns>
     public static async Task<(SegmentSeal Seal, bool Created)> RunAsync(
         IAccountLogBlobs blobs, string name, Func<Stream, CancellationToken, Task<SegmentSeal>> write, CancellationToken cancellationToken)
     {
@@ -24,7 +24,7 @@ public static class SegmentUpload
         }
         catch (Exception e)
         {
-            // The upload sees it where it reads, commits nothing, and ends; where it was the one that failed, its error counts.
+            // The upload sees this error when it reads, commits nothing and ends. If the upload failed first, its own error is thrown.
             await pipe.Writer.CompleteAsync(e);
             if (stop.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
                 await upload;

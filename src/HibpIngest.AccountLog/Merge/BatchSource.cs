@@ -2,8 +2,8 @@ using HibpIngest.Accounts;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>The rows of a load as batches that somebody else reads, twice: once for the domains, which nothing else tells.</summary>
-/// <param name="read">Fills a batch with the rows of that number, from 0.</param>
+/// <summary>The rows of a load as batches from a callback, which are read twice: the first pass counts the domains.</summary>
+/// <param name="read">Fills the batch of that number, from 0.</param>
 public sealed class BatchSource(long rows, int batches, int batchRows, Func<int, AccountBatch, CancellationToken, Task> read) : IMergeSource
 {
     public long Rows => rows;

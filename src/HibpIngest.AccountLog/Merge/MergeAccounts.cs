@@ -1,29 +1,30 @@
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Brings each account of many loads together with all the loads that it is in, within a limit of memory: one pass over
-/// the log that writes its rows to disk by partition, and one over the partitions, each of which fits into memory.
+/// Merges the accounts of many loads, each with all the loads it is in, within a memory limit. The first pass reads the log and writes its
+/// rows to disk by partition; the second reads the partitions, each of which fits into memory.
 /// </summary>
-/// <param name="folder">Where the partitions lie meanwhile: some 21 bytes a row, which only this process's user may read.</param>
-/// <param name="memoryBytes">That a partition may take, with what is made of it.</param>
+/// <param name="folder">Holds the partitions meanwhile: about 21 bytes a row, readable only by this process's user.</param>
+/// <param name="memoryBytes">Maximum for a partition, with the structures built from it.</param>
 public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccounts.DefaultMemoryBytes)
 {
-    /// <summary>A million rows or so in a partition.</summary>
+    /// <summary>About a million rows in a partition.</summary>
     public const long DefaultMemoryBytes = 256L << 20;
 
-    /// <summary>Returns when every account has been taken, each once.</summary>
-    /// <param name="loads">Those that are merged; their places are their numbers in the merge.</param>
+    /// <summary>Passes every account to <paramref name="take"/> once.</summary>
+    /// <param name="loads">The loads; their indexes are their numbers in the merge.</param>
     /// <param name="take">
-    /// Takes a partition's accounts; what it is given is filled with others once the task has ended. The next partition is
-    /// filled meanwhile, in as much memory again, and taken beside it.
+    /// Takes a partition's accounts. The object is refilled once the task has ended. Meanwhile the next partition is filled, in as much
+    /// memory again, and passed concurrently.
     /// </param>
-    /// <param name="progress">Told of rows that were read, of both passes together.</param>
-    /// <param name="cancellationToken">Stops it; nothing is left on disk.</param>
+    /// <param name="progress">Receives the rows read so far, averaged over both passes.</param>
+    /// <param name="cancellationToken">Stops the merge; nothing is left on disk.</param>
     /// <param name="choose">
-    /// Told into how many partitions they go, which the same loads and memory always do alike; says which of them are taken.
+    /// Receives the number of partitions, which is the same for the same loads and memory; returns which of them are taken. Null: all.
     /// </param>
-    /// <returns>Rows that were merged, those of partitions that were not taken among them.</returns>
-    /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
+    /// <returns>Rows merged, including those of partitions that were not taken.</returns>
+    /// <exception cref="DamagedSegmentException">A segment is damaged.</exception>
+    /// <exception cref="Errors.StoreMissingException">A segment is missing.</exception>
     public async Task<long> RunAsync(
         IReadOnlyList<IMergeSource> loads, Func<MergedPartition, Task> take, IProgress<long>? progress, CancellationToken cancellationToken,
         Func<int, Func<int, bool>>? choose = null)
@@ -54,7 +55,7 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
                     cancellationToken.ThrowIfCancellationRequested();
                     if (files[i] is not { } file)
                         continue;
-                    // One that is taken at once needs no other beside it.
+                    // A second buffer is needed only while the previous partition is still being taken.
                     if (!taken.IsCompleted)
                         (partition, other) = (other ?? new MergedPartition(plan), partition);
                     partition.Fill(i, file);
@@ -120,12 +121,12 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
 
     private sealed class State(int partitions)
     {
-        /// <summary>Of the domain in hand; -1: it is large.</summary>
+        /// <summary>Of the current domain; -1: it is large, and its accounts go by alias.</summary>
         public int Partition { get; set; }
 
         public int Domain { get; set; }
 
-        /// <summary>The large domain that each partition has begun last.</summary>
+        /// <summary>The large domain that each partition began last.</summary>
         public int[] Begun { get; } = new int[partitions];
     }
 }

@@ -2,10 +2,7 @@ using System.IO.Hashing;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>
-/// The accounts of one partition of a merge, each once, with the loads that it is in. Its buffers are used again from
-/// partition to partition.
-/// </summary>
+/// <summary>The accounts of one partition of a merge, each once, with its loads. The buffers are reused for the next partition.</summary>
 public sealed class MergedPartition
 {
     private const int Nothing = -1;
@@ -16,52 +13,52 @@ public sealed class MergedPartition
     private int[] _table = [];
     private uint _mask;
 
-    // Of a domain: where its text lies; and the table that it is found by.
+    // Per domain: offset of its text; and the hash table that finds it.
     private int[] _names = new int[1 << 10];
     private int[] _nameTable = new int[1 << 11];
 
-    // Of an account: its alias, the number of its domain, and where its list of loads begins.
+    // Per account: offset of its alias, number of its domain, head of its list of loads.
     private int[] _aliases = [];
     private int[] _domains = [];
     private int[] _loads = [];
 
-    // Of a list: the load, and where it goes on.
+    // Per list entry: the load and the next entry.
     private int[] _load = [];
     private int[] _next = [];
     private int _links;
 
     internal MergedPartition(MergePlan plan) => _plan = plan;
 
-    /// <summary>Which of the merge's partitions it is, from 0.</summary>
+    /// <summary>The partition's number in the merge, from 0.</summary>
     public int Number { get; private set; }
 
     public int Count { get; private set; }
 
-    /// <summary>Whether a domain's accounts are in several partitions, as there are so many.</summary>
+    /// <summary>Whether a domain is so large that its accounts are in several partitions.</summary>
     public bool IsSpread(ReadOnlySpan<byte> domain) => _plan.PartitionOf(domain) < 0;
 
-    /// <summary>Different domains of its accounts.</summary>
+    /// <summary>Number of different domains.</summary>
     public int Domains { get; private set; }
 
     public ReadOnlySpan<byte> Alias(int account) => Text(_aliases[account]);
 
     public ReadOnlySpan<byte> Domain(int account) => DomainName(_domains[account]).Span;
 
-    /// <summary>The number of an account's domain, from 0.</summary>
+    /// <summary>Returns the number of an account's domain, from 0.</summary>
     public int DomainOf(int account) => _domains[account];
 
     public ReadOnlyMemory<byte> DomainName(int domain) => _bytes.AsMemory(_names[domain] + 1, _bytes[_names[domain]]);
 
-    /// <summary>The bytes behind it, for <see cref="AliasRange"/>.</summary>
+    /// <summary>The buffer that <see cref="AliasRange"/> refers to.</summary>
     public ReadOnlyMemory<byte> Memory => _bytes;
 
-    /// <summary>Where in <see cref="Memory"/> the alias of an account lies.</summary>
+    /// <summary>Returns the range of an account's alias in <see cref="Memory"/>.</summary>
     public Range AliasRange(int account) => (_aliases[account] + 1)..(_aliases[account] + 1 + _bytes[_aliases[account]]);
 
-    /// <summary>The loads that an account is in, each once, by their numbers in the merge; the last one read comes first.</summary>
+    /// <summary>Returns the loads of an account, each once, by their numbers in the merge; the last one read comes first.</summary>
     public LoadNumbers Loads(int account) => new(this, _loads[account]);
 
-    /// <summary>Fills it with the rows of a partition, in the place of what it held.</summary>
+    /// <summary>Replaces the content with the rows of another partition.</summary>
     internal void Fill(int number, SpillFile file)
     {
         Number = number;
@@ -110,7 +107,7 @@ public sealed class MergedPartition
             }
             else if (_domains[account] != domain || !Text(_aliases[account]).SequenceEqual(Text(alias)))
                 continue;
-            // A load's rows come together: one that has the account already is the first of its list.
+            // A load's rows are adjacent: if the account already has this load, it is the head of the list.
             if (_loads[account] is var first && first != Nothing && _load[first] == load)
                 return;
             (_load[_links], _next[_links]) = (load, first);
@@ -119,7 +116,6 @@ public sealed class MergedPartition
         }
     }
 
-    /// <summary>The number of a domain, which gets one where it is new.</summary>
     private int NumberOf(int name, ulong hash)
     {
         if (2 * Domains >= _nameTable.Length)
@@ -166,7 +162,7 @@ public sealed class MergedPartition
 
         internal LoadNumbers(MergedPartition partition, int first) => (_partition, _at, Current) = (partition, first, Nothing);
 
-        /// <summary>The number of one in the merge, from 0.</summary>
+        /// <summary>The load's number in the merge, from 0.</summary>
         public int Current { get; private set; }
 
         public readonly LoadNumbers GetEnumerator() => this;

@@ -3,12 +3,12 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccountLog;
 
 /// <summary>The rows of a load in the account log.</summary>
-/// <param name="load">The load's number, which its segments name.</param>
-/// <param name="mark">Its mark, which they name too.</param>
-/// <param name="segments">Names of its segments, in order.</param>
+/// <param name="load">The load's number, which each segment must name.</param>
+/// <param name="mark">The load's mark, which each segment must name.</param>
+/// <param name="segments">Names of the segments, in order.</param>
 public sealed class SegmentSource(IAccountLogBlobs blobs, long load, int mark, IReadOnlyList<string> segments) : IMergeSource
 {
-    /// <summary>Of a load that counts.</summary>
+    /// <param name="load">A load that counts.</param>
     public static SegmentSource Of(IAccountLogBlobs blobs, LoggedLoad load) => new(
         blobs, load.Document!.Load, load.Document.Mark,
         [.. load.Document.Segments.Select(segment => LogNames.Segment(load.Folder, segment.First))]);

@@ -4,8 +4,8 @@ using System.Buffers.Binary;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// A partition's rows on disk, appended: where load or domain change, 0, the load's number in the merge (4 bytes) and
-/// the domain behind its length; then each alias behind its length, which is never 0.
+/// A partition's rows on disk. When load or domain change: 0, the load's number in the merge (4 bytes), the domain's length and the domain.
+/// Then each alias's length, which is never 0, and the alias.
 /// </summary>
 internal sealed class SpillFile : IDisposable
 {
@@ -17,7 +17,7 @@ internal sealed class SpillFile : IDisposable
     private readonly FileStream _file;
     private int _used;
 
-    /// <param name="path">Made anew; nobody else may read it, and it is gone when this is disposed, or the process ends.</param>
+    /// <param name="path">A new file that only this user may read; deleted on dispose or when the process ends.</param>
     public SpillFile(string path)
     {
         var options = new FileStreamOptions
@@ -35,7 +35,7 @@ internal sealed class SpillFile : IDisposable
         options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
         options.Options = FileOptions.None;
         _file = new FileStream(path, options);
-        // It has no name from here on, so that not even a process that is killed leaves addresses behind.
+        // Unlinked at once, so that even a killed process leaves no addresses on disk.
         File.Delete(path);
     }
 
@@ -62,7 +62,7 @@ internal sealed class SpillFile : IDisposable
         Rows++;
     }
 
-    /// <summary>All of it, into a buffer that is as long at least.</summary>
+    /// <summary>Reads the whole file.</summary>
     public void Read(Span<byte> into)
     {
         Flush();

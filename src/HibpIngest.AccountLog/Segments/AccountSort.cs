@@ -5,9 +5,8 @@ using HibpIngest.Accounts;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// The accounts of a batch by domain and alias, as numbers of the batch, which stays as it is: domains are found by hash and
-/// sorted, accounts counted into them, and each domain's sorted by eight bytes of alias at a time: some 100 ns an account.
-/// Its memory is kept from batch to batch.
+/// Sorts the accounts of a batch by domain and alias, as indexes into the unchanged batch: domains are found by hash and sorted, accounts
+/// are grouped by domain, and each group is sorted by eight bytes of alias at a time. About 100 ns an account. Buffers are reused.
 /// </summary>
 internal sealed class AccountSort : IDisposable
 {
@@ -23,15 +22,15 @@ internal sealed class AccountSort : IDisposable
     private PooledArray<ulong> _hashesPool;
     private PooledArray<ulong> _keysPool;
 
-    /// <summary>Numbers of the batch's accounts, sorted.</summary>
+    /// <summary>Sorted indexes of the batch's accounts.</summary>
     public ReadOnlySpan<int> Order => _orderPool.Get(_batch.Count).AsSpan(0, _batch.Count);
 
     public int Domains { get; private set; }
 
-    /// <summary>Rows of the domain that is the so-manieth of them, 0-based.</summary>
+    /// <param name="rank">The domain's place in sort order, from 0.</param>
     public int Rows(int rank) => _countsPool.Get(Domains)[_rankedPool.Get(Domains)[rank]];
 
-    /// <summary>Sorts a batch. All its bytes are above zero.</summary>
+    /// <param name="batch">Must hold no zero bytes.</param>
     public void Sort(AccountBatch batch)
     {
         _batch = batch;
@@ -61,7 +60,7 @@ internal sealed class AccountSort : IDisposable
         _keysPool.Dispose();
     }
 
-    /// <summary>Numbers the domains as they come and counts their rows: an open table, half full at most.</summary>
+    /// <summary>Numbers the domains in order of appearance and counts their rows, in a hash table that is at most half full.</summary>
     private void FindDomains()
     {
         var count = _batch.Count;
@@ -109,7 +108,7 @@ internal sealed class AccountSort : IDisposable
     private void GroupAccounts()
     {
         var (count, ranked, counts) = (_batch.Count, _rankedPool.Get(_batch.Count), _countsPool.Get(_batch.Count));
-        // The table of slots is not needed any more.
+        // The slots' buffer is reused.
         var nextOf = _slotsPool.Get(count);
         for (var (rank, start) = (0, 0); rank < Domains; rank++)
         {
@@ -122,8 +121,8 @@ internal sealed class AccountSort : IDisposable
     }
 
     /// <param name="order">Accounts whose aliases are equal up to <paramref name="from"/>.</param>
-    /// <param name="keys">As many, to be overwritten.</param>
-    /// <param name="from">Where their next eight bytes begin.</param>
+    /// <param name="keys">Scratch space of the same length.</param>
+    /// <param name="from">Offset of the next eight bytes.</param>
     private void SortAliases(Span<int> order, Span<ulong> keys, int from)
     {
         for (var i = 0; i < order.Length; i++)
@@ -135,7 +134,7 @@ internal sealed class AccountSort : IDisposable
         for (int start = 0, end; start < order.Length; start = end)
         {
             end = EndOfRun(keys, start);
-            // Filled up with zeros at its end: they are one and the same.
+            // Keys padded with zeros end here: the aliases are equal.
             if (end - start > 1 && (byte)keys[start] != 0)
                 SortAliases(order[start..end], keys[start..end], from + KeyBytes);
         }
@@ -149,7 +148,7 @@ internal sealed class AccountSort : IDisposable
         return end;
     }
 
-    /// <summary>The first eight bytes as a number that sorts as they do, filled up with zeros.</summary>
+    /// <summary>Returns the first eight bytes, padded with zeros, as a number that sorts like them.</summary>
     private static ulong Key(ReadOnlySpan<byte> text)
     {
         if (text.Length >= KeyBytes)

@@ -2,26 +2,24 @@ using System.Runtime.Intrinsics;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>
-/// Reads a block: everything is held against its limits before it is used. Nothing is allocated, per account or block.
-/// </summary>
+/// <summary>Decodes a block. Checks everything against its limits before use; allocates nothing per account or block.</summary>
 internal static class BlockDecoder
 {
-    /// <summary>Of an account's characters, the first: '!',</summary>
+    /// <summary>The lowest character of an account: '!'.</summary>
     public const byte FirstCharacter = 0x21;
 
-    /// <summary>and the last: '~'.</summary>
+    /// <summary>The highest character of an account: '~'.</summary>
     public const byte LastCharacter = 0x7E;
 
-    /// <summary>A nibble that says that another byte follows.</summary>
+    /// <summary>A nibble of this value means that another byte of the length follows.</summary>
     public const int NibbleFull = 15;
 
-    /// <summary>A token, and a byte more for either length.</summary>
+    /// <summary>A token, and one more byte for either length.</summary>
     private const int MostLengthBytes = 3;
 
-    /// <param name="rawBuffer">Room for at least the block's <see cref="SegmentBlock.RawBytes"/>.</param>
+    /// <param name="rawBuffer">At least <see cref="SegmentBlock.RawBytes"/> of the block.</param>
     /// <exception cref="DamagedSegmentException">
-    /// It is not what was sealed. Of a block whose checksum is right, but whose content is not, the visitor may have had a part.
+    /// The block is damaged. If its checksum is right but its content is not, the visitor may have received part of it.
     /// </exception>
     public static void Decode<TVisitor>(
         string segment, in SegmentBlock block, ReadOnlySpan<byte> bytes, Span<byte> rawBuffer, ref TVisitor visitor)
@@ -41,7 +39,7 @@ internal static class BlockDecoder
             throw new DamagedSegmentException(segment, block.Number, block.Offset, problem);
     }
 
-    /// <summary>Null, or what is wrong with it.</summary>
+    /// <returns>Null, or what is wrong with the payload.</returns>
     private static string? Visit<TVisitor>(ReadOnlySpan<byte> raw, int rows, int domains, ref TVisitor visitor)
         where TVisitor : struct, IAccountVisitor
     {
@@ -76,7 +74,7 @@ internal static class BlockDecoder
                     return "its payload ends before its last row";
                 if (prefix > before || prefix + suffix > SegmentLimits.AliasBytes || suffix > raw.Length - at)
                     return "an alias is longer than one can be, or than what is left, or shares more than there was";
-                // As many bytes as are shared, and behind them a larger one; nothing more only where the alias is the one before it.
+                // An alias shares a prefix with the previous one and then has a larger byte; an empty suffix means that it repeats it.
                 if (suffix == 0 ? prefix < before || before == 0 : prefix < before && raw[at] <= aliasBuffer[prefix])
                     return "its aliases are not in order";
                 if (!TryCopySuffix(raw[at..], suffix, aliasBuffer[prefix..]))
@@ -90,12 +88,12 @@ internal static class BlockDecoder
             : at != raw.Length ? "its payload goes on behind its last row" : null;
     }
 
-    /// <summary>The token of a row, and what it can't say of prefix and suffix.</summary>
+    /// <summary>Reads a row's token and the extra bytes of the prefix and suffix lengths.</summary>
     private static bool TryReadLengths(ReadOnlySpan<byte> raw, ref int at, out int prefix, out int suffix)
     {
         if (raw.Length - at >= MostLengthBytes)
         {
-            // Without a branch: whether a suffix has 15 bytes is a coin's toss, and guessing wrong takes longer than all of this.
+            // Branch-free: whether a suffix has 15 bytes is unpredictable, and a misprediction takes longer than all of this.
             var lengths = raw.Slice(at, MostLengthBytes);
             (prefix, suffix) = (lengths[0] >> 4, lengths[0] & NibbleFull);
             var (morePrefix, moreSuffix) = (prefix == NibbleFull ? 1 : 0, suffix == NibbleFull ? 1 : 0);
@@ -126,7 +124,7 @@ internal static class BlockDecoder
 
     private static bool TryCopySuffix(ReadOnlySpan<byte> source, int length, Span<byte> destination)
     {
-        // Most are shorter: 32 bytes are copied and looked at in fewer instructions than it takes to ask how many they are.
+        // Most suffixes are shorter than 32 bytes: copying and checking 32 takes fewer instructions than branching on the length.
         if (length < Vector256<byte>.Count && source.Length >= Vector256<byte>.Count)
         {
             var bytes = Vector256.Create(source);

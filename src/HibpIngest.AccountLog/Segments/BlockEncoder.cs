@@ -4,24 +4,24 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>Makes blocks of batches, one after the other in the same memory.</summary>
+/// <summary>Encodes batches as blocks, reusing the same buffers.</summary>
 internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
 {
-    /// <summary>The one layout there is.</summary>
+    /// <summary>The only layout so far.</summary>
     public const byte Layout = 1;
 
-    /// <summary>Of the domain: its length, and the count of its rows.</summary>
+    /// <summary>Per domain: the length and the number of its rows.</summary>
     private const int DomainExtraBytes = 1 + 5;
 
-    /// <summary>Of a row: the token, and what it can't say of prefix and suffix.</summary>
+    /// <summary>Per row: the token, and one extra byte for either length.</summary>
     private const int RowExtraBytes = 3;
 
     private readonly AccountSort _sort = new();
     private PooledArray<byte> _raw;
     private PooledArray<byte> _block;
 
-    /// <param name="place">What is known of it before: number, slice and offset.</param>
-    /// <returns>Frame and payload, until the next one.</returns>
+    /// <param name="place">Number, slice and offset of the block.</param>
+    /// <returns>Frame and payload, valid until the next call.</returns>
     public ReadOnlyMemory<byte> Encode(SegmentBlock place, AccountBatch rows, DomainCounts domains, out SegmentBlock block)
     {
         Check(rows);

@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>What comes before a block's payload.</summary>
+/// <summary>The header that precedes a block's payload.</summary>
 internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, BlockCodec Codec)
 {
     public const int CrcOffset = 36;
@@ -25,11 +25,11 @@ internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, Bloc
         BinaryPrimitives.WriteUInt16LittleEndian(frame[34..], 0);
     }
 
-    /// <summary>Of a block from its frame to the end of its payload.</summary>
+    /// <param name="block">The frame and its payload.</param>
     public static uint Crc(ReadOnlySpan<byte> block) => Crc32C.Compute(block[..CrcOffset], block[SegmentLimits.FrameBytes..]);
 
-    /// <summary>Reads the frame of a block, and holds all of the block against its checksum and what the index has of it.</summary>
-    /// <exception cref="DamagedSegmentException">It is another one, or torn.</exception>
+    /// <summary>Reads a block's frame and checks the block against its checksum and its entry in the index.</summary>
+    /// <exception cref="DamagedSegmentException">The block is another one, or damaged.</exception>
     public static BlockFrame Read(string segment, in SegmentBlock block, ReadOnlySpan<byte> bytes)
     {
         if (!bytes.StartsWith(Magic))

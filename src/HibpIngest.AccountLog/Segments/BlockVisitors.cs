@@ -2,7 +2,7 @@ using HibpIngest.Accounts;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>Puts a block's accounts into a batch that has room for them.</summary>
+/// <summary>Adds a block's accounts to a batch, which must have room for them.</summary>
 internal readonly struct BatchVisitor(AccountBatch into) : IAccountVisitor
 {
     public void BeginBlock(in SegmentBlock block)

@@ -3,14 +3,14 @@ using HibpIngest.Errors;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// A segment of the account log is not what its writer sealed: torn, changed, or another one's part. The message names segment,
-/// block and offset, what was expected and what was found, and no account.
+/// A segment of the account log differs from what its writer sealed: torn, changed, or part of another one. The message names the segment,
+/// the block, the offset, and the expected and found values, but no account.
 /// </summary>
 public sealed class DamagedSegmentException : HibpException
 {
     /// <param name="block">Number of the block within the segment, 0-based; null: header or footer.</param>
-    /// <param name="offset">Of the first byte of what is damaged.</param>
-    /// <param name="problem">What was expected, and what was found.</param>
+    /// <param name="offset">Offset of the first damaged byte.</param>
+    /// <param name="problem">The expected and the found values.</param>
     public DamagedSegmentException(string segment, int? block, long offset, string problem)
         : base(
             $"segment '{segment}' is damaged in {(block is null ? "its header or footer" : $"block {block}")} at byte {offset}: {problem}; "
@@ -23,9 +23,9 @@ public sealed class DamagedSegmentException : HibpException
 
     public string Segment { get; }
 
-    /// <summary>Number of the block within the segment, 0-based; null: header or footer.</summary>
+    /// <summary>Number of the block within the segment, 0-based. Null: header or footer.</summary>
     public int? Block { get; }
 
-    /// <summary>Of the first byte of what is damaged.</summary>
+    /// <summary>Offset of the first damaged byte.</summary>
     public long Offset { get; }
 }

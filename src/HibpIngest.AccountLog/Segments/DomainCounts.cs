@@ -4,9 +4,9 @@ using System.Text;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Counts rows by domain over a segment's blocks, for the list of large ones. A domain is a hash of 64 bits and a count here, its
-/// name only once it is large: 12 bytes, in a table two thirds full at most. The sample's 63,762 domains take 1.5 MB; a segment of
-/// eight million domains, which no breach has, would take 200.
+/// Counts rows by domain over a segment's blocks, to list the large ones. Holds a 64-bit hash and a count per domain (12 bytes, in a table
+/// at most two thirds full), and the name only of large ones. The sample's 63,762 domains take 1.5 MB; a segment of eight million domains,
+/// which no breach has, would take 200 MB.
 /// </summary>
 internal sealed class DomainCounts
 {
@@ -35,7 +35,7 @@ internal sealed class DomainCounts
             _large.Add(hash, domain.ToArray());
     }
 
-    /// <summary>The large ones, ascending by bytes.</summary>
+    /// <summary>Returns the large domains, ascending by bytes.</summary>
     public List<LargeDomain> List()
     {
         var large = _large.ToList();

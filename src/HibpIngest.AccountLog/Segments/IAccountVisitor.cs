@@ -1,17 +1,18 @@
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Takes the accounts of a segment, block by block, each block sorted by domain and alias. A struct, so that the calls are
-/// compiled into the reader; spans hold until the call returns.
+/// Receives the accounts of a segment, block by block, each block sorted by domain and alias. Implemented by a struct, so that the calls
+/// are inlined into the reader. Spans are valid until the call returns.
 /// </summary>
 public interface IAccountVisitor
 {
-    /// <summary>A block begins, whose checksum is right.</summary>
+    /// <summary>Begins a block, whose checksum has been verified.</summary>
     void BeginBlock(in SegmentBlock block);
 
-    /// <summary>A domain of the block begins, of which so many rows follow.</summary>
+    /// <param name="domain">The domain of the rows that follow.</param>
+    /// <param name="rows">Number of rows that follow.</param>
     void BeginDomain(ReadOnlySpan<byte> domain, int rows);
 
-    /// <summary>A row of the domain; one that repeats the row before it is a row like others.</summary>
+    /// <summary>Receives a row of the current domain. Duplicates are passed too.</summary>
     void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias);
 }

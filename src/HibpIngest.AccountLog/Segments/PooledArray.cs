@@ -2,13 +2,13 @@ using System.Buffers;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>An array of the pool that is taken anew where it gets too short; what was in it is not kept.</summary>
+/// <summary>A pooled array that is replaced by a longer one when needed, without keeping its content.</summary>
 internal struct PooledArray<T> : IDisposable
     where T : struct
 {
     private T[]? _array;
 
-    /// <summary>An array with at least so many elements, whatever they are.</summary>
+    /// <summary>Returns an array of at least that length, with undefined content.</summary>
     public T[] Get(int length)
     {
         if (_array is null || _array.Length < length)

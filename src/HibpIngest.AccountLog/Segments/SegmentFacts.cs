@@ -2,10 +2,10 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>What a segment's header says of it: whose rows it holds, and which.</summary>
+/// <summary>The facts in a segment's header.</summary>
 public sealed record SegmentFacts
 {
-    /// <summary>Id of the store that gave load and mark their numbers.</summary>
+    /// <summary>Id of the store that numbered the load and the mark.</summary>
     public required Guid Store { get; init; }
 
     public required long Load { get; init; }
@@ -13,23 +13,23 @@ public sealed record SegmentFacts
     /// <summary>The load's property in the account table.</summary>
     public required int Mark { get; init; }
 
-    /// <summary>What the load was read from.</summary>
+    /// <summary>The breach archive.</summary>
     public required BlobVersion Blob { get; init; }
 
-    /// <summary>Of the load's segments: 0 until they are written anew.</summary>
+    /// <summary>Counts how often the load's segments were rewritten, from 0.</summary>
     public int Generation { get; init; }
 
-    /// <summary>When the load started; kept in whole milliseconds.</summary>
+    /// <summary>Stored in whole milliseconds.</summary>
     public required DateTimeOffset StartedAt { get; init; }
 
     public required string Breach { get; init; }
 
-    /// <summary>What the load's positions depend on.</summary>
+    /// <summary>The load's positions depend on it.</summary>
     public required int ExtractorVersion { get; init; }
 
     public required int BatchRows { get; init; }
 
-    /// <summary>Most rows of a block.</summary>
+    /// <summary>Maximum rows of a block.</summary>
     public required int SliceRows { get; init; }
 
     /// <summary>Position (1-based) of the first row within the load.</summary>

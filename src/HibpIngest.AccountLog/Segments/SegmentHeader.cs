@@ -12,7 +12,7 @@ internal static class SegmentHeader
 
     public const int FixedBytes = 86;
 
-    /// <summary>Bytes of the shortest: without names, with its checksum.</summary>
+    /// <summary>The minimum size: no names, with the checksum.</summary>
     public const int LeastBytes = FixedBytes + CrcBytes;
 
     private const int CrcBytes = sizeof(uint);
@@ -21,7 +21,7 @@ internal static class SegmentHeader
 
     private static ReadOnlySpan<byte> Magic => "HSEG"u8;
 
-    /// <exception cref="BadInputException">It can't be written down.</exception>
+    /// <exception cref="BadInputException">The facts are invalid or too long.</exception>
     public static byte[] Write(SegmentFacts facts)
     {
         if (Problem(facts) is { } problem)
@@ -65,8 +65,8 @@ internal static class SegmentHeader
         return header;
     }
 
-    /// <param name="start">The segment's first bytes: all of it, or at least as many as a header may have.</param>
-    /// <exception cref="DamagedSegmentException">It is none.</exception>
+    /// <param name="start">The segment's first bytes: all of it, or at least <see cref="SegmentLimits.HeaderBytes"/>.</param>
+    /// <exception cref="DamagedSegmentException">They are no valid header.</exception>
     public static SegmentFacts Read(string segment, ReadOnlyMemory<byte> start, out ReadOnlyMemory<byte> bytes)
     {
         var header = start.Span;
@@ -122,7 +122,7 @@ internal static class SegmentHeader
 
     public static uint Crc(ReadOnlySpan<byte> header) => BinaryPrimitives.ReadUInt32LittleEndian(header[^CrcBytes..]);
 
-    /// <summary>Null, or what no segment says of itself.</summary>
+    /// <returns>Null, or what is invalid in the facts.</returns>
     private static string? Problem(SegmentFacts facts) =>
         facts.Load < 1 || facts.Mark < 1 || facts.Generation < 0 || facts.BatchRows < 1
             ? $"load {facts.Load}, mark {facts.Mark}, generation {facts.Generation} or {facts.BatchRows} rows a batch is no number of one"

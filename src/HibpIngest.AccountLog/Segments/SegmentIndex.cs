@@ -4,10 +4,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 
-/// <summary>What header and footer say of a segment, once they agree with each other and with the segment's length.</summary>
+/// <summary>A segment's header and footer, checked against each other and against the segment's length.</summary>
 internal sealed class SegmentIndex
 {
-    /// <summary>So many bytes of the end are read at first: the footer of a segment of the usual size.</summary>
+    /// <summary>Bytes of the end that are read first: they include the footer of a segment of the usual size.</summary>
     public const int UsualFooterBytes = 64 * 1024;
 
     private readonly SegmentBlock[] _blocks;
@@ -47,7 +47,7 @@ internal sealed class SegmentIndex
     private static ReadOnlySpan<byte> Magic => "GESH"u8;
 
     /// <param name="blocks">In order; at least one.</param>
-    /// <param name="large">Ascending.</param>
+    /// <param name="large">Ascending by bytes.</param>
     public static byte[] Write(ReadOnlySpan<byte> header, IReadOnlyList<SegmentBlock> blocks, IReadOnlyList<LargeDomain> large)
     {
         var footer = new byte[(blocks.Count * SegmentLimits.IndexBytes) + (large.Count * (1 + SegmentLimits.DomainBytes + 4))
@@ -84,8 +84,8 @@ internal sealed class SegmentIndex
         return footer[..(at + SegmentLimits.TailBytes)];
     }
 
-    /// <param name="end">Its last bytes: at least as many as the fixed tail has, if there are so many.</param>
-    /// <exception cref="DamagedSegmentException">No segment ends here.</exception>
+    /// <param name="end">The segment's last bytes: at least as many as the fixed tail, if it is long enough.</param>
+    /// <exception cref="DamagedSegmentException">They are no valid end of a segment.</exception>
     public static long FooterOffset(string segment, long length, ReadOnlySpan<byte> end)
     {
         if (end.Length < SegmentLimits.TailBytes || !end.EndsWith(Magic))
@@ -99,8 +99,8 @@ internal sealed class SegmentIndex
         return offset;
     }
 
-    /// <param name="start">Its first bytes: all of it, or at least as many as a header may have.</param>
-    /// <exception cref="DamagedSegmentException">They are not what a writer has sealed.</exception>
+    /// <param name="start">The segment's first bytes: all of it, or at least <see cref="SegmentLimits.HeaderBytes"/>.</param>
+    /// <exception cref="DamagedSegmentException">Header or footer is damaged.</exception>
     public static SegmentIndex Read(string segment, long length, ReadOnlyMemory<byte> start, ReadOnlyMemory<byte> footer)
     {
         var facts = SegmentHeader.Read(segment, start, out var header);
@@ -127,7 +127,7 @@ internal sealed class SegmentIndex
         return new SegmentIndex(segment, facts, length, header, footer, index, domains);
     }
 
-    /// <summary>Number of the block that holds a position.</summary>
+    /// <returns>The number of the block that holds a position.</returns>
     public int Find(long position)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(position, Facts.First);
@@ -180,7 +180,7 @@ internal sealed class SegmentIndex
     private static List<LargeDomain> ReadLargeDomains(
         string segment, long footerOffset, long rows, int count, ReadOnlySpan<byte> footer, int at)
     {
-        // Before there is room made for them: each takes seven bytes at least.
+        // Checked before the allocation: each domain takes at least seven bytes.
         if (count < 0 || count > rows / SegmentLimits.LargeDomainRows)
             throw Damage(segment, footerOffset + at, $"the footer has {count} large domains of {rows} rows");
         var domains = new List<LargeDomain>(Math.Min(count, footer.Length / 7));

@@ -6,8 +6,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Reads a segment of the account log. Header and footer are read when it is opened, and everything else is held against them.
-/// Nothing is allocated per account. One read at a time.
+/// Reads a segment of the account log. Header and footer are read on opening, and everything else is checked against them. Allocates
+/// nothing per account. Runs one read at a time.
 /// </summary>
 public sealed class SegmentReader : IAsyncDisposable
 {
@@ -23,25 +23,25 @@ public sealed class SegmentReader : IAsyncDisposable
 
     public SegmentFacts Facts => _index.Facts;
 
-    /// <summary>Its blocks in order, one a slice.</summary>
+    /// <summary>The blocks in order, one per slice.</summary>
     public IReadOnlyList<SegmentBlock> Blocks => _index.BlockList;
 
-    /// <summary>Its domains with at least <see cref="SegmentLimits.LargeDomainRows"/> rows, ascending by bytes.</summary>
+    /// <summary>Domains with at least <see cref="SegmentLimits.LargeDomainRows"/> rows, ascending by bytes.</summary>
     public IReadOnlyList<LargeDomain> LargeDomains => _index.LargeDomains;
 
     public long Rows => Facts.Rows;
 
     public long Length => _index.Length;
 
-    /// <summary>Its first bytes, as they lie there; with the footer's, they stand for all of it.</summary>
+    /// <summary>The stored header. Header and footer together identify the segment's content.</summary>
     public ReadOnlyMemory<byte> HeaderBytes => _index.Header;
 
-    /// <summary>Its last bytes, as they lie there.</summary>
+    /// <summary>The stored footer.</summary>
     public ReadOnlyMemory<byte> FooterBytes => _index.Footer;
 
-    /// <summary>Opens a segment: two requests for its ends, behind one for its length.</summary>
-    /// <exception cref="StoreMissingException">There is no such blob.</exception>
-    /// <exception cref="DamagedSegmentException">Header or footer are not what a writer has sealed.</exception>
+    /// <summary>Opens a segment: one request for its length and two for its ends.</summary>
+    /// <exception cref="StoreMissingException">The blob doesn't exist.</exception>
+    /// <exception cref="DamagedSegmentException">Header or footer is damaged.</exception>
     public static async Task<SegmentReader> OpenAsync(IAccountLogBlobs blobs, string name, CancellationToken cancellationToken)
     {
         var length = await blobs.FindAsync(name, cancellationToken) ?? throw Missing(name);
@@ -52,18 +52,16 @@ public sealed class SegmentReader : IAsyncDisposable
         var footerOffset = SegmentIndex.FooterOffset(name, length, end.Span);
         var footer = footerOffset >= endOffset ? end[(int)(footerOffset - endOffset)..]
             : await ReadAsync(blobs, name, footerOffset, length - footerOffset, cancellationToken);
-        // A small one is there as a whole.
+        // The end of a small segment includes its start.
         var start = endOffset == 0 ? end[..(int)footerOffset]
             : await ReadAsync(blobs, name, 0, Math.Min(footerOffset, SegmentLimits.HeaderBytes), cancellationToken);
         return new SegmentReader(blobs, SegmentIndex.Read(name, length, start, footer));
     }
 
-    /// <summary>
-    /// Reads all of it as one stream; while a part is decoded, the next is on its way.
-    /// </summary>
-    /// <returns>The visitor as it has become.</returns>
+    /// <summary>Reads the whole segment as one stream; decodes one part while the next is being read.</summary>
+    /// <returns>The visitor with its final state.</returns>
     /// <exception cref="DamagedSegmentException">
-    /// A block is not what was sealed. The visitor has had the blocks before it, and of one whose checksum is right a part of it.
+    /// A block is damaged. The visitor has received the blocks before it and, if its checksum is right, part of it.
     /// </exception>
     public async Task<TVisitor> ReadAsync<TVisitor>(TVisitor visitor, CancellationToken cancellationToken)
         where TVisitor : struct, IAccountVisitor
@@ -88,7 +86,7 @@ public sealed class SegmentReader : IAsyncDisposable
             {
                 failed = ExceptionDispatchInfo.Capture(e);
             }
-            // Nothing is left behind that writes into a buffer which is somebody else's by then.
+            // The pending read must end first: it writes into a buffer that goes back to the pool.
             await reading.ConfigureAwait(failed is null ? ConfigureAwaitOptions.None : ConfigureAwaitOptions.SuppressThrowing);
             failed?.Throw();
             if (nextEnd == end)
@@ -98,9 +96,9 @@ public sealed class SegmentReader : IAsyncDisposable
         }
     }
 
-    /// <summary>Reads the one block that holds a position: one request for its part of the blob.</summary>
+    /// <summary>Reads the block that holds a position, with one request.</summary>
     /// <param name="into">Cleared first; receives all rows of the block, by domain and alias instead of by position.</param>
-    /// <exception cref="DamagedSegmentException">The block is not what was sealed. The batch is of no use then.</exception>
+    /// <exception cref="DamagedSegmentException">The block is damaged. The batch is not usable.</exception>
     /// <exception cref="ArgumentOutOfRangeException">The segment doesn't hold that position.</exception>
     public async Task ReadBlockAsync(long position, AccountBatch into, CancellationToken cancellationToken)
     {
@@ -114,8 +112,8 @@ public sealed class SegmentReader : IAsyncDisposable
         SegmentScan.Decode(_index, block.Number, block.Number + 1, bytes, _raw.Get(block.RawBytes), ref visitor);
     }
 
-    /// <summary>Reads every byte, holds every checksum, order, count and large domain against what is written of it.</summary>
-    /// <exception cref="DamagedSegmentException">Something is not what was sealed.</exception>
+    /// <summary>Reads every byte and checks every checksum, order, count and large domain.</summary>
+    /// <exception cref="DamagedSegmentException">A check failed.</exception>
     public async Task<SegmentVerification> VerifyAsync(CancellationToken cancellationToken)
     {
         var domains = new DomainCounts();

@@ -1,21 +1,19 @@
 namespace HibpIngest.AccountLog;
 
-/// <summary>
-/// What reading a whole segment does with its bytes, wherever they come from: the blocks in groups that are read at once.
-/// </summary>
+/// <summary>Decodes a segment's blocks in groups, each of which is read at once.</summary>
 internal static class SegmentScan
 {
-    /// <summary>Of a group, unless one block alone has more.</summary>
+    /// <summary>Maximum size of a group, unless a single block is larger.</summary>
     public const int GroupBytes = 1 << 20;
 
-    /// <summary>Room for any group of a segment.</summary>
+    /// <summary>Returns the size of a buffer for any group of a segment.</summary>
     public static int BufferBytes(SegmentIndex index)
     {
         var most = SegmentLimits.FrameBytes + index.MostStoredBytes;
         return (int)Math.Min(Math.Max(GroupBytes, most), index.Length);
     }
 
-    /// <summary>Number of the first block behind the group that begins with this one.</summary>
+    /// <summary>Returns the number of the first block after the group that begins with this one.</summary>
     public static int EndOfGroup(SegmentIndex index, int first)
     {
         var blocks = index.Blocks;
@@ -25,7 +23,7 @@ internal static class SegmentScan
         return end;
     }
 
-    /// <param name="end">The first that isn't of the group.</param>
+    /// <param name="end">The first block after the group.</param>
     /// <param name="raw">Room for any block's payload.</param>
     public static void Decode<TVisitor>(
         SegmentIndex index, int first, int end, ReadOnlySpan<byte> group, Span<byte> raw, ref TVisitor visitor)
@@ -37,7 +35,7 @@ internal static class SegmentScan
     }
 
     /// <summary>
-    /// Whether what was counted is what the footer has: its domains, beside the rows, which each block has been held against.
+    /// Checks the counted rows and large domains against header and footer; each block's rows are checked when it is decoded.
     /// </summary>
     public static SegmentVerification Verify(SegmentIndex index, long rows, DomainCounts domains)
     {

@@ -1,6 +1,4 @@
 namespace HibpIngest.AccountLog;
 
-/// <summary>
-/// What a segment became. Two segments with equal headers and footers are equal: the footer has every block's checksum.
-/// </summary>
+/// <summary>A finished segment. Equal header and footer mean equal segments: the footer holds every block's checksum.</summary>
 public sealed record SegmentSeal(ReadOnlyMemory<byte> Header, ReadOnlyMemory<byte> Footer, long Length, long Rows, int Blocks);

@@ -1,5 +1,5 @@
 namespace HibpIngest.AccountLog;
 
-/// <summary>What was found in a segment of which every byte was read and every checksum was right.</summary>
-/// <param name="Rows">Rows decoded: as many as its index has.</param>
+/// <summary>The result of reading every byte of a segment with all checksums right.</summary>
+/// <param name="Rows">Rows decoded: as many as in its index.</param>
 public sealed record SegmentVerification(long Rows, int Blocks, long Bytes);

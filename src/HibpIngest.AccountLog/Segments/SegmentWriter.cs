@@ -4,8 +4,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Writes a segment: its header, a block for each slice, and its footer. The same rows make the same bytes, as long as the
-/// codec's library is the same. Not for several threads at once.
+/// Writes a segment: header, a block per slice, and footer. The output is the same for the same rows and the same version of the codec's
+/// library. Not thread-safe.
 /// </summary>
 public sealed class SegmentWriter : IDisposable
 {
@@ -18,8 +18,8 @@ public sealed class SegmentWriter : IDisposable
     private long _next;
     private long _length;
 
-    /// <param name="output">Written forward from where it is; the caller's to close.</param>
-    /// <exception cref="BadInputException">The facts are of no segment.</exception>
+    /// <param name="output">Written forward from its position; the caller closes it.</param>
+    /// <exception cref="BadInputException">The facts are invalid.</exception>
     public SegmentWriter(Stream output, SegmentFacts facts, BlockCodec codec = BlockCodec.Lz4)
     {
         if (codec > BlockCodec.Brotli)
@@ -27,11 +27,11 @@ public sealed class SegmentWriter : IDisposable
         (_output, _facts, _header, _encoder, _next) = (output, facts, SegmentHeader.Write(facts), new BlockEncoder(codec), facts.First);
     }
 
-    /// <summary>Adds a slice's rows as a block. The batch stays as it is, and may be used again.</summary>
-    /// <param name="slice">Its number within the load: that of the slice before it, plus 1.</param>
-    /// <param name="rows">All of its rows, in any order; the position of the first is the next that the segment lacks.</param>
-    /// <param name="cancellationToken">Stops it; the segment is then of no use.</param>
-    /// <exception cref="BadInputException">These are not the rows that come next.</exception>
+    /// <summary>Adds a slice's rows as a block. The batch isn't changed, and may be reused.</summary>
+    /// <param name="slice">The slice's number within the load: the previous one plus 1.</param>
+    /// <param name="rows">All rows of the slice, in any order; they must begin at the segment's next position.</param>
+    /// <param name="cancellationToken">Stops the write; the segment is then unusable.</param>
+    /// <exception cref="BadInputException">The rows are not the next ones of the segment.</exception>
     public async ValueTask AddAsync(int slice, AccountBatch rows, CancellationToken cancellationToken)
     {
         var expectedSlice = _blocks.Count == 0 ? Math.Max(slice, 1) : _blocks[^1].Slice + 1;
@@ -50,7 +50,7 @@ public sealed class SegmentWriter : IDisposable
         _next += rows.Count;
     }
 
-    /// <summary>Writes the footer: from here on it is a segment.</summary>
+    /// <summary>Writes the footer, which completes the segment.</summary>
     /// <exception cref="BadInputException">Rows are missing.</exception>
     public async Task<SegmentSeal> SealAsync(CancellationToken cancellationToken)
     {

@@ -1,9 +1,6 @@
 namespace HibpIngest.AccountLog;
 
-/// <summary>
-/// A number in groups of seven bits, the lowest first, each but the last with its highest bit set (LEB128), in as few bytes as it
-/// takes.
-/// </summary>
+/// <summary>An unsigned number in LEB128 (groups of seven bits, the lowest first), in its shortest form.</summary>
 internal static class Varint
 {
     private const int MostBytes = 5;
@@ -17,7 +14,8 @@ internal static class Varint
         return length;
     }
 
-    /// <summary>Reads one up to 2,147,483,647; false: there is none, or not in as few bytes as it takes.</summary>
+    /// <summary>Reads a number up to 2,147,483,647.</summary>
+    /// <returns>False if there is none, or if it isn't in its shortest form.</returns>
     public static bool TryRead(ReadOnlySpan<byte> source, ref int at, out int value)
     {
         var number = 0UL;

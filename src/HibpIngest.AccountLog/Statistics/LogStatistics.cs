@@ -4,9 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Counts the accounts of the log: of each breach, of each domain, and in each two breaches. Exact, and within a limit
-/// of memory: what is kept for the whole log are the largest domains, and a number for each two breaches that share an
-/// account.
+/// Counts the accounts of the log by breach, by domain and by pair of breaches. Exact, within a memory limit: only the largest domains and
+/// a number for each pair of breaches that share an account are kept for the whole log.
 /// </summary>
 public sealed class LogStatistics
 {
@@ -35,9 +34,10 @@ public sealed class LogStatistics
             _rows[_breachOf[load]] += loads[load].Document!.Rows;
     }
 
-    /// <summary>Reads everything that counts, once.</summary>
-    /// <param name="domains">How many of the largest domains are told.</param>
-    /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
+    /// <summary>Counts the accounts of the loads, in one merge.</summary>
+    /// <param name="domains">Number of largest domains to return.</param>
+    /// <exception cref="DamagedSegmentException">A segment is damaged.</exception>
+    /// <exception cref="Errors.StoreMissingException">A segment is missing.</exception>
     public static async Task<LogFigures> CountAsync(
         IAccountLogBlobs blobs, MergeAccounts merge, IReadOnlyList<LoggedLoad> loads, int domains, IProgress<long>? progress,
         CancellationToken cancellationToken)
@@ -68,7 +68,7 @@ public sealed class LogStatistics
         _all += partition.Count;
         foreach (var (domain, count) in byDomain)
         {
-            // One that is spread is complete only when all partitions are read; there are few of them.
+            // The count of a spread domain is complete only after the last partition; there are few such domains.
             if (partition.IsSpread(Encoding.ASCII.GetBytes(domain)))
                 _spread[domain] = _spread.GetValueOrDefault(domain) + count;
             else
@@ -97,7 +97,7 @@ public sealed class LogStatistics
         }
     }
 
-    /// <summary>A domain that is complete: it stays while it is among the largest.</summary>
+    /// <summary>Counts a complete domain; keeps it while it is among the largest.</summary>
     private void Keep(string domain, long count)
     {
         _distinct++;
