@@ -4,14 +4,13 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A breach's zip, read as it lies: entry by entry in the order of its central directory, straight from a
-/// seekable stream, archives within it opened in the stream by their magic number, nothing on disk, no entry held.
+/// Reads a breach's zip from a seekable stream, entry by entry in the order of its central directory. Nested archives are recognised by
+/// magic number and opened in the stream; nothing is written to disk, and no entry is held in memory.
 /// </summary>
 /// <remarks>
-/// The zip format is read here rather than through ZipArchive or SharpZipLib's ZipFile: both hold the whole
-/// central directory as objects, the first checks no CRC-32 and the second has its own slower inflater. One
-/// reader serves outer and nested entries, plain and encrypted; inflating is left to DeflateStream, and to
-/// SharpZipLib's inflater where only the data itself tells where it ends.
+/// Reads the zip format itself rather than through ZipArchive or SharpZipLib's ZipFile: both hold the whole central directory as objects,
+/// the first checks no CRC-32 and the second has its own slower inflater. One reader serves outer and nested entries, plain and encrypted.
+/// Inflating is left to DeflateStream, and to SharpZipLib's inflater if only the data itself says where it ends.
 /// </remarks>
 public sealed class BreachArchive : BreachFile
 {
@@ -35,22 +34,18 @@ public sealed class BreachArchive : BreachFile
         _nested = new NestedTexts(password, _meter, opensTars);
     }
 
-    /// <summary>
-    /// Top-level entries, directories and empty ones among them, as the archive's end record says and its
-    /// directory has.
-    /// </summary>
+    /// <summary>Number of top-level entries, with directories and empty ones, in the end record and the directory.</summary>
     public int Entries => _directory.Entries;
 
     public override ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
 
-    /// <summary>
-    /// Finds the central directory and reads it through: entries that overlap are refused before any is opened.
-    /// </summary>
-    /// <param name="archive">Seekable; read synchronously, best on a thread of its own; stays open.</param>
-    /// <param name="password">For encrypted entries; null or empty: there is none.</param>
-    /// <param name="opensTars">Whether tars within are opened; else they are text as they lie.</param>
-    /// <exception cref="BadArchiveException">Not a zip, truncated, entries overlap, or past a limit by what it
-    /// says itself.</exception>
+    /// <summary>Finds the central directory and reads it: overlapping entries are refused before any is opened.</summary>
+    /// <param name="archive">Seekable; read synchronously, best on its own thread; not disposed.</param>
+    /// <param name="password">For encrypted entries; null or empty: none.</param>
+    /// <param name="opensTars">Whether nested tars are opened; otherwise they are read as text.</param>
+    /// <exception cref="BadArchiveException">
+    /// Not a zip, truncated, with overlapping entries, or past a limit by its own headers.
+    /// </exception>
     public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits, bool opensTars = false)
     {
         var directory = CentralDirectory.Find(archive, limits);
@@ -68,8 +63,7 @@ public sealed class BreachArchive : BreachFile
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Entries before the first are neither opened nor counted. Directories and empty entries are passed over, and counted
-    /// as entries.
+    /// Entries before the first are neither opened nor counted. Directories and empty entries are skipped, but counted as entries.
     /// </remarks>
     public override IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
     {
@@ -95,14 +89,14 @@ public sealed class BreachArchive : BreachFile
         }
     }
 
-    /// <summary>Gives its buffers back; the archive's stream stays open.</summary>
+    /// <summary>Returns the buffers to the pool; the archive's stream stays open.</summary>
     public override void Dispose()
     {
         _directory.Dispose();
         base.Dispose();
     }
 
-    /// <summary>The next entry of the central directory; null: it is empty.</summary>
+    /// <returns>The next entry of the central directory; null: it is empty.</returns>
     private EntryContent? OpenNext()
     {
         var record = _directory.Next();
@@ -113,13 +107,12 @@ public sealed class BreachArchive : BreachFile
             return null;
         ZipEntries.CheckReadable(central, entry, _password);
 
-        // The offset is a stranger's: it and what is added to it may be anything.
+        // The offset is untrusted: it may overflow when added to.
         var offset = (Int128)central.LocalHeaderOffset + _directory.Shift;
         if (offset < 0 || offset + ZipHeader.LocalBytes > _directory.Start)
             throw Damaged(entry, "its data is not within the file");
         var at = (long)offset;
-        // As much as the entry probably has, header and data: a stream that fetches what it is asked for is
-        // asked but once for a small one.
+        // The probable size of header and data, so that a stream that fetches what is requested needs one request for a small entry.
         var probable = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
         var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(probable, ScratchBytes), _directory.Start - at));
         MoveTo(at);
@@ -136,8 +129,7 @@ public sealed class BreachArchive : BreachFile
         var dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
         if (central.CompressedBytes < 0 || dataAt > _directory.Start || central.CompressedBytes > _directory.Start - dataAt)
             throw Damaged(entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
-        // The directory has been checked for overlaps, but for the names and extra fields of local headers,
-        // which it doesn't tell.
+        // The earlier check for overlaps didn't know the names and extra fields of local headers, which the directory doesn't hold.
         var end = dataAt + central.CompressedBytes;
         if (at < _before.End && _before.Start < end)
             throw EntryExtents.Overlap(_before.Entry, _entry, Entries);

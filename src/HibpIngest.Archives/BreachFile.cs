@@ -4,13 +4,12 @@ using HibpIngest.Errors;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A dropped file, read text by text, in the way that its name says (<see cref="BreachFiles"/>). Every format has
-/// top-level entries, at whose beginning reading can start again: a zip's and a tar's are their own, a text's are
-/// parts of it that end with a line, a gzip file is one.
+/// A breach file, read text by text, in the format that its name says (<see cref="BreachFiles"/>). Every format has top-level entries, from
+/// which reading can resume: a zip's and a tar's are their own, a text's are parts of it that end with a line, a gzip file is one.
 /// </summary>
 public abstract class BreachFile : IDisposable
 {
-    /// <summary>Bytes of a file's beginning that say whether it is what its name says.</summary>
+    /// <summary>Bytes of a file's beginning that show whether it has the format that its name says.</summary>
     public const int HeadBytes = TarHeader.BlockBytes;
 
     private protected BreachFile()
@@ -18,15 +17,14 @@ public abstract class BreachFile : IDisposable
     }
 
     /// <summary>
-    /// Where reading stands: the top-level entry that is being read (behind the last at the end), and the counts so far,
-    /// not those at its start.
+    /// The top-level entry that is being read (after the end: the number of entries), with the current counts, not those at its start.
     /// </summary>
     public abstract ArchivePosition Position { get; }
 
-    /// <param name="file">Seekable; read synchronously, best on a thread of its own; stays open.</param>
-    /// <param name="password">For encrypted entries of a zip; null or empty: there is none.</param>
-    /// <param name="opensTars">Whether tars within are opened; else they are text as they lie.</param>
-    /// <exception cref="BadInputException">Not of the format that its name says, or past a limit by what it says itself.</exception>
+    /// <param name="file">Seekable; read synchronously, best on its own thread; not disposed.</param>
+    /// <param name="password">For encrypted entries of a zip; null or empty: none.</param>
+    /// <param name="opensTars">Whether nested tars are opened; otherwise they are read as text.</param>
+    /// <exception cref="BadInputException">Another format than the name says, or past a limit by its own headers.</exception>
     public static BreachFile Open(Stream file, string name, string? password, ArchiveLimits limits, bool opensTars)
     {
         var format = FormatOf(name);
@@ -45,15 +43,15 @@ public abstract class BreachFile : IDisposable
         };
     }
 
-    /// <summary>Refuses a file that begins otherwise than its name says, before any of it is sent anywhere.</summary>
-    /// <param name="head">Its first <see cref="HeadBytes"/>, or all of it.</param>
-    /// <exception cref="BadInputException">It is of another format, or its name is of none.</exception>
+    /// <summary>Refuses a file whose beginning doesn't fit its name, before it is uploaded.</summary>
+    /// <param name="head">The first <see cref="HeadBytes"/>, or the whole file.</param>
+    /// <exception cref="BadInputException">The file has another format, or its name has none.</exception>
     public static void CheckHead(ReadOnlySpan<byte> head, string name) => CheckHead(head, EntryName.File(name), FormatOf(name));
 
     /// <summary>
-    /// Every text from that top-level entry on, in the file's order; one enumeration at a time. What comes before it is
-    /// not counted, and passed over as fast as the format allows. <see cref="BadArchiveException"/> and whatever the
-    /// file's stream throws come out of the enumeration and of the texts' content.
+    /// Returns every text from a top-level entry on, in the file's order; supports one enumeration at a time. Entries before it are not
+    /// counted, and are skipped as fast as the format allows. The enumeration and the texts' content throw
+    /// <see cref="BadArchiveException"/> and the exceptions of the file's stream.
     /// </summary>
     public abstract IEnumerable<ArchiveText> ReadFrom(ArchivePosition start);
 

@@ -6,9 +6,8 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// The central directory of a seekable zip, read record by record. ZipArchive and ZipFile hold all of it in
-/// memory as objects, some hundred bytes for each of millions of entries that a hostile archive may have; this
-/// holds one chunk.
+/// Reads the central directory of a seekable zip record by record. ZipArchive and ZipFile hold all of it as objects, a hundred bytes or
+/// more for each of the millions of entries that a hostile archive may have; this holds one chunk.
 /// </summary>
 internal sealed class CentralDirectory : IDisposable
 {
@@ -16,7 +15,7 @@ internal sealed class CentralDirectory : IDisposable
     private const int Zip64LocatorBytes = 20;
     private const int Zip64EndBytes = 56;
 
-    /// <summary>Several times the longest record (196,651 bytes); each chunk costs the archive's stream two jumps.</summary>
+    /// <summary>Several times the longest record (196,651 bytes); each chunk costs the archive's stream two seeks.</summary>
     private const int ChunkBytes = 1 << 20;
 
     private readonly Stream _archive;
@@ -37,13 +36,13 @@ internal sealed class CentralDirectory : IDisposable
         Shift = shift;
     }
 
-    /// <summary>As many as the end record says; that neither more nor fewer are there is checked while they are read.</summary>
+    /// <summary>The number in the end record; checked against the records while they are read.</summary>
     public int Entries { get; }
 
-    /// <summary>Where it begins; entries lie before it.</summary>
+    /// <summary>Offset of the directory; entries lie before it.</summary>
     public long Start { get; }
 
-    /// <summary>Bytes before the first that offsets count: a self-extractor's program, or anything else put in front.</summary>
+    /// <summary>Bytes prepended to the zip, such as a self-extractor's program, which its offsets don't include.</summary>
     public long Shift { get; }
 
     public static CentralDirectory Find(Stream archive, ArchiveLimits limits)
@@ -65,7 +64,7 @@ internal sealed class CentralDirectory : IDisposable
 
     public void Rewind() => (_next, _ordinal) = (Start, 0);
 
-    /// <summary>The next record, whole, until the next call; not to be called after the last.</summary>
+    /// <summary>Returns the next whole record, valid until the next call. Must not be called after the last.</summary>
     public ReadOnlySpan<byte> Next()
     {
         var header = Window(ZipHeader.CentralBytes);
@@ -81,8 +80,7 @@ internal sealed class CentralDirectory : IDisposable
     }
 
     /// <summary>
-    /// After the last record: whether there are more than the end record says, which writers without ZIP64 do
-    /// past 65,535.
+    /// After the last record, checks that there are no more than the end record says, as writers without ZIP64 produce past 65,535.
     /// </summary>
     public void CheckEnd()
     {
@@ -127,7 +125,7 @@ internal sealed class CentralDirectory : IDisposable
             var locatorAt = endAt - Zip64LocatorBytes;
             var said = BinaryPrimitives.ReadInt64LittleEndian(tail[(endInTail - Zip64LocatorBytes + 8)..]);
             Span<byte> zip64 = stackalloc byte[Zip64EndBytes];
-            // Where the locator says, and, where data was put in front, right before the locator.
+            // At the locator's offset, or, if data was prepended, directly before the locator.
             foreach (var at in (ReadOnlySpan<long>)[said, locatorAt - Zip64EndBytes])
             {
                 if (at < 0 || at > locatorAt - Zip64EndBytes)
@@ -164,7 +162,7 @@ internal sealed class CentralDirectory : IDisposable
         }
 
         Span<byte> signature = stackalloc byte[4];
-        // It ends where the end record begins, so that data put in front does no harm; where there is a gap, its offset is right.
+        // By its size before the end record, which tolerates prepended data; or by its offset, which is right if there is a gap.
         foreach (var start in (ReadOnlySpan<long>)[directoryEnd - (long)size, (long)offset])
         {
             if (start + (long)size > length)
@@ -175,8 +173,7 @@ internal sealed class CentralDirectory : IDisposable
             var shift = start - (long)offset;
             if (shift != 0)
             {
-                // The end record may be that of a zip within, stored near the end of an archive that was cut
-                // off behind it: not to be taken for the whole.
+                // The end record may belong to a nested zip, stored near the end of an archive that was cut off after it.
                 ReadAt(archive, 0, signature);
                 if (!reachesEnd || BinaryPrimitives.ReadUInt32LittleEndian(signature) == ZipHeader.LocalSignature)
                     throw Damaged("its end record belongs to a zip that begins further behind: truncated");
@@ -186,7 +183,7 @@ internal sealed class CentralDirectory : IDisposable
         throw Damaged($"no central directory at {offset:N0}, where its end record says");
     }
 
-    /// <summary>Where in the tail the end record stands; negative: nowhere.</summary>
+    /// <returns>Offset of the end record in the tail; negative: there is none.</returns>
     private static int FindEnd(ReadOnlySpan<byte> tail, out bool reachesEnd)
     {
         reachesEnd = true;
@@ -198,9 +195,9 @@ internal sealed class CentralDirectory : IDisposable
                 continue;
             int comment = BinaryPrimitives.ReadUInt16LittleEndian(tail[(at + 20)..]);
             if (comment == tail.Length - at - EndBytes)
-                return at; // A comment may hold the signature, so the one that reaches to the very end wins,
+                return at; // A comment may hold the signature: prefer the record whose comment reaches the end of the file
             if (lenient < 0 && comment < tail.Length - at - EndBytes)
-                lenient = at; // over one that is followed by something else, as after a careless transfer.
+                lenient = at; // over one followed by other bytes, as a careless transfer leaves.
         }
         reachesEnd = false;
         return lenient;
@@ -227,7 +224,7 @@ internal sealed class CentralDirectory : IDisposable
     private static BadArchiveException Damaged(string reason) =>
         new($"{reason}; the archive is damaged or incomplete: drop an intact copy");
 
-    /// <summary>What the directory holds from the next record on, at least so many bytes if it has them.</summary>
+    /// <summary>Returns the directory's bytes from the next record on: at least the requested number, or all that are left.</summary>
     private ReadOnlySpan<byte> Window(int bytes)
     {
         ObjectDisposedException.ThrowIf(_chunk.Length == 0, this);

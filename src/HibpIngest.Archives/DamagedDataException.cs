@@ -1,8 +1,7 @@
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A decoder met what it can't read. It knows the reason but not the entry: who reads the entry makes a
-/// <see cref="BadArchiveException"/> of it.
+/// A decoder's error. It has the reason but not the entry: the reader of the entry turns it into a <see cref="BadArchiveException"/>.
 /// </summary>
 internal sealed class DamagedDataException(string reason, Exception? inner = null) : Exception(reason, inner)
 {

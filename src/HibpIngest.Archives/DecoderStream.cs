@@ -1,6 +1,6 @@
 namespace HibpIngest.Archives;
 
-/// <summary>A forward-only, synchronous stream: all that the readers of this folder are.</summary>
+/// <summary>A forward-only, synchronous stream.</summary>
 internal abstract class DecoderStream : ForwardStream
 {
     public abstract override int Read(Span<byte> buffer);

@@ -3,16 +3,14 @@ using System.IO.Hashing;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// What an entry inflates to: counted against the limits, its size and CRC-32 checked at the end, every
-/// decoder's complaint turned into a <see cref="BadArchiveException"/> that names it. Exceptions of the
-/// archive's own stream pass through as they are.
+/// An entry's decompressed content: counted against the limits, with size and CRC-32 checked at the end. Decoder errors become
+/// <see cref="BadArchiveException"/>s that name the entry; exceptions of the archive's own stream pass through.
 /// </summary>
-/// <param name="meter">Counts; null where what it lies in is counted already, byte for byte.</param>
-/// <param name="gauge">Told what comes out of the decoder; null for stored data, which can't but come out.</param>
-/// <param name="longest">More bytes than these are a lie of the header; null where it says nothing.</param>
-/// <param name="atEnd">Called once with CRC-32 and size when the decoder has ended; throws
-/// <see cref="DamagedDataException"/>.</param>
-/// <param name="maybePassword">A wrong password may be the reason of any damage found.</param>
+/// <param name="meter">Counts the bytes; null if the enclosing content is counted byte for byte.</param>
+/// <param name="gauge">Receives the decoder's output; null for stored data, which can't be idle.</param>
+/// <param name="longest">The header's size, which the content must not exceed; null: unknown.</param>
+/// <param name="atEnd">Called once with CRC-32 and size at the decoder's end; throws <see cref="DamagedDataException"/>.</param>
+/// <param name="maybePassword">Whether a wrong password may be the reason of any damage found.</param>
 internal sealed class EntryContent(
     EntryName entry, Stream decoder, InflationMeter? meter, IdleGauge? gauge, long? longest, Action<uint, long> atEnd, bool maybePassword)
     : DecoderStream
@@ -29,10 +27,10 @@ internal sealed class EntryContent(
 
     public EntryName Entry => entry;
 
-    /// <summary>The first bytes, up to four, without moving on; empty where the content is.</summary>
+    /// <summary>Returns the first bytes, up to four, without consuming them; fewer if the content is shorter.</summary>
     public ReadOnlySpan<byte> PeekMagic() => Peek(MagicBytes);
 
-    /// <summary>The first bytes, up to so many, without moving on; before anything has been read.</summary>
+    /// <summary>Returns the first bytes, up to that number, without consuming them. Must be called before the first read.</summary>
     public ReadOnlySpan<byte> Peek(int bytes)
     {
         if (_head.Length < bytes)
@@ -55,7 +53,7 @@ internal sealed class EntryContent(
         return ReadOn(buffer);
     }
 
-    /// <summary>Reads what is left, so that the end is checked, and what follows it in a nested archive is reached.</summary>
+    /// <summary>Reads the rest, so that the end is checked, and a nested archive's reader gets past it.</summary>
     public void Drain(Span<byte> scratch)
     {
         while (Read(scratch) > 0)

@@ -1,23 +1,21 @@
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Sees to it, from the directory alone, that no two entries share bytes. Many entries over one stream, or one
-/// within another's data, make a small archive cost what a large one does, and nothing need come out of them
-/// that a limit would count. Where entries lie apart, reading all of them reads the archive once.
+/// Checks, from the directory alone, that no two entries share bytes. Many entries over the same data, or one within another's, make a
+/// small archive as expensive as a large one, even if no limit counts any output. Reading entries that don't overlap reads the archive
+/// once.
 /// </summary>
 /// <remarks>
-/// The directory is streamed, not held. Where each entry begins behind the end of the one before it, which is
-/// how nearly all writers leave it, none overlaps and that is that. A directory in another order is gone
-/// through again, and where its entries begin and end is sorted: 20 bytes each, for at most
-/// <see cref="MostHeld"/>, which is more than the default limit lets in. Of more than these, out of order, only
-/// the sum is looked at: entries that lie apart are no longer than the archive, so whatever overlap that lets
-/// through can't cost more than reading the archive once. An entry begins with its local header and is taken to
-/// end as if that had neither name nor extra field, whose lengths only the local header tells. It is never
-/// taken to be longer than it is, so entries that lie apart are never refused.
+/// The directory is streamed, not held. If each entry begins after the end of the previous one, as nearly all writers order them, none
+/// overlap. A directory in another order is read again and its extents are sorted: 20 bytes an entry, for at most <see cref="MostHeld"/>
+/// entries, which is above the default limit. If there are more and they are out of order, only the sum of their lengths is checked:
+/// entries that don't overlap are no longer than the archive, so any overlap that passes costs no more than reading the archive once. An
+/// entry begins with its local header and is assumed to have neither name nor extra field, whose lengths only the local header holds. So it
+/// is never taken to be longer than it is, and entries that don't overlap are never refused.
 /// </remarks>
 internal static class EntryExtents
 {
-    /// <summary>Most entries whose places are held and sorted: 20 MiB.</summary>
+    /// <summary>Maximum number of entries whose extents are held and sorted: 20 MiB.</summary>
     public const int MostHeld = 1 << 20;
 
     /// <exception cref="BadArchiveException">Entries overlap, or the directory is damaged.</exception>
@@ -48,7 +46,7 @@ internal static class EntryExtents
             CheckSorted(directory);
     }
 
-    /// <summary>What is said of two entries, given by ordinals from 0.</summary>
+    /// <summary>Returns the error for two overlapping entries, given by ordinals from 0.</summary>
     public static BadArchiveException Overlap(int one, int other, int entries) =>
         new($"entries {Math.Min(one, other) + 1:N0} and {Math.Max(one, other) + 1:N0} of {entries:N0} overlap: {Advice}");
 
@@ -76,16 +74,13 @@ internal static class EntryExtents
         }
     }
 
-    /// <summary>
-    /// Where the next entry lies; null where it is empty and not read, or not within the file, and refused in
-    /// its turn.
-    /// </summary>
+    /// <returns>The next entry's extent; null: it is empty and not read, or outside the file and refused when it is read.</returns>
     private static (long Start, long End)? Find(CentralDirectory directory)
     {
         var central = ZipHeader.ParseCentral(directory.Next());
         if (central.IsEmpty)
             return null;
-        // The numbers are a stranger's: they and what is added to them may be anything.
+        // The numbers are untrusted: their sum may overflow.
         var start = (Int128)central.LocalHeaderOffset + directory.Shift;
         var end = start + ZipHeader.LocalBytes + central.CompressedBytes;
         return start >= 0 && central.CompressedBytes >= 0 && end <= directory.Start ? ((long)start, (long)end) : null;

@@ -3,20 +3,20 @@ using System.Text;
 
 namespace HibpIngest.Archives;
 
-/// <summary>What messages call an entry. Names come from strangers: stealer logs are named by their victims' addresses.</summary>
+/// <summary>An entry's name in messages. Names are untrusted: stealer logs are named by their victims' addresses.</summary>
 internal sealed class EntryName
 {
-    /// <summary>Most characters of a path that is shown.</summary>
+    /// <summary>Maximum length of a path in messages, in characters.</summary>
     public const int MaxPath = 200;
 
     private const string Redacted = "[address]";
     private const string Elision = "...";
 
-    // What ends an address within a name. Rather too much is taken for the address than too little.
+    // Characters that end an address within a name. Redacts rather too much than too little.
     private static readonly SearchValues<char> Separators = SearchValues.Create("/\\\"<>()[]{}|,;: ");
 
-    private readonly int _ordinal; // negative: a file that has no entries
-    private readonly int _entries; // none: as many as a tar turns out to have
+    private readonly int _ordinal; // negative: a file without entries
+    private readonly int _entries; // 0: unknown, as in a tar
 
     private EntryName(int ordinal, int entries, string path)
     {
@@ -27,12 +27,12 @@ internal sealed class EntryName
 
     public string Path { get; }
 
-    /// <param name="ordinal">0-based; shown as people count, from 1.</param>
-    /// <param name="entries">Entries of the central directory; 0 where there is none.</param>
-    /// <param name="name">As it is in the header, in whatever encoding.</param>
+    /// <param name="ordinal">0-based; shown 1-based.</param>
+    /// <param name="entries">Entries of the central directory; 0: there is none.</param>
+    /// <param name="name">As in the header, in any encoding.</param>
     public static EntryName TopLevel(int ordinal, int entries, ReadOnlySpan<byte> name) => new(ordinal, entries, Shorten(Clean(name)));
 
-    /// <param name="name">Of a file that is read as a whole, as its owner names it.</param>
+    /// <param name="name">Of a file that is read as a whole; trusted.</param>
     public static EntryName File(string name) => new(-1, 0, name);
 
     public EntryName Nested(ReadOnlySpan<byte> name) => new(_ordinal, _entries, Shorten($"{Path}/{Clean(name)}"));
@@ -42,7 +42,7 @@ internal sealed class EntryName
 
     private static string Clean(ReadOnlySpan<byte> name)
     {
-        // The UTF-8 flag is set where it isn't true and missing where it is: the bytes know better.
+        // The UTF-8 flag is unreliable in both directions, so the bytes decide.
         string text;
         try
         {
@@ -85,7 +85,7 @@ internal sealed class EntryName
     {
         if (path.Length <= MaxPath)
             return path;
-        // The tail says most: the innermost name.
+        // The tail is kept longest, since it holds the innermost name.
         var head = MaxPath / 4;
         var tail = path.Length - (MaxPath - head - Elision.Length);
         if (char.IsHighSurrogate(path[head - 1]))

@@ -5,8 +5,8 @@ using ICSharpCode.SharpZipLib.Zip.Compression;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Inflates data whose end only the data itself tells, and stops exactly there. DeflateStream reads past the
-/// end and doesn't say how far, so this is SharpZipLib's inflater, which does.
+/// Inflates data that only itself says where it ends, and stops exactly there. DeflateStream reads past the end without saying how far, so
+/// this uses SharpZipLib's inflater, which does.
 /// </summary>
 internal sealed class ForwardInflater : DecoderStream
 {
@@ -19,14 +19,14 @@ internal sealed class ForwardInflater : DecoderStream
     private int _given;
     private bool _finished;
 
-    /// <param name="reader">Stays open, and stands right after the data once this has ended.</param>
+    /// <param name="reader">Not disposed; at the end it stands right after the data.</param>
     public ForwardInflater(ForwardReader reader, IdleGauge gauge)
     {
         _reader = reader;
         _gauge = gauge;
     }
 
-    /// <summary>Bytes of deflate data, once this has ended.</summary>
+    /// <summary>Size of the deflate data; set at the end.</summary>
     public long CompressedBytes { get; private set; }
 
     public void Reset()
@@ -62,8 +62,8 @@ internal sealed class ForwardInflater : DecoderStream
             {
                 _finished = true;
                 CompressedBytes = _inflater.TotalIn;
-                // What it leaves is of the latest input only: it asks for more when what it holds is not enough
-                // for its next step.
+                // The remaining input is part of the latest one only: the inflater asks for more when its input doesn't suffice for the
+                // next step.
                 Take(_given - _inflater.RemainingInput);
                 return 0;
             }

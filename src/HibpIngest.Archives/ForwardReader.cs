@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace HibpIngest.Archives;
 
-/// <summary>Reads a stream forward through a buffer that can be looked into.</summary>
+/// <summary>Reads a stream forward through a buffer that allows peeking.</summary>
 internal sealed class ForwardReader : DecoderStream
 {
     /// <summary>More than the longest local header (131,100 bytes).</summary>
@@ -13,10 +13,10 @@ internal sealed class ForwardReader : DecoderStream
     private int _start;
     private int _end;
 
-    /// <param name="source">Stays open.</param>
+    /// <param name="source">Not disposed.</param>
     public ForwardReader(Stream source) => _source = source;
 
-    /// <summary>The bytes after those taken, at least so many unless the stream ends before.</summary>
+    /// <summary>Returns the next bytes without consuming them: at least the requested number, unless the stream ends before.</summary>
     public ArraySegment<byte> Peek(int bytes)
     {
         while (_end - _start < bytes)
@@ -35,7 +35,7 @@ internal sealed class ForwardReader : DecoderStream
         return new ArraySegment<byte>(_buffer, _start, _end - _start);
     }
 
-    /// <summary>Takes bytes that were peeked.</summary>
+    /// <summary>Consumes bytes that were peeked.</summary>
     public void Take(int bytes)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan(bytes, _end - _start);

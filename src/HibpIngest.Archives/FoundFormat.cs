@@ -1,9 +1,9 @@
 namespace HibpIngest.Archives;
 
-/// <summary>What a file is that was taken for something else, by its magic number.</summary>
+/// <summary>Names a file's actual format by its magic number.</summary>
 internal static class FoundFormat
 {
-    /// <summary>With its article; null: none that is known, text for example.</summary>
+    /// <returns>The format with its article; null: unknown, such as text.</returns>
     public static string? NameOf(ReadOnlySpan<byte> head) => head switch
     {
         [(byte)'P', (byte)'K', 3, 4, ..] => "a zip archive",

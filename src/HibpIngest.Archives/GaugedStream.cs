@@ -1,6 +1,6 @@
 namespace HibpIngest.Archives;
 
-/// <summary>Hands compressed bytes to a decoder, and counts them when it asks for more: by then it is done with them.</summary>
+/// <summary>Passes compressed bytes to a decoder, and counts them when it asks for more, since it has processed them by then.</summary>
 internal sealed class GaugedStream(Stream source, IdleGauge gauge) : DecoderStream
 {
     private int _given;

@@ -2,7 +2,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Archives;
 
-/// <summary>A dropped gzip file: one entry, read forward, opened where it is an archive itself.</summary>
+/// <summary>A gzip breach file: one entry, read forward; its content is opened if it is an archive.</summary>
 internal sealed class GzipBreach(Stream file, EntryName name, InflationMeter meter, NestedTexts nested) : BreachFile
 {
     private int _entry;

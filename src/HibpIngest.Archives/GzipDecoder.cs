@@ -4,10 +4,9 @@ using System.IO.Hashing;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A gzip file (RFC 1952) of one or several members. GZipStream takes a file that was cut off for one that
-/// ended, so this reads it itself, and checks each member's CRC-32 and size. After the last member there may be
-/// zero bytes (tape padding); anything else is refused, where gunzip warns: it may be a member whose header was
-/// damaged.
+/// Decodes a gzip file (RFC 1952) of one or several members. GZipStream doesn't detect a truncated file, so this checks each member's
+/// CRC-32 and size. The last member may be followed by zero bytes (tape padding); anything else is refused, although gunzip only warns: it
+/// may be a member with a damaged header.
 /// </summary>
 internal sealed class GzipDecoder : DecoderStream
 {
@@ -28,7 +27,7 @@ internal sealed class GzipDecoder : DecoderStream
     private bool _inMember;
     private bool _ended;
 
-    /// <param name="source">Stays open.</param>
+    /// <param name="source">Not disposed.</param>
     public GzipDecoder(Stream source, IdleGauge gauge)
     {
         _reader = new ForwardReader(source);

@@ -1,16 +1,16 @@
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// What goes into one decoder beside what comes out of it. The excess is idle: empty deflate blocks and empty
-/// gzip members cost time and yield nothing that another limit would count.
+/// Compares a decoder's input with its output. The excess is idle: empty deflate blocks and empty gzip members take time and produce
+/// nothing that another limit would count.
 /// </summary>
 internal sealed class IdleGauge(InflationMeter meter, EntryName entry)
 {
-    /// <summary>Excess that is not counted: what the formats themselves add to a small text.</summary>
+    /// <summary>Excess that is not counted: the formats' own overhead in a small text.</summary>
     private const int FreeBytes = 1024;
 
     /// <summary>
-    /// And to one that doesn't deflate, as a part of it: zlib-ng at its fastest makes noise longer by an
+    /// A further 1/8 of the output is not counted, for data that doesn't compress: zlib-ng at its fastest makes noise longer by an
     /// eighteenth.
     /// </summary>
     private const int FreePart = 8;
@@ -19,7 +19,7 @@ internal sealed class IdleGauge(InflationMeter meter, EntryName entry)
     private long _out;
     private long _idle;
 
-    /// <summary>Compressed bytes that the decoder is done with.</summary>
+    /// <summary>Counts compressed bytes that the decoder has processed.</summary>
     public void In(int bytes)
     {
         _in += bytes;

@@ -2,7 +2,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Archives;
 
-/// <summary>Counts what an archive makes us do, all levels together, and stops it at its limits.</summary>
+/// <summary>Counts the work that an archive causes, over all levels, and throws at its limits.</summary>
 internal sealed class InflationMeter
 {
     private readonly ArchiveLimits _limits;
@@ -14,7 +14,7 @@ internal sealed class InflationMeter
         _limits = limits;
         _archiveBytes = archiveBytes;
         var byRatio = (long)Int128.Min((Int128)archiveBytes * limits.MaxInflationRatio, long.MaxValue);
-        // One comparison serves both limits: past the grace the ratio's bound, and the absolute one always.
+        // One comparison serves both limits: the ratio applies above the grace, the absolute limit always.
         _mostInflated = Math.Min(limits.MaxInflatedBytes, Math.Max(limits.RatioGraceBytes, byRatio));
     }
 
@@ -49,7 +49,7 @@ internal sealed class InflationMeter
               + "(limit MaxInflationRatio): a zip bomb, or raise the limit if it can be trusted");
     }
 
-    /// <param name="bytes">Fewer than none where what a decoder took has yielded something after all.</param>
+    /// <param name="bytes">Negative if input that was counted as idle has produced output after all.</param>
     public void CountIdle(long bytes, EntryName entry)
     {
         IdleBytes += bytes;

@@ -2,18 +2,18 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Archives;
 
-/// <summary>The texts of an entry: itself, or, where it is an archive by its magic number, those within, opened in the stream.</summary>
-/// <param name="password">For encrypted entries; null or empty: there is none.</param>
-/// <param name="opensTars">Whether tars are opened; else they are text as they lie.</param>
+/// <summary>Returns the texts of an entry: itself, or those within it if it is an archive by its magic number.</summary>
+/// <param name="password">For encrypted entries; null or empty: none.</param>
+/// <param name="opensTars">Whether tars are opened; otherwise they are read as text.</param>
 internal sealed class NestedTexts(string? password, InflationMeter meter, bool opensTars)
 {
     private const int ScratchBytes = 1 << 14;
 
     private readonly byte[] _scratch = new byte[ScratchBytes];
 
-    /// <summary>In order; what is left of the content is read when the enumeration moves on.</summary>
-    /// <param name="topLevel">The top-level entry that it lies in.</param>
-    /// <param name="depth">Archives that it lies in, the outer one not counted.</param>
+    /// <summary>Returns the texts in order; reads the rest of the content when the enumeration moves on.</summary>
+    /// <param name="topLevel">The top-level entry that holds the content.</param>
+    /// <param name="depth">Number of enclosing archives, without the outer one.</param>
     public IEnumerable<ArchiveText> Open(ArchivePosition topLevel, EntryContent content, int depth)
     {
         switch (content.PeekMagic())

@@ -3,8 +3,8 @@ using System.Buffers.Binary;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A zip within the archive, read forward from its local headers, since its central directory comes last. What
-/// those don't tell is refused: where a stored or encrypted entry ends whose size follows it.
+/// Reads a zip within the archive forward by its local headers, since its central directory comes last. Refuses a stored or encrypted entry
+/// whose size follows the data: its local header doesn't say where it ends.
 /// </summary>
 internal sealed class NestedZip : IDisposable
 {
@@ -13,8 +13,7 @@ internal sealed class NestedZip : IDisposable
     private readonly InflationMeter _meter;
     private readonly ForwardReader _reader;
 
-    /// <param name="content">Of the entry that holds the zip; stays open. What of it follows the last local
-    /// entry is left unread.</param>
+    /// <param name="content">The entry that holds the zip; not disposed. Content after the last local entry is left unread.</param>
     public NestedZip(EntryContent content, string? password, InflationMeter meter)
     {
         _entry = content.Entry;
@@ -23,7 +22,7 @@ internal sealed class NestedZip : IDisposable
         _reader = new ForwardReader(content);
     }
 
-    /// <summary>The next entry's content, to be read to its end before the next call; null after the last.</summary>
+    /// <returns>The next entry's content, which must be read to its end before the next call; null after the last.</returns>
     public EntryContent? Next()
     {
         ReadOnlySpan<byte> header = _reader.Peek(ZipHeader.LocalBytes);
@@ -75,9 +74,9 @@ internal sealed class NestedZip : IDisposable
     private static Stream Null => Stream.Null;
 
     /// <summary>
-    /// Whether what should be a stored entry of unknown size is followed at once by an empty one's descriptor,
-    /// or by the next header.
+    /// Consumes the descriptor of an empty stored entry of unknown size.
     /// </summary>
+    /// <returns>Whether the entry is empty: its descriptor or the next header follows at once.</returns>
     private bool TakesEmpty()
     {
         ReadOnlySpan<byte> next = _reader.Peek(4);
@@ -98,10 +97,10 @@ internal sealed class NestedZip : IDisposable
     }
 
     /// <summary>
-    /// Length of the data descriptor that says these; 0: none does. Its signature is optional, and whether its
-    /// sizes have 32 or 64 bits can't be told from the local header of every writer, but what it must say is
-    /// known by now.
+    /// Finds the data descriptor with these values. Its signature is optional, and not every writer's local header says whether its sizes
+    /// have 32 or 64 bits, but the values are known by now.
     /// </summary>
+    /// <returns>The descriptor's length; 0: there is no such descriptor.</returns>
     private int DescriptorBytes(uint crc, long compressedBytes, long bytes)
     {
         ReadOnlySpan<byte> next = _reader.Peek(24);

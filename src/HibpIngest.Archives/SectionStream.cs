@@ -1,6 +1,6 @@
 namespace HibpIngest.Archives;
 
-/// <summary>The next <paramref name="length"/> bytes of a stream, which stays open and must not end before them.</summary>
+/// <summary>The next <paramref name="length"/> bytes of a stream, which is not disposed and must not end before them.</summary>
 internal sealed class SectionStream(Stream source, long length) : DecoderStream
 {
     public long Remaining { get; private set; } = length;

@@ -3,8 +3,8 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A dropped tar, or one that is gzipped. Its members are its entries. A tar is gone through from header to header up to
-/// the first that is wanted; what is gzipped can't but be inflated up to there.
+/// A tar breach file, plain or gzipped, whose members are its entries. To resume, a plain tar is skipped from header to header, a gzipped
+/// one must be inflated up to the first wanted entry.
 /// </summary>
 internal sealed class TarBreach(Stream file, EntryName name, bool isGzipped, InflationMeter meter, NestedTexts nested) : BreachFile
 {

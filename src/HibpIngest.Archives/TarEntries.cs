@@ -4,18 +4,17 @@ using System.Text;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// The members of a tar in its order, read from a stream that stands at its beginning: forward, or, where the stream
-/// can seek, from header to header. Links are never followed, they have no data; what is sparse is read without its
-/// holes. Zero blocks between two tars that were put one behind the other are passed over.
+/// Reads the members of a tar in order, from a stream at its beginning: forward, or from header to header if it can seek. Links have no
+/// data and are never followed; a sparse file is read without its holes. Zero blocks between concatenated tars are skipped.
 /// </summary>
 /// <remarks>
-/// Not System.Formats.Tar: it reads an extended header or a long name into memory whole, however long that says it is
-/// (2 GB by 512 bytes of a stranger's file), and takes a tar that was cut off between two members for one that ended.
+/// System.Formats.Tar isn't used: it reads a whole extended header or long name into memory, whatever length it claims (2 GB from 512
+/// untrusted bytes), and doesn't detect a tar truncated between two members.
 /// </remarks>
-/// <param name="source">Stays open.</param>
+/// <param name="source">Not disposed.</param>
 internal sealed class TarEntries(Stream source, EntryName archive)
 {
-    /// <summary>Longest extended header that is read: attributes of a file, and names of up to some thousand bytes.</summary>
+    /// <summary>Maximum length of an extended header: a file's attributes, and names of up to some thousand bytes.</summary>
     public const int MaxExtensionBytes = 1 << 20;
 
     private const int SkipBytes = 1 << 14;
@@ -29,8 +28,9 @@ internal sealed class TarEntries(Stream source, EntryName archive)
     private long _size;
     private bool _atEndMark;
 
-    /// <summary>The next member; null after the last. What is left of the one before is passed over.</summary>
-    /// <exception cref="BadArchiveException">What comes is no member, or it is damaged.</exception>
+    /// <summary>Moves to the next member, past the rest of the previous one.</summary>
+    /// <returns>Null after the last.</returns>
+    /// <exception cref="BadArchiveException">The next block is no header, or is damaged.</exception>
     public TarMember? Next()
     {
         if (_size > 0)
@@ -60,7 +60,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         return null;
     }
 
-    /// <summary>What the member holds, to be read to its end before the next call.</summary>
+    /// <summary>Returns the member's content, which must be read to its end before the next call.</summary>
     public EntryContent Open(EntryName entry, InflationMeter? meter)
     {
         _data = new SectionStream(source, _size);
@@ -72,7 +72,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         var hasText = true;
         switch (header.Type)
         {
-            // Links, devices, folders, pipes, a volume's name: nothing follows them, whatever they say.
+            // Links, devices, folders, pipes, a volume's name: no data follows them, whatever size they claim.
             case >= (byte)'1' and <= (byte)'6' or (byte)'V':
                 return new TarMember(name ?? header.Name, HasText: false);
             case (byte)'M':
@@ -92,7 +92,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         return new TarMember(name ?? header.Name, hasText && _size > 0);
     }
 
-    /// <summary>The next header; null at the end.</summary>
+    /// <returns>The next header; null at the end.</returns>
     private TarHeader? ReadHeader()
     {
         while (true)
@@ -105,7 +105,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
                     _atEndMark = true;
                     continue;
                 }
-                // What is shorter than a block and holds nothing is padding.
+                // A partial block of zeros is padding.
                 return _atEndMark ? null : throw Damaged("it ends without a tar's end mark: cut off");
             }
             if (read < _block.Length)
@@ -135,7 +135,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         return extension;
     }
 
-    /// <summary>Records of a pax header: <c>LENGTH KEY=VALUE\n</c>, the length of all of it.</summary>
+    /// <summary>Reads the records of a pax header: <c>LENGTH KEY=VALUE\n</c>; the length includes the whole record.</summary>
     private void ReadRecords(ReadOnlySpan<byte> records, ref byte[]? name, ref long? size)
     {
         while (records.TrimStart((byte)0) is { IsEmpty: false })
@@ -167,7 +167,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
 
     private static long Padding(long size) => -size & (TarHeader.BlockBytes - 1);
 
-    /// <summary>What a stranger says may be as much as there are numbers.</summary>
+    /// <summary>Saturates: an untrusted size may be as large as a long.</summary>
     private static long Sum(long size, long padding) => size > long.MaxValue - padding ? long.MaxValue : size + padding;
 
     private void Skip(long bytes)
@@ -196,7 +196,6 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         new($"{archive}: {reason}; the tar is damaged or incomplete: drop an intact copy");
 }
 
-/// <summary>One member of a tar.</summary>
-/// <param name="Name">As it is in the header, in whatever encoding.</param>
-/// <param name="HasText">It is a file with something in it.</param>
+/// <param name="Name">As in the header, in any encoding.</param>
+/// <param name="HasText">Whether it is a file that isn't empty.</param>
 internal readonly record struct TarMember(byte[] Name, bool HasText);

@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 
 namespace HibpIngest.Archives;
 
-/// <summary>A header block of a tar (POSIX.1-1988 ustar, and what GNU tar and pax made of it).</summary>
+/// <summary>A header block of a tar (POSIX.1-1988 ustar, with the extensions of GNU tar and pax).</summary>
 internal readonly record struct TarHeader
 {
     public const int BlockBytes = 512;
@@ -16,24 +16,25 @@ internal readonly record struct TarHeader
     private const int PrefixBytes = 155;
     private const int NameBytes = 100;
 
-    /// <summary>What follows: a file, another header's extension, nothing.</summary>
+    /// <summary>The kind of data that follows: a file, an extended header, nothing.</summary>
     public byte Type { get; private init; }
 
-    /// <summary>Bytes of data behind it; negative where the field can't be read.</summary>
+    /// <summary>Bytes of data after the header; negative: the field is invalid.</summary>
     public long Size { get; private init; }
 
-    /// <summary>As it is in the header, in whatever encoding.</summary>
+    /// <summary>As in the header, in any encoding.</summary>
     public byte[] Name { get; private init; }
 
-    /// <summary>GNU's sparse file: further blocks of its map follow.</summary>
+    /// <summary>Whether further blocks of a GNU sparse file's map follow.</summary>
     public bool GoesOn { get; private init; }
 
-    /// <summary>Whether a block is a header: by its checksum, and, where that alone would be too little, its magic.</summary>
+    /// <summary>Whether a block is a header, by its checksum.</summary>
+    /// <param name="needsMagic">Whether the magic is required too, because the checksum alone would be too weak.</param>
     public static bool Matches(ReadOnlySpan<byte> block, bool needsMagic)
     {
         if (block.Length < BlockBytes || (needsMagic && !block[MagicAt..].StartsWith("ustar"u8)))
             return false;
-        // Eight blanks stand for the checksum in its own sum; some old writers summed signed bytes.
+        // The checksum's own field counts as eight blanks; some old writers summed signed bytes.
         var (sum, signed) = (ChecksumBytes * ' ', ChecksumBytes * ' ');
         for (var i = 0; i < BlockBytes; i++)
         {
@@ -49,7 +50,7 @@ internal readonly record struct TarHeader
     /// <param name="block">One that <see cref="Matches"/>.</param>
     public static TarHeader Parse(ReadOnlySpan<byte> block)
     {
-        // GNU's own format has other fields where the prefix is.
+        // GNU's own format has other fields in the place of the prefix.
         var prefix = block[MagicAt..].StartsWith("ustar\0"u8) ? Text(block.Slice(PrefixAt, PrefixBytes)) : default;
         var name = Text(block[..NameBytes]);
         return new TarHeader
@@ -63,7 +64,7 @@ internal readonly record struct TarHeader
 
     private static ReadOnlySpan<byte> Text(ReadOnlySpan<byte> field) => field.IndexOf((byte)0) is >= 0 and var end ? field[..end] : field;
 
-    /// <summary>Octal digits, or, past what those hold, a binary number that begins with its top bit set.</summary>
+    /// <summary>Reads octal digits, or, for larger numbers, a binary number whose first byte has its top bit set.</summary>
     private static long Number(ReadOnlySpan<byte> field) => (field[0] & 0x80) == 0 ? Octal(field)
         : field[0] == 0x80 && field[1..^8].IndexOfAnyExcept((byte)0) < 0 ? BinaryPrimitives.ReadInt64BigEndian(field[^8..])
         : -1;

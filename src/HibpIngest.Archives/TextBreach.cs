@@ -3,19 +3,21 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A dropped text. So that reading can go on within it, it is cut into parts of some <see cref="PartBytes"/>, its
-/// entries: part N begins at the first line feed from its N-th multiple on, itself included, and where none comes within
-/// <see cref="LineBytes"/> the part before goes on. A line feed separates, so that the same is found as in one text; the
-/// parts of a text in UTF-16 are given its byte order mark.
+/// A text breach file, split into parts of about <see cref="PartBytes"/> as its entries, so that reading can resume within it. Part N
+/// begins with the first line feed at or after N times that size; if none comes within <see cref="LineBytes"/>, the previous part
+/// continues. A line feed is a separator, so that the same accounts are found as in one text. Parts of a UTF-16 text get its byte order
+/// mark.
 /// </summary>
-/// <param name="file">Seekable; stays open.</param>
+/// <param name="file">Seekable; not disposed.</param>
 /// <param name="partBytes">Even, so that UTF-16 stays aligned.</param>
 internal sealed class TextBreach(Stream file, EntryName name, InflationMeter meter, int partBytes = TextBreach.PartBytes) : BreachFile
 {
-    /// <summary>Read in a second or less.</summary>
+    /// <summary>Takes a second or less to read.</summary>
     public const int PartBytes = 64 << 20;
 
-    /// <summary>A line feed is looked for up to here: no line of a dump is longer, and a file without any is read in one.</summary>
+    /// <summary>
+    /// Range of the search for a line feed: no line of a dump is longer, and a file without line feeds is read in one part.
+    /// </summary>
     public const int LineBytes = 1 << 20;
 
     private const int WindowBytes = 1 << 14;
@@ -51,7 +53,7 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
         }
     }
 
-    /// <summary>Keeps the byte order mark of a text in UTF-16.</summary>
+    /// <summary>Remembers the byte order mark of a UTF-16 text.</summary>
     private void ReadMark()
     {
         Span<byte> head = stackalloc byte[2];
@@ -60,10 +62,11 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
         _mark = read == head.Length && head is [0xFF, 0xFE] or [0xFE, 0xFF] ? head.ToArray() : [];
     }
 
-    /// <summary>Before this byte no part of that number begins.</summary>
+    /// <summary>Returns the lowest offset at which a part can begin.</summary>
     private long StopOf(int part) => Math.Min((long)part * partBytes, file.Length);
 
-    /// <summary>Where a part begins; null: the one before goes on. Moves in the file.</summary>
+    /// <summary>Finds the offset of a part; moves the file's position.</summary>
+    /// <returns>Null: the previous part continues.</returns>
     private long? FindStart(int part)
     {
         var at = StopOf(part);
@@ -105,10 +108,10 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
 
     private int ReadFile(Span<byte> buffer) => file.Read(buffer) is > 0 and var read ? read : throw Short();
 
-    /// <summary>One part, forward; finds out where it ends when it comes there.</summary>
+    /// <summary>One part, read forward; looks for its end when it gets there.</summary>
     private sealed class Part(TextBreach text, long at) : DecoderStream
     {
-        // The file itself begins with its mark.
+        // The first part contains the mark.
         private int _marked = at == 0 ? text._mark.Length : 0;
         private long _at = at;
         private long _stop = text.StopOf(text._part + 1);

@@ -7,9 +7,8 @@ using System.Text;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// WinZip's AES encryption (AE-1 and AE-2): salt, two bytes that tell a wrong password, data in counter mode,
-/// ten bytes of authentication code, which is checked when the data has been read. Counter mode needs only AES
-/// itself, so that a nested entry, read forward, can be decrypted like any other.
+/// WinZip's AES encryption (AE-1 and AE-2): salt, two bytes that detect a wrong password, data in counter mode, and an authentication code
+/// of ten bytes, checked after the data. Counter mode needs only AES itself, so a nested entry that is read forward can be decrypted too.
 /// </summary>
 internal sealed class WinZipAesStream : DecoderStream
 {
@@ -30,7 +29,7 @@ internal sealed class WinZipAesStream : DecoderStream
     private bool _verified;
     private bool _disposed;
 
-    /// <exception cref="DamagedDataException">The password is wrong, or the section too short.</exception>
+    /// <exception cref="DamagedDataException">The password is wrong, or the section is too short.</exception>
     public WinZipAesStream(SectionStream section, string password, byte strength)
     {
         _section = section;
@@ -51,7 +50,7 @@ internal sealed class WinZipAesStream : DecoderStream
             if (!verifier.SequenceEqual(keys.AsSpan(2 * keyBytes)))
                 throw new DamagedDataException(ZipCryptoStream.WrongPassword) { NeedsPassword = true };
             _aes = Aes.Create();
-            _aes.Mode = CipherMode.ECB; // one block a counter: this makes the key stream, no text goes through it
+            _aes.Mode = CipherMode.ECB; // encrypts the counters to make the key stream; no text passes through it
             _aes.Padding = PaddingMode.None;
             _aes.Key = keys[..keyBytes];
             _encryptor = _aes.CreateEncryptor();
@@ -107,7 +106,7 @@ internal sealed class WinZipAesStream : DecoderStream
     {
         for (var at = 0; at < KeyStreamBytes; at += BlockBytes)
         {
-            // Counts from 1, little-endian, unlike other counter modes.
+            // The counter starts at 1 and is little-endian, unlike in other counter modes.
             BinaryPrimitives.WriteInt64LittleEndian(_counters.AsSpan(at), ++_counter);
         }
         _encryptor.TransformBlock(_counters, 0, KeyStreamBytes, _keyStream, 0);

@@ -3,10 +3,10 @@ using System.Text;
 
 namespace HibpIngest.Archives;
 
-/// <summary>PKWARE's traditional encryption (APPNOTE 6.1): weak, and still what `zip -e` makes.</summary>
+/// <summary>PKWARE's traditional encryption (APPNOTE 6.1): weak, but still what `zip -e` produces.</summary>
 internal sealed class ZipCryptoStream : DecoderStream
 {
-    /// <summary>Said where the password is surely wrong.</summary>
+    /// <summary>The reason if the password is certainly wrong.</summary>
     public const string WrongPassword = "it is encrypted and the password does not open it";
 
     private const int HeaderBytes = 12;
@@ -18,7 +18,9 @@ internal sealed class ZipCryptoStream : DecoderStream
     private uint _key1 = 0x23456789;
     private uint _key2 = 0x34567890;
 
-    /// <exception cref="DamagedDataException">The password is wrong: one byte in the header tells all but one in 256.</exception>
+    /// <exception cref="DamagedDataException">
+    /// The password is wrong. A check byte in the header detects all but one in 256.
+    /// </exception>
     public ZipCryptoStream(SectionStream section, string password, ZipHeader entry)
     {
         _section = section;
@@ -32,7 +34,7 @@ internal sealed class ZipCryptoStream : DecoderStream
         Span<byte> header = stackalloc byte[HeaderBytes];
         section.ReadExactly(header);
         Decrypt(header);
-        // A writer that did not know the CRC-32 yet put the time there instead; some do either way.
+        // Writers that don't know the CRC-32 yet use the time as the check byte; some use it in any case.
         var check = header[HeaderBytes - 1];
         if (check != entry.Crc >> 24 && !(entry.HasDescriptor && check == entry.ModifiedTime >> 8))
             throw new DamagedDataException(WrongPassword) { NeedsPassword = true };

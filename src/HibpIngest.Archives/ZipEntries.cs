@@ -2,13 +2,10 @@ using System.IO.Compression;
 
 namespace HibpIngest.Archives;
 
-/// <summary>Opens an entry whose compressed size is known, be it in the outer archive or in a nested one.</summary>
+/// <summary>Opens an entry whose compressed size is known, in the outer or a nested archive.</summary>
 internal static class ZipEntries
 {
-    /// <summary>
-    /// Refuses what can't be read at all: unknown methods and encryptions, and encrypted entries without a
-    /// password.
-    /// </summary>
+    /// <summary>Refuses unknown methods and encryptions, and encrypted entries without a password.</summary>
     public static void CheckReadable(ZipHeader header, EntryName entry, string? password)
     {
         if (header.IsStronglyEncrypted
@@ -28,10 +25,9 @@ internal static class ZipEntries
         }
     }
 
-    /// <param name="source">Stands at the entry's data and stays open.</param>
+    /// <param name="source">At the entry's data; not disposed.</param>
     /// <param name="header">Checked with <see cref="CheckReadable"/>.</param>
-    /// <param name="atEnd">Called with CRC-32, size and compressed size when all has been read; null: they are
-    /// checked against the header.</param>
+    /// <param name="atEnd">Called at the end with CRC-32 and size; null: both are checked against the header.</param>
     public static EntryContent Open(
         Stream source, ZipHeader header, EntryName entry, string? password, InflationMeter meter, Action<uint, long>? atEnd)
     {
@@ -55,7 +51,7 @@ internal static class ZipEntries
 
         void CheckEnd(uint crc, long bytes)
         {
-            // AES checks its authentication code when it is asked for more than it has.
+            // Reading past the end makes AES check its authentication code.
             Span<byte> more = stackalloc byte[1];
             var goesOn = data.Read(more) > 0;
             if (atEnd is not null)

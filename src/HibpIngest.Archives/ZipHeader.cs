@@ -3,8 +3,7 @@ using System.Buffers.Binary;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// What a local or central header says of an entry (APPNOTE 4.3.7, 4.3.12). Nothing of it is believed before
-/// the entry has been read to its end.
+/// A local or central header of an entry (APPNOTE 4.3.7, 4.3.12). Untrusted until the entry has been read to its end.
 /// </summary>
 internal readonly record struct ZipHeader
 {
@@ -15,16 +14,16 @@ internal readonly record struct ZipHeader
     public const uint Zip64LocatorSignature = 0x07064B50;
     public const uint DescriptorSignature = 0x08074B50;
 
-    /// <summary>Fixed part of a local header.</summary>
+    /// <summary>Size of a local header's fixed part.</summary>
     public const int LocalBytes = 30;
 
-    /// <summary>Fixed part of a central header.</summary>
+    /// <summary>Size of a central header's fixed part.</summary>
     public const int CentralBytes = 46;
 
     public const ushort Stored = 0;
     public const ushort Deflated = 8;
 
-    /// <summary>Stands for the method of an entry encrypted by WinZip AES, whose true one is in the extra field.</summary>
+    /// <summary>Method of an entry with WinZip AES; the actual one is in the extra field.</summary>
     public const ushort AesMethod = 99;
 
     private const ushort Zip64ExtraId = 0x0001;
@@ -32,7 +31,7 @@ internal readonly record struct ZipHeader
 
     public ushort Flags { get; private init; }
 
-    /// <summary>The compression method; the one below the encryption where the entry is encrypted.</summary>
+    /// <summary>The compression method; of an encrypted entry, the one below the encryption.</summary>
     public ushort Method { get; private init; }
 
     public ushort ModifiedTime { get; private init; }
@@ -43,7 +42,7 @@ internal readonly record struct ZipHeader
 
     public long Bytes { get; private init; }
 
-    /// <summary>As the central header says; prefixed data not counted.</summary>
+    /// <summary>Offset in the central directory, which doesn't include prepended data.</summary>
     public long LocalHeaderOffset { get; private init; }
 
     /// <summary>1, 2, 3 for AES of 128, 192, 256 bits; 0 for none.</summary>
@@ -57,18 +56,18 @@ internal readonly record struct ZipHeader
 
     public bool IsEncrypted => (Flags & 0x1) != 0;
 
-    /// <summary>CRC-32 and sizes follow the data.</summary>
+    /// <summary>Whether CRC-32 and sizes follow the data.</summary>
     public bool HasDescriptor => (Flags & 0x8) != 0;
 
-    /// <summary>PKWARE's strong encryption, or a central directory that is itself encrypted.</summary>
+    /// <summary>PKWARE's strong encryption, or an encrypted central directory.</summary>
     public bool IsStronglyEncrypted => (Flags & 0x2040) != 0;
 
-    /// <summary>An empty file, or a directory: there is nothing to open.</summary>
+    /// <summary>An empty file or a directory.</summary>
     public bool IsEmpty => this is { CompressedBytes: 0, Bytes: 0, Crc: 0 };
 
     public bool HasCrc => AesVersion != 2;
 
-    /// <summary>The lengths alone: what must be read before the header is whole.</summary>
+    /// <summary>Returns the length of the variable part, from the fixed part alone.</summary>
     public static int LocalVariableBytes(ReadOnlySpan<byte> header) => UInt16(header, 26) + UInt16(header, 28);
 
     public static int CentralVariableBytes(ReadOnlySpan<byte> header) => UInt16(header, 28) + UInt16(header, 30) + UInt16(header, 32);
@@ -128,7 +127,7 @@ internal readonly record struct ZipHeader
             var id = UInt16(extra, 0);
             int size = UInt16(extra, 2);
             if (size > extra.Length - 4)
-                break; // Sloppy writers pad extra fields; what a lost size would have said shows at the entry's end.
+                break; // some writers pad extra fields; if this skips a size, the check at the entry's end fails
             var field = extra.Slice(4, size);
             if (id == Zip64ExtraId)
                 header = header.WithZip64(field);
@@ -142,7 +141,7 @@ internal readonly record struct ZipHeader
     private ZipHeader WithZip64(ReadOnlySpan<byte> field)
     {
         var header = this;
-        // Only fields that are all ones in the header are there, in this order.
+        // The field holds only values that are all ones in the header, in this order.
         if (Bytes == uint.MaxValue && field.Length >= 8)
         {
             header = header with { Bytes = BinaryPrimitives.ReadInt64LittleEndian(field) };
