@@ -5,15 +5,15 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccessLog;
 
 /// <summary>
-/// Appends frames to blobs of one process, each frame once: a frame whose answer was lost is looked for before it is appended again.
-/// For one caller at a time.
+/// Appends frames to this process's blobs, each frame once: after a lost response it looks for the frame before it retries. Not
+/// thread-safe.
 /// </summary>
 internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadOnlyList<string> routes, TimeProvider time)
 {
-    /// <summary>The service takes 50,000 (learn.microsoft.com/azure/storage/blobs/scalability-targets).</summary>
+    /// <summary>The service's limit is 50,000 (learn.microsoft.com/azure/storage/blobs/scalability-targets).</summary>
     internal const int MostBlocks = 49_000;
 
-    /// <summary>What is read whole to be counted.</summary>
+    /// <summary>A blob is read whole to be counted.</summary>
     internal const long MostBytes = 100_000_000;
 
     private readonly byte[] _routes = AccessFrame.Routes(routes, instance);
@@ -25,11 +25,11 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
     private bool _isInDoubt;
     private Task _ending = Task.CompletedTask;
 
-    /// <summary>Returns when the frame is durable.</summary>
-    /// <exception cref="HibpException">It is not known to be: the same frame is to be given again before another.</exception>
+    /// <summary>Appends a frame and returns when it is durable.</summary>
+    /// <exception cref="HibpException">The outcome is unknown: the same frame must be passed again before another one.</exception>
     public async Task AppendAsync(ReadOnlyMemory<byte> frame, CancellationToken cancellationToken)
     {
-        // A frame that may be there already belongs to the blob that it was begun for.
+        // A frame that may already be in a blob must be retried there.
         if (_name is not null && !_isInDoubt && IsToBeRolled())
             Leave(cancellationToken);
         while (true)
@@ -46,12 +46,12 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
                 _isInDoubt = false;
                 return;
             }
-            // Somebody took this process for dead and has ended the blob, or removed it: the frame is not in it, and never will be.
+            // Another process ended or removed the blob because this one seemed to be dead: the frame isn't in it, and never will be.
             (_name, _isInDoubt) = (null, false);
         }
     }
 
-    /// <summary>Ends the blob that is being written, and waits for those that were left: whatever fails, Sweep does it later.</summary>
+    /// <summary>Ends the current blob and waits for those ended before. Sweep does later what fails.</summary>
     public async Task EndAsync(CancellationToken cancellationToken)
     {
         if (_name is not null)
@@ -59,7 +59,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
         await _ending;
     }
 
-    /// <summary>Has the blob ended that is being written, beside what is appended to the next: nobody waits for that.</summary>
+    /// <summary>Ends the current blob in the background, so that appends to the next one don't wait.</summary>
     private void Leave(CancellationToken cancellationToken)
     {
         _ending = EndAsync(_ending, _name!, _position, cancellationToken);
@@ -77,7 +77,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
         }
         catch (Exception)
         {
-            // Whatever it is: it is found without its end, by its age.
+            // Sweep finds a blob without an end by its age, whatever the error was.
         }
     }
 
@@ -86,7 +86,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
     private async Task BeginAsync(CancellationToken cancellationToken)
     {
         var hour = HourOf(time.GetUtcNow());
-        // A name is never used twice, whatever became of an earlier try.
+        // A name is never reused, whatever the result of an earlier attempt.
         var name = AccessBlobName.Of(hour, instance, ++_number);
         try
         {
@@ -108,9 +108,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
             throw new StoreUnavailableException($"blob '{name}' is there already");
     }
 
-    /// <summary>
-    /// Whether the frame stands where it was to be appended: its process and its first record's number tell it from any other.
-    /// </summary>
+    /// <summary>Returns whether the frame is at the position of the append: its process and first record's number identify it.</summary>
     private async Task<bool> IsThereAsync(ReadOnlyMemory<byte> frame, CancellationToken cancellationToken)
     {
         await using var stream = await blobs.OpenAsync(_name!, _position, cancellationToken);
@@ -129,12 +127,12 @@ public static class AccessBlobName
 {
     private const string HourFormat = "yyyyMMddHH";
 
-    /// <param name="hour">In which it was begun, UTC.</param>
-    /// <param name="number">Its number there, from 1.</param>
+    /// <param name="hour">The hour in which the blob was begun, UTC.</param>
+    /// <param name="number">The blob's number in its process, from 1.</param>
     public static string Of(DateTimeOffset hour, Guid instance, int number) => string.Create(
         CultureInfo.InvariantCulture, $"{hour.UtcDateTime:yyyyMMddHH}/{instance:N}-{number:00000}.log");
 
-    /// <summary>The hour in which a blob was begun; null where the name is none of ours.</summary>
+    /// <returns>The hour in which a blob was begun; null if the name has another form.</returns>
     public static DateTimeOffset? HourOf(string name) =>
         name.Length > HourFormat.Length && name[HourFormat.Length] == '/' && DateTimeOffset.TryParseExact(
             name.AsSpan(0, HourFormat.Length), HourFormat, CultureInfo.InvariantCulture,

@@ -6,8 +6,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.AccessLog;
 
 /// <summary>
-/// The bytes of the access log (docs/access-log.md), little-endian. A blob is a row of frames: first one with the templates of
-/// routes, then one for each group of records, and at the end, where it was ended, an empty one.
+/// The format of the access log (docs/access-log.md), little-endian. A blob is a sequence of frames: one with the route templates, one per
+/// group of records, and an empty one as its end, which is missing while the blob is being written.
 /// </summary>
 public static class AccessFrame
 {
@@ -15,13 +15,13 @@ public static class AccessFrame
 
     public const int RecordBytes = 32;
 
-    /// <summary>Longest content that a reader believes in; a writer's are a quarter of it.</summary>
+    /// <summary>Maximum content that a reader accepts; writers use at most a quarter of it.</summary>
     public const int MostContentBytes = IAccessBlobs.MostBlockBytes;
 
-    /// <summary>A record's flag: it was durable before its request was answered.</summary>
+    /// <summary>Flag of a record that was durable before its request was answered.</summary>
     internal const byte Durable = 1;
 
-    /// <summary>What whoever waited for a record in vain was told.</summary>
+    /// <summary>Status of a request that was refused because its record wasn't durable.</summary>
     internal const ushort NotDurableStatus = 503;
 
     internal const int BytesOffset = 12;
@@ -33,8 +33,8 @@ public static class AccessFrame
     private const int CounterOffset = 16;
     private const int InstanceOffset = 24;
 
-    /// <summary>Writes the head before a content that is in place already.</summary>
-    /// <param name="counter">Number of its first record; of the next where it holds none.</param>
+    /// <summary>Writes the header of a frame whose content is already in place.</summary>
+    /// <param name="counter">Number of the first record; of the next one if there is none.</param>
     internal static void WriteHeader(Span<byte> frame, AccessFrameKind kind, ulong counter, Guid instance)
     {
         BinaryPrimitives.WriteUInt32LittleEndian(frame, Magic);
@@ -45,7 +45,7 @@ public static class AccessFrame
         BinaryPrimitives.WriteUInt32LittleEndian(frame[CrcOffset..], Crc(frame));
     }
 
-    /// <summary>The frame that a blob begins with.</summary>
+    /// <summary>Returns the frame that a blob begins with.</summary>
     internal static byte[] Routes(IReadOnlyList<string> templates, Guid instance)
     {
         using var frame = new MemoryStream();
@@ -64,8 +64,8 @@ public static class AccessFrame
         return bytes;
     }
 
-    /// <summary>The frame that a blob ends with: nothing is appended behind it.</summary>
-    /// <param name="instance">Who ends it: the process that wrote it, or any other for one that has died.</param>
+    /// <summary>Returns the frame that a blob ends with.</summary>
+    /// <param name="instance">The process that ends it: its writer, or another one if the writer has died.</param>
     internal static byte[] End(Guid instance)
     {
         var frame = new byte[HeaderBytes];
@@ -94,7 +94,7 @@ public static class AccessFrame
         BinaryPrimitives.ReadUInt16LittleEndian(from[24..]), BinaryPrimitives.ReadUInt16LittleEndian(from[StatusOffset..]),
         (ClientKind)from[28]);
 
-    /// <summary>Reads a frame's head; null where it is none.</summary>
+    /// <returns>Null if it is no frame header.</returns>
     internal static AccessFrameHeader? ReadHeader(ReadOnlySpan<byte> header)
     {
         if (header.Length < HeaderBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != Magic)
@@ -118,7 +118,7 @@ public static class AccessFrame
     }
 }
 
-/// <summary>What a frame holds. The numbers are stored: a contract.</summary>
+/// <summary>Kind of a frame. The numbers are stored: a contract.</summary>
 internal enum AccessFrameKind : uint
 {
     Routes = 1,

@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 
 namespace HibpIngest.AccessLog;
 
-/// <summary>Records that are written with one append: a frame in the making. Used under its log's lock, or by its writer alone.</summary>
+/// <summary>Records that are written with one append: a frame being built. Accessed under the log's lock, or by its writer alone.</summary>
 internal sealed class AccessGroup
 {
     private const int FirstRoom = 512;
@@ -12,7 +12,7 @@ internal sealed class AccessGroup
 
     public int Count { get; private set; }
 
-    /// <summary>Completes when they are durable, or are not; there is one where somebody waits.</summary>
+    /// <summary>Completes when the records are durable, or fails. Created only if a caller waits.</summary>
     public Task Ended => (_ended ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)).Task;
 
     public Memory<byte> Frame => _bytes.AsMemory(0, AccessFrame.HeaderBytes + (Count * AccessFrame.RecordBytes));
@@ -28,9 +28,7 @@ internal sealed class AccessGroup
 
     public void Complete() => Interlocked.Exchange(ref _ended, null)?.SetResult();
 
-    /// <summary>
-    /// Those who wait are told that their records are not durable. The records stay, as those of requests that were answered 503.
-    /// </summary>
+    /// <summary>Fails the callers that wait. Their records stay in the group, with status 503, since their requests are refused.</summary>
     public void Fail(Exception reason)
     {
         for (var at = AccessFrame.HeaderBytes; at < Frame.Length; at += AccessFrame.RecordBytes)
@@ -45,7 +43,7 @@ internal sealed class AccessGroup
         if (Interlocked.Exchange(ref _ended, null) is not { } ended)
             return;
         ended.SetException(reason);
-        _ = ended.Task.Exception; // seen, whoever waits
+        _ = ended.Task.Exception; // marks it as observed, in case no caller waits
     }
 
     public void Clear() => Count = 0;

@@ -2,9 +2,9 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AccessLog;
 
-/// <summary>A request that has to be logged before it is answered can't be, just now.</summary>
+/// <summary>The access log can't be written, so a request that must be logged before it is answered is refused.</summary>
 public sealed class AccessLogDownException(string reason) : StoreUnavailableException($"the access log can't be written: {reason}")
 {
-    /// <summary>When it is tried again, about.</summary>
+    /// <summary>Approximate time until the next attempt.</summary>
     public static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(2);
 }

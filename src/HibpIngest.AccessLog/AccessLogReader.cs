@@ -8,14 +8,13 @@ namespace HibpIngest.AccessLog;
 public static class AccessLogReader
 {
     /// <summary>
-    /// Reads every record once, in the order in which they were written. It stops at the end, or at a frame that isn't whole, as
-    /// where the blob is still being written.
+    /// Reads every record once, in the order of writing. Stops at the end or at an incomplete frame, which an open blob may have.
     /// </summary>
-    /// <param name="blob">From its first byte; the caller's.</param>
-    /// <param name="read">Is given the process, the record's number there, its route's template and the record.</param>
-    /// <param name="cancellationToken">Stops it between two frames.</param>
-    /// <returns>Whether the blob was ended: nothing comes behind what was read.</returns>
-    /// <exception cref="StoreMismatchException">Something else wrote it, or it is damaged.</exception>
+    /// <param name="blob">At its first byte; not disposed.</param>
+    /// <param name="read">Receives the process, the record's number in it, the route's template and the record.</param>
+    /// <param name="cancellationToken">Stops the read between two frames.</param>
+    /// <returns>Whether the blob was ended, so that nothing more is appended.</returns>
+    /// <exception cref="StoreMismatchException">The blob is damaged, or another program wrote it.</exception>
     public static async Task<bool> ReadAsync(Stream blob, AccessVisitor read, CancellationToken cancellationToken)
     {
         var buffer = ArrayPool<byte>.Shared.Rent(AccessFrame.HeaderBytes);
@@ -103,6 +102,6 @@ public static class AccessLogReader
         new("a blob of the access log can't be read: it is damaged, or something else wrote it");
 }
 
-/// <summary>Is given one record.</summary>
-/// <param name="number">Its number there: with the process, it is known by that.</param>
+/// <summary>Receives one record.</summary>
+/// <param name="number">The record's number in its process; the two together identify it.</param>
 public delegate void AccessVisitor(Guid instance, ulong number, string route, in AccessRecord record);

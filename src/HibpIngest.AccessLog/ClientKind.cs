@@ -1,6 +1,6 @@
 namespace HibpIngest.AccessLog;
 
-/// <summary>What a request was made with, by the family of its user-agent. The numbers are stored: a contract.</summary>
+/// <summary>The client of a request, by the family of its user agent. The numbers are stored: a contract.</summary>
 public enum ClientKind : byte
 {
     None = 0,
@@ -11,10 +11,10 @@ public enum ClientKind : byte
 
     PasswordManager = 3,
 
-    /// <summary>A search engine's robot, or a monitor.</summary>
+    /// <summary>A search engine's crawler or a monitor.</summary>
     Robot = 4,
 
-    /// <summary>curl, wget and the like.</summary>
+    /// <summary>curl, wget and similar tools.</summary>
     CommandLine = 5,
 
     DotNet = 6,
@@ -26,7 +26,7 @@ public enum ClientKind : byte
 
     Go = 9,
 
-    /// <summary>Java and its kin.</summary>
+    /// <summary>Java and related languages.</summary>
     Java = 10,
 
     Ruby = 11,
@@ -38,8 +38,7 @@ public enum ClientKind : byte
 
 public static class ClientKinds
 {
-    // The first that is found counts: what names a product before what names the library that it was made with. Most browsers say
-    // Mozilla, and so do robots.
+    // The first match counts: products come before their libraries. Most browsers contain "Mozilla", and so do crawlers.
     private static readonly (string Part, ClientKind Kind)[] Parts =
     [
         ("bitwarden", ClientKind.PasswordManager), ("1password", ClientKind.PasswordManager), ("keepass", ClientKind.PasswordManager),
@@ -56,10 +55,10 @@ public static class ClientKinds
         ("reqwest", ClientKind.Rust), ("hyper/", ClientKind.Rust),
     ];
 
-    // What is behind it says nothing more of the family, and is no reason to look long.
+    // Later characters don't change the family, and the header's length is up to the client.
     private const int LongestLookedAt = 256;
 
-    /// <summary>Of a user-agent header.</summary>
+    /// <summary>Returns the kind for a User-Agent header.</summary>
     public static ClientKind Of(ReadOnlySpan<char> userAgent)
     {
         userAgent = userAgent.Trim();

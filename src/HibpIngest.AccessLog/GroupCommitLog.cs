@@ -6,24 +6,24 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AccessLog;
 
 /// <summary>
-/// Writes records to append blobs by group commit: while one append is under way the next group gathers, so that a group is as large
-/// as the load and the store make it, and no record waits for a timer. One writer, so that positions are known.
+/// Writes records to append blobs by group commit: the next group gathers during an append, so that its size follows the load and the
+/// store's latency, and no record waits for a timer. There is one writer, so that positions are known.
 /// </summary>
 /// <remarks>
-/// Once an append has failed, requests that must be logged are refused at once, until one comes through; the groups that were
-/// gathered are kept, and tried again each second. No more than so many records wait: others are not logged, and counted.
+/// After a failed append, requests that must be logged are refused at once until one succeeds; the gathered groups are kept and retried
+/// each second. The number of waiting records is limited: records beyond it are not logged, but counted.
 /// </remarks>
 public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
 {
-    /// <summary>Most records that may wait: what one append takes.</summary>
+    /// <summary>Maximum number of waiting records: one append takes as many.</summary>
     public const int MostWaiting = (IAccessBlobs.MostBlockBytes / AccessFrame.RecordBytes) - 1_000;
 
     private static readonly TimeSpan TryEvery = TimeSpan.FromSeconds(1);
 
-    // A store that is slow for long is told of so often.
+    // Interval between two warnings while the store is slow.
     private static readonly TimeSpan SayEvery = TimeSpan.FromSeconds(10);
 
-    // Well within the half minute that a host gives its programs to stop.
+    // Well within the 30 s that a host gives its processes to stop.
     private static readonly TimeSpan TryAtTheEnd = TimeSpan.FromSeconds(15);
 
     private readonly int _room;
@@ -39,14 +39,14 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private AccessGroup _inHand = new();
     private ulong _next;
     private long _notLogged;
-    private long _said; // of those; the writer's alone, as is when
+    private long _said; // of those, how many were reported; accessed by the writer only, like the time below
     private long? _saidAt;
     private string? _down;
     private bool _ending;
 
-    /// <param name="routes">Templates of routes; records name them by their place.</param>
-    /// <param name="mostWaiting">Most records that wait, up to <see cref="MostWaiting"/>.</param>
-    /// <param name="log">Counts only.</param>
+    /// <param name="routes">Route templates, which records name by index.</param>
+    /// <param name="mostWaiting">Maximum number of waiting records, up to <see cref="MostWaiting"/>.</param>
+    /// <param name="log">Receives counts only.</param>
     public GroupCommitLog(IAccessBlobs blobs, IReadOnlyList<string> routes, int mostWaiting, TimeProvider time, ILogger<GroupCommitLog> log)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan(mostWaiting, MostWaiting);
@@ -55,10 +55,10 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         _writing = Task.Run(WriteAsync);
     }
 
-    /// <summary>Records that were not logged, as there was no room for them.</summary>
+    /// <summary>Records that were not logged, because too many were waiting or the log ended.</summary>
     public long NotLogged => Interlocked.Read(ref _notLogged);
 
-    /// <summary>Whether the last append has failed.</summary>
+    /// <summary>Whether the last append failed.</summary>
     public bool IsDown
     {
         get
@@ -93,7 +93,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         CountNotLogged(1);
     }
 
-    /// <summary>Writes what waits and ends the blob. To be called when nothing is answered any more.</summary>
+    /// <summary>Writes the waiting records and ends the blob. Must be called after the last response.</summary>
     public async ValueTask DisposeAsync()
     {
         lock (_gate)
@@ -127,7 +127,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             _begun.Release();
     }
 
-    /// <summary>Under the lock: the record is kept as that of a request that was answered so.</summary>
+    /// <summary>Requires the lock. Records the request as answered 503.</summary>
     private AccessLogDownException Refuse(in AccessRecord record)
     {
         if (HasRoom)
@@ -137,7 +137,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         return new AccessLogDownException(_down ?? UnexpectedError.Stopped);
     }
 
-    /// <summary>The store is slower than the requests: they wait, until there is room or it is down.</summary>
+    /// <summary>Waits until there is room or the log is down: the store is slower than the requests.</summary>
     private async Task WaitForRoomAsync(AccessRecord record)
     {
         while (true)
@@ -149,7 +149,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
                 if (_down is not null || _ending)
                     throw Refuse(record);
                 isTaken = HasRoom;
-                // There is no room: one of the two has records, and will end.
+                // Without room one of the two groups has records, and will complete.
                 ended = isTaken ? TakeToWait(record) : (_gathering.Count > 0 ? _gathering : _inHand).Ended;
             }
             try
@@ -158,7 +158,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             }
             catch (AccessLogDownException) when (!isTaken)
             {
-                // That of others. This one is refused above, or taken, if the store is back.
+                // The other group's failure. The loop refuses this record, or takes it if the store is back.
             }
             if (isTaken)
                 return;
@@ -174,7 +174,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             lock (_gate)
             {
                 if (_gathering.Count == 0)
-                    break; // only the end has no record
+                    break; // the semaphore was released without a record: the log ends
                 (_inHand, _gathering) = (_gathering, _inHand);
                 first = _next - (ulong)_inHand.Count;
             }
@@ -183,7 +183,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         await _blob.EndAsync(_giveUp.Token);
     }
 
-    /// <summary>Tries until the group in hand is durable, or the log is to end.</summary>
+    /// <summary>Retries until the current group is durable or the log ends.</summary>
     private async Task CommitAsync(ulong first)
     {
         while (true)
@@ -197,7 +197,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             }
             catch (Exception e)
             {
-                // Whatever it is: a writer that ends would leave everybody waiting.
+                // Any exception: if the writer stopped, all callers would wait forever.
                 Stop(e);
             }
             try

@@ -2,18 +2,17 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.AccessLog;
 
-/// <summary>Takes a record of each request. Safe for use by many at once.</summary>
+/// <summary>Takes a record of each request. Thread-safe.</summary>
 public interface IAccessLog
 {
-    /// <summary>Completes when the record is durable: the answer may be sent.</summary>
+    /// <summary>Completes when the record is durable; the response may be sent then.</summary>
     /// <exception cref="StoreUnavailableException">
-    /// It is not, and the answer must not be sent. Whoever asked is to be told 503, and is in the log as that.
+    /// The record isn't durable. The caller must answer 503, which the log records too.
     /// </exception>
     ValueTask AppendAsync(in AccessRecord record);
 
     /// <summary>
-    /// Takes a record that is written behind the answer. Where there is no room for it, because the store is down or far too slow, it
-    /// is not logged, and counted as such.
+    /// Takes a record to be written after the response. Without room (the store is down or far too slow) it is dropped and counted.
     /// </summary>
     void Add(in AccessRecord record);
 }

@@ -15,8 +15,8 @@ public sealed class ArchiveText
     public ArchivePosition TopLevel { get; }
 
     /// <summary>
-    /// Its path for messages, such as "dump.zip/users.csv": no address, no control character, at most 200 characters. Never use it as a
-    /// path of a file.
+    /// Its path for messages, such as "dump.zip/users.csv": no address, no control character, at most 200 characters. Not a usable file
+    /// path.
     /// </summary>
     public string DisplayName => ((EntryContent)Content).Entry.Path;
 

@@ -17,7 +17,7 @@ public abstract class BreachFile : IDisposable
     }
 
     /// <summary>
-    /// The top-level entry that is being read (after the end: the number of entries), with the current counts, not those at its start.
+    /// The top-level entry being read (at the end: the number of entries), with the current counts, not its initial ones.
     /// </summary>
     public abstract ArchivePosition Position { get; }
 

@@ -79,9 +79,7 @@ internal sealed class CentralDirectory : IDisposable
         return header[..size];
     }
 
-    /// <summary>
-    /// After the last record, checks that there are no more than the end record says, as writers without ZIP64 produce past 65,535.
-    /// </summary>
+    /// <summary>Checks after the last record that there are no more than the end record says, as without ZIP64 past 65,535.</summary>
     public void CheckEnd()
     {
         var rest = Window(4);

@@ -2,8 +2,7 @@ namespace HibpIngest.Archives;
 
 /// <summary>
 /// Checks, from the directory alone, that no two entries share bytes. Many entries over the same data, or one within another's, make a
-/// small archive as expensive as a large one, even if no limit counts any output. Reading entries that don't overlap reads the archive
-/// once.
+/// small archive as expensive as a large one, even if no limit counts any output. Separate entries cost one read of the archive.
 /// </summary>
 /// <remarks>
 /// The directory is streamed, not held. If each entry begins after the end of the previous one, as nearly all writers order them, none

@@ -32,7 +32,7 @@ internal sealed class EntryName
     /// <param name="name">As in the header, in any encoding.</param>
     public static EntryName TopLevel(int ordinal, int entries, ReadOnlySpan<byte> name) => new(ordinal, entries, Shorten(Clean(name)));
 
-    /// <param name="name">Of a file that is read as a whole; trusted.</param>
+    /// <param name="name">The trusted name of a file that is read as a whole.</param>
     public static EntryName File(string name) => new(-1, 0, name);
 
     public EntryName Nested(ReadOnlySpan<byte> name) => new(_ordinal, _entries, Shorten($"{Path}/{Clean(name)}"));

@@ -62,8 +62,7 @@ internal sealed class ForwardInflater : DecoderStream
             {
                 _finished = true;
                 CompressedBytes = _inflater.TotalIn;
-                // The remaining input is part of the latest one only: the inflater asks for more when its input doesn't suffice for the
-                // next step.
+                // RemainingInput refers to the latest input only: the inflater asks for more when its input doesn't suffice for a step.
                 Take(_given - _inflater.RemainingInput);
                 return 0;
             }

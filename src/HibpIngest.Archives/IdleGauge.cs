@@ -9,10 +9,7 @@ internal sealed class IdleGauge(InflationMeter meter, EntryName entry)
     /// <summary>Excess that is not counted: the formats' own overhead in a small text.</summary>
     private const int FreeBytes = 1024;
 
-    /// <summary>
-    /// A further 1/8 of the output is not counted, for data that doesn't compress: zlib-ng at its fastest makes noise longer by an
-    /// eighteenth.
-    /// </summary>
+    /// <summary>A further 1/8 of the output is free, for data that doesn't compress: zlib-ng's fastest level adds 1/18 to noise.</summary>
     private const int FreePart = 8;
 
     private long _in;

@@ -73,9 +73,7 @@ internal sealed class NestedZip : IDisposable
 
     private static Stream Null => Stream.Null;
 
-    /// <summary>
-    /// Consumes the descriptor of an empty stored entry of unknown size.
-    /// </summary>
+    /// <summary>Consumes the descriptor of an empty stored entry of unknown size.</summary>
     /// <returns>Whether the entry is empty: its descriptor or the next header follows at once.</returns>
     private bool TakesEmpty()
     {

@@ -18,9 +18,7 @@ internal sealed class ZipCryptoStream : DecoderStream
     private uint _key1 = 0x23456789;
     private uint _key2 = 0x34567890;
 
-    /// <exception cref="DamagedDataException">
-    /// The password is wrong. A check byte in the header detects all but one in 256.
-    /// </exception>
+    /// <exception cref="DamagedDataException">The password is wrong. A check byte in the header detects all but one in 256.</exception>
     public ZipCryptoStream(SectionStream section, string password, ZipHeader entry)
     {
         _section = section;

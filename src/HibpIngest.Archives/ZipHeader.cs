@@ -2,9 +2,7 @@ using System.Buffers.Binary;
 
 namespace HibpIngest.Archives;
 
-/// <summary>
-/// A local or central header of an entry (APPNOTE 4.3.7, 4.3.12). Untrusted until the entry has been read to its end.
-/// </summary>
+/// <summary>A local or central header of an entry (APPNOTE 4.3.7, 4.3.12). Untrusted until the entry has been read to its end.</summary>
 internal readonly record struct ZipHeader
 {
     public const uint LocalSignature = 0x04034B50;

@@ -63,14 +63,12 @@ public sealed class StorageOptions
     public TimeSpan NetworkTimeout { get; init; } = TimeSpan.FromSeconds(60);
 
     /// <summary>
-    /// <see cref="NetworkTimeout"/> of appends to the access log; null: the same. A failed append rejects every request that must be
-    /// logged.
+    /// <see cref="NetworkTimeout"/> of appends to the access log; null: the same. A failed append rejects logged requests.
     /// </summary>
     public TimeSpan? AppendTimeout { get; init; }
 
     /// <summary>
-    /// Fixed limit of transactions in flight to the account's tables, over all slices; null: the limit follows the latency. For benchmarks,
-    /// which compare the two.
+    /// Fixed limit of transactions in flight to the account's tables, over all slices, for benchmarks; null: the limit follows the latency.
     /// </summary>
     internal int? TransactionsInFlight { get; init; }
 

@@ -3,14 +3,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>Which breaches accounts are in: from the account table and the catalogue, never from SQL.</summary>
+/// <summary>Looks up accounts' breaches in the account table and the catalogue, never in SQL.</summary>
 public sealed class BreachedAccounts(CatalogueReader catalogue, IAccountReads accounts)
 {
     /// <summary>
-    /// The breaches of one account, by name, without those that nobody is told of about somebody (sensitive, retired). One
-    /// point read, and in parallel one more for every 250 marks.
+    /// Returns the breaches of one account, by name, without sensitive and retired ones. One point read per 250 marks, in parallel.
     /// </summary>
-    /// <param name="alias">Lower-case, of an account by our rules.</param>
+    /// <param name="alias">Lower-case and valid.</param>
     public async Task<IReadOnlyList<PublishedBreach>> FindAsync(string alias, string domain, CancellationToken cancellationToken)
     {
         var snapshot = await catalogue.GetAsync(cancellationToken);
@@ -19,8 +18,8 @@ public sealed class BreachedAccounts(CatalogueReader catalogue, IAccountReads ac
     }
 
     /// <summary>
-    /// The accounts of a domain that are in a breach, in order, with the breaches' names; for its owner, who is told of
-    /// sensitive ones too.
+    /// Returns the accounts of a domain that are in a breach, in order, with their breaches, including sensitive ones: for the domain's
+    /// owner.
     /// </summary>
     public async IAsyncEnumerable<(string Alias, IReadOnlyList<PublishedBreach> Breaches)> ReadDomainAsync(
         string domain, [EnumeratorCancellation] CancellationToken cancellationToken)

@@ -3,16 +3,15 @@ using HibpIngest.Stores;
 namespace HibpIngest.Lookup;
 
 /// <summary>
-/// Which breaches accounts are in, asked for by the first six digits of their hash, so that whoever asks doesn't say which
-/// account is meant (k-anonymity).
+/// Looks up breaches by the first six digits of an account's hash, so that the caller doesn't reveal the account (k-anonymity).
 /// </summary>
 public sealed class BreachedRanges(CatalogueReader catalogue, IRangeReads ranges)
 {
     public const int PrefixDigits = 6;
 
-    /// <summary>The hashes of a range that are in a breach, in order, without those that nobody is told of about somebody.</summary>
+    /// <summary>Returns the hashes of a range that are in a breach, in order, without sensitive and retired breaches.</summary>
     /// <param name="prefix">Six upper-case hex digits.</param>
-    /// <exception cref="RangesNotReadyException">Not every account is in the table of hashes yet.</exception>
+    /// <exception cref="RangesNotReadyException">The table of hashes doesn't hold every account yet.</exception>
     public async Task<IReadOnlyList<(string Suffix, IReadOnlyList<PublishedBreach> Breaches)>> FindAsync(
         string prefix, CancellationToken cancellationToken)
     {

@@ -3,18 +3,18 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>Which domains have too many accounts for one answer, found by reading keys only and kept for a while.</summary>
+/// <summary>Determines which domains have too many accounts for one response, by reading keys only; caches the result.</summary>
 public sealed class DomainSizes(IAccountReads accounts, int most, TimeProvider time)
 {
-    /// <summary>A domain that has grown past the limit is still answered for so long.</summary>
+    /// <summary>A domain that grows past the limit is still answered for so long.</summary>
     public static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(10);
 
-    // Domains are asked for by their owners: there are no more of them than keys name.
+    // Only owners query domains, so there are no more than API keys name.
     private const int MostKept = 10_000;
 
     private readonly ConcurrentDictionary<string, (bool TooLarge, long At)> _known = new(StringComparer.Ordinal);
 
-    /// <summary>Whether a domain has more accounts than the limit, whatever they are in.</summary>
+    /// <summary>Returns whether a domain has more accounts than the limit, in breaches or not.</summary>
     public async ValueTask<bool> IsTooLargeAsync(string domain, CancellationToken cancellationToken)
     {
         if (_known.TryGetValue(domain, out var known) && time.GetElapsedTime(known.At) < KeptFor)

@@ -5,18 +5,18 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Lookup;
 
 /// <summary>
-/// Accounts and ranges where the layout that is read has them. Which one that is, is looked at every few seconds;
-/// an answer is of one layout, whatever is switched meanwhile.
+/// Reads accounts and ranges from the current read layout, which is revalidated every few seconds. Each response comes from one layout,
+/// even if reads are switched meanwhile.
 /// </summary>
-/// <param name="accounts">Makes sure that each storage account is the one of its place.</param>
-/// <param name="log">Told when the register can't be read.</param>
+/// <param name="accounts">Used to check that each storage account has the number by which the layout names it.</param>
+/// <param name="log">Receives a warning when the register can't be read.</param>
 public sealed class LayoutReads(
     IReadLayout register, IStoreAccounts accounts, ITableReads tables, TimeProvider time, ILogger<LayoutReads> log)
     : IAccountReads, IRangeReads
 {
     private readonly ReadLayoutCache _current = new(register, accounts, time, log);
 
-    /// <summary>Looks until cancelled.</summary>
+    /// <summary>Revalidates the layout until cancelled.</summary>
     public Task RunAsync(CancellationToken cancellationToken) => _current.RunAsync(cancellationToken);
 
     public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
@@ -52,7 +52,7 @@ public sealed class LayoutReads(
     }
 
     /// <inheritdoc/>
-    /// <exception cref="RangesNotReadyException">Not every account is in that layout's table of hashes yet.</exception>
+    /// <exception cref="RangesNotReadyException">The layout's table of hashes doesn't hold every account yet.</exception>
     public async Task<IReadOnlyList<RangeEntry>> ReadRangeAsync(string prefix, CancellationToken cancellationToken)
     {
         var (layout, placement) = await _current.GetAsync(cancellationToken);

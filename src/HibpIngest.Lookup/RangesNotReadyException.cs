@@ -2,6 +2,6 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>Not every account is in the table of hashes yet: an answer from it could say "clean" of somebody who is not.</summary>
+/// <summary>The table of hashes doesn't hold every account yet, so a response from it could report a breached account as clean.</summary>
 public sealed class RangesNotReadyException()
     : HibpException("the table of hashes doesn't hold every account yet: 'hibp ranges fill' adds them");

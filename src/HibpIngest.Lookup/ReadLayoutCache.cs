@@ -8,13 +8,13 @@ namespace HibpIngest.Lookup;
 internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccounts accounts, TimeProvider time, ILogger<LayoutReads> log)
     : Revalidated<ReadLayoutCache.Current>(RevalidateEvery, ReadTimeout, time)
 {
-    // A switch is rare, and until every reader has seen it both layouts are right; but see IReadLayout.SeenWithin.
+    // A switch is rare, and both layouts are right until every reader has seen it; but see IReadLayout.SeenWithin.
     private static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan ReadTimeout = TimeSpan.FromSeconds(5);
 
     protected override async Task<Current> ReadAsync(Current? known, CancellationToken cancellationToken)
     {
-        // A store from before there were layouts, which no newer program has been started on.
+        // Null in a store from before layouts existed, on which no newer program has been started.
         var layout = await register.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First;
         if (layout == known?.Layout)
             return known;
@@ -22,7 +22,7 @@ internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccoun
         return new Current(layout, new LayoutPlacement(layout.Facts));
     }
 
-    /// <summary>In another storage account than its place has, nobody would be found.</summary>
+    /// <summary>Throws if a storage account isn't the one that the layout names: reads would find no account.</summary>
     private async Task RequireAccountsAsync(StoreLayout layout, CancellationToken cancellationToken)
     {
         if (layout.Facts.StorageAccounts is [1])

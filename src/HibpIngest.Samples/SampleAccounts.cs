@@ -4,16 +4,15 @@ using System.Text;
 namespace HibpIngest.Samples;
 
 /// <summary>
-/// The accounts of a sample: account i is a function of (seed, i) alone and differs from every other of that
-/// seed, so a sample of any size takes no memory and two samples can share accounts. The names are common ones,
-/// the numbers behind them random: nobody's address is meant.
+/// The accounts of a sample: account i is a function of (seed, i) alone and differs from every other of that seed, so a sample of any size
+/// takes no memory and two samples can share accounts. Names are common ones with random numbers: no real address is intended.
 /// </summary>
 internal sealed class SampleAccounts
 {
-    /// <summary>Largest index: 36 bits, 16 for style and names, 20 for the number.</summary>
+    /// <summary>Maximum index: 36 bits, 16 for style and names, 20 for the number.</summary>
     public const long MaxIndex = (1L << (2 * HalfBits)) - 1;
 
-    /// <summary>Longest account, in bytes.</summary>
+    /// <summary>Maximum length of an account, in bytes.</summary>
     public const int MaxBytes = 80;
 
     private const int HalfBits = 18;
@@ -73,7 +72,8 @@ internal sealed class SampleAccounts
 
     public SampleAccounts(int seed) => _key = SplitMix64.Mix((uint)seed + 1UL);
 
-    /// <summary>Writes account <paramref name="index"/>, lower-case; returns its length.</summary>
+    /// <summary>Writes account <paramref name="index"/>, lower-case.</summary>
+    /// <returns>Its length.</returns>
     public int Write(long index, Span<byte> destination)
     {
         ArgumentOutOfRangeException.ThrowIfNegative(index);
@@ -84,7 +84,7 @@ internal sealed class SampleAccounts
         var last = LastNames[(int)(shuffled >> 8) & 255];
         var number = (int)(shuffled >> 16);
 
-        // Names hold neither digits nor separators, so every style can be read back: no two indices make the same alias.
+        // Names hold neither digits nor separators, so every alias can be parsed back: two indices never make the same alias.
         var length = 0;
         Append(destination, ref length, first);
         if (style == 3)
@@ -118,8 +118,8 @@ internal sealed class SampleAccounts
 
     private static void AppendDomain(Span<byte> destination, ref int length, ulong random)
     {
-        // Most are with the providers; of the rest the company of rank r about in proportion to 1/r: its power
-        // of two is as likely as any other, up to 65,535.
+        // Most accounts are with the providers. The rest go to companies, rank r about in proportion to 1/r: the ranges between powers
+        // of two are equally likely, up to rank 65,535.
         var share = (int)((random & 0xFFFFFFFF) * (ulong)(ProviderShares * 100 / ProviderPercent) >> 32);
         foreach (var (domain, providerShare) in Providers)
         {
@@ -152,7 +152,7 @@ internal sealed class SampleAccounts
         length += written;
     }
 
-    /// <summary>So many of the words, in order; from the start again, in the plural, where they are too few.</summary>
+    /// <summary>Returns that many words, in order; if there are too few, repeats them with a suffix.</summary>
     private static byte[][] Words(string words, int count)
     {
         var list = words.Split(' ', StringSplitOptions.RemoveEmptyEntries);

@@ -5,10 +5,9 @@ using System.Text;
 namespace HibpIngest.Samples;
 
 /// <summary>
-/// Writes a synthetic breach: a zip with a CSV, a SQL dump and a combo list, about a third of the accounts
-/// each. Beside the accounts it holds what dumps hold: about 5% duplicates, addresses in mixed case, passwords
-/// and hashes, names outside ASCII, binary noise, and candidates that break each of the rules. The text is a
-/// function of the options; the zip's bytes depend on the compressor too. Memory is flat.
+/// Writes a synthetic breach: a zip with a CSV, a SQL dump and a combo list, each with about a third of the accounts. Like real dumps it
+/// also holds about 5% duplicates, addresses in mixed case, passwords and hashes, names outside ASCII, binary noise, and candidates that
+/// break each rule. The text is a function of the options; the zip's bytes also depend on the compressor. Memory is flat.
 /// </summary>
 public static class SampleBreach
 {
@@ -21,10 +20,7 @@ public static class SampleBreach
 
     private static readonly string Label64 = new('l', 64);
 
-    /// <summary>
-    /// Candidates that break a rule, every one of them, and text that only looks like an address. None holds an
-    /// account.
-    /// </summary>
+    /// <summary>Candidates of which each breaks a rule, and text that only resembles an address. None holds an account.</summary>
     private static readonly byte[][] Junk =
     [
         .. new[]
@@ -38,7 +34,7 @@ public static class SampleBreach
             "@gmail.com", "nobody@", "no body at gmail.com", "@@@", "björk@exämple.com", "ünï@ço.de", "N/A", "null",
             "user[at]gmail.com", "a@b", "twitter: @someone", "price@5",
         }.Select(Encoding.UTF8.GetBytes),
-        // Not text at all, with an @ in it.
+        // Binary data that contains an @.
         [0x00, 0x01, 0xFF, 0xFE, (byte)'@', 0x80, 0x1B, 0xC3, 0x28, 0xF0, (byte)'@', 0x9F],
     ];
 
@@ -49,7 +45,7 @@ public static class SampleBreach
             .Select(Encoding.UTF8.GetBytes),
     ];
 
-    /// <summary>Writes the zip to a stream, which stays open; it need not be seekable.</summary>
+    /// <summary>Writes the zip to a stream, which stays open and need not be seekable.</summary>
     /// <exception cref="ArgumentOutOfRangeException">An option is outside its range.</exception>
     public static void Write(Stream output, SampleOptions options, CancellationToken cancellationToken)
     {
@@ -140,7 +136,7 @@ public static class SampleBreach
         {
             for (var rows = writer.RowsOf(index); rows > 0; rows--)
             {
-                // One line in eight is JSON, as collections of several sources have it.
+                // One line in eight is JSON, as in collections from several sources.
                 if ((writer.Row & 7) == 0)
                 {
                     writer.Text("{\"email\":\""u8);
@@ -186,7 +182,7 @@ public static class SampleBreach
         /// <summary>1-based number of the row within its entry.</summary>
         public long Row { get; private set; }
 
-        /// <summary>Rows to write for an account: itself, and now and then some earlier one again, or junk.</summary>
+        /// <summary>Returns the number of rows to write for an account: its own, and sometimes a repeated earlier one or junk.</summary>
         public int RowsOf(long index)
         {
             if ((index & (CancellationRows - 1)) == 0)
@@ -199,7 +195,7 @@ public static class SampleBreach
             return _duplicate || _junk ? 2 : 1;
         }
 
-        /// <summary>The row's address: the extra one first.</summary>
+        /// <summary>Writes the row's address; an extra row comes first.</summary>
         public void Address()
         {
             if (_junk)
@@ -221,7 +217,7 @@ public static class SampleBreach
             _used += length;
         }
 
-        /// <summary>Of each hundred accounts, the first so many are the other sample's, taken in its order.</summary>
+        /// <summary>In each hundred accounts, the first <c>OverlapPercent</c> are the other sample's, in its order.</summary>
         private int Account(long index, Span<byte> destination)
         {
             var (hundred, place) = Math.DivRem(index, 100);
@@ -288,7 +284,7 @@ public static class SampleBreach
 
         public void Password()
         {
-            // Some hold an @, which makes a candidate of them.
+            // Some passwords hold an @, which makes them candidates.
             Text(Random.Below(50) == 0 ? "P@ssw0rd"u8 : People[6].AsSpan(0, 2 + Random.Below(3)));
             Number(Random.Below(100_000));
         }

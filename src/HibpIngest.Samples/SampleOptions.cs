@@ -1,20 +1,19 @@
 namespace HibpIngest.Samples;
 
-/// <summary>What a synthetic breach holds. The same options give the same text.</summary>
+/// <summary>Options of a synthetic breach. The same options give the same text.</summary>
 public sealed record SampleOptions
 {
-    /// <summary>Most accounts of one sample: the range of <see cref="SampleAccounts"/>.</summary>
+    /// <summary>Maximum number of accounts: the range of <see cref="SampleAccounts"/>.</summary>
     public const long MaxAccounts = SampleAccounts.MaxIndex + 1;
 
     /// <summary>Distinct accounts; 1 to <see cref="MaxAccounts"/>.</summary>
     public required long Accounts { get; init; }
 
-    /// <summary>Another seed gives other accounts: of two samples of a million each, some ten coincide.</summary>
+    /// <summary>Another seed gives other accounts: two samples of a million each share about ten.</summary>
     public int Seed { get; init; } = 1;
 
     /// <summary>
-    /// How many of each hundred accounts are those of the sample with <see cref="OverlapSeed"/> and at least as
-    /// many accounts; 0 to 100.
+    /// Accounts in each hundred that are shared with the sample with <see cref="OverlapSeed"/> and at least as many accounts; 0 to 100.
     /// </summary>
     public int OverlapPercent { get; init; }
 

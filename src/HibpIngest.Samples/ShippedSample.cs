@@ -1,6 +1,6 @@
 namespace HibpIngest.Samples;
 
-/// <summary>The sample that comes with the program: a breach, its metadata, and subscribers, some of whom are in it.</summary>
+/// <summary>The sample that is shipped with the program: a breach, its metadata, and subscribers, some of whom are in it.</summary>
 public static class ShippedSample
 {
     public const string Archive = "Contoso.zip";
@@ -9,7 +9,7 @@ public static class ShippedSample
 
     private const string Prefix = "samples/";
 
-    /// <summary>Writes its files into a folder that is there.</summary>
+    /// <summary>Writes the sample's files into an existing folder.</summary>
     public static void WriteTo(string folder)
     {
         var assembly = typeof(ShippedSample).Assembly;

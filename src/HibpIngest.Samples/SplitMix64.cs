@@ -1,8 +1,8 @@
 namespace HibpIngest.Samples;
 
 /// <summary>
-/// SplitMix64 (Steele, Lea, Flood 2014), written out because a sample must be the same on every version of the
-/// runtime, which System.Random doesn't promise.
+/// SplitMix64 (Steele, Lea, Flood 2014), implemented here because a sample must be the same on every runtime version, which System.Random
+/// doesn't guarantee.
 /// </summary>
 internal struct SplitMix64(ulong state)
 {
@@ -12,7 +12,7 @@ internal struct SplitMix64(ulong state)
 
     public ulong Next() => Mix(_state += Gamma);
 
-    /// <summary>A number from 0 to below the bound (at most 2^32).</summary>
+    /// <summary>Returns a number from 0 to below the bound (at most 2^32).</summary>
     public int Below(int bound) => (int)(((Next() >> 32) * (ulong)bound) >> 32);
 
     /// <summary>The finaliser: a bijection whose result looks random.</summary>

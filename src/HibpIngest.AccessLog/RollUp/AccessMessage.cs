@@ -2,8 +2,8 @@ using HibpIngest.Messages;
 
 namespace HibpIngest.AccessLog;
 
-/// <summary>A sealed blob of the access log to count.</summary>
-/// <param name="Blob">Its name within the container.</param>
+/// <summary>Asks for a sealed blob of the access log to be counted.</summary>
+/// <param name="Blob">The blob's name within the container.</param>
 [Queue(QueueNames.AccessRollUp)]
 public sealed record AccessMessage(string Blob) : WorkMessage
 {

@@ -8,11 +8,10 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AccessLog;
 
 /// <summary>
-/// Counts the records of a sealed blob by hour, route, status and key. The
-/// rows are the blob's own and computed from it alone, so that a second delivery writes the same again, or finds the blob counted
-/// and does nothing; what is lost on the way <see cref="SweepAccess"/> sends again.
+/// Counts the records of a sealed blob by hour, route, status and key. The rows are keyed by the blob and computed from it alone, so a
+/// redelivery writes the same rows again, or finds the blob counted and does nothing. <see cref="SweepAccess"/> sends lost messages again.
 /// </summary>
-/// <param name="log">Names of blobs and counts only.</param>
+/// <param name="log">Receives blob names and counts only.</param>
 public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, ILogger<RollUpAccess> log)
     : IMessageStage<AccessMessage>
 {
@@ -22,7 +21,7 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
     /// <exception cref="StoreMismatchException">The blob is damaged, or another program wrote it.</exception>
     public async Task RunAsync(AccessMessage message, CancellationToken cancellationToken)
     {
-        // One that is gone was counted long ago. One that is still written to is not Sweep's to have sent: it sends one when that ends.
+        // A missing blob was counted long ago. An open one is still being written; Sweep sends a message once it is sealed.
         if (await blobs.FindAsync(message.Blob, cancellationToken) is not { State: AccessBlobState.Sealed } blob)
             return;
         await using var content = await blobs.OpenAsync(blob.Name, 0, cancellationToken);
@@ -31,7 +30,7 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
         var counts = await CountAsync(blob, content, cancellationToken);
         var rows = counts.Select(one => one.Value.ToRow(one.Key)).ToList();
         await usage.WriteAsync(blob.Name, rows, cancellationToken);
-        // Behind the rows: what is marked is not counted again. Where this loses, it is marked so already, or Sweep sends it again.
+        // After the rows, since a marked blob isn't counted again. If this fails, the blob is marked already, or Sweep sends it again.
         await blobs.MarkAsync(blob, AccessBlobState.Counted, blob.SentAt, cancellationToken);
         LogCounted(blob.Name, rows.Sum(row => row.Requests), rows.Count);
     }
@@ -63,7 +62,7 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
         EventIds.RollUpAccessCounted, LogLevel.Information, "blob {Blob} of the access log is counted: {Requests} requests in {Rows} rows")]
     private partial void LogCounted(string blob, long requests, int rows);
 
-    /// <summary>What is counted by itself: an hour since 1970, and what a row has.</summary>
+    /// <summary>The key of a count. The hour is counted from 1970.</summary>
     private readonly record struct Counted(long Hour, string Route, ushort Status, ulong Key);
 
     private struct Count

@@ -7,29 +7,30 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AccessLog;
 
 /// <summary>
-/// Looks after blobs of the access log: those that were ended get a message, and another one while they are not counted; those of
-/// processes that are gone are ended; those that were counted a while ago go. Each step is found done, or done again, by the next run.
+/// Maintains the blobs of the access log: sends a message for each sealed blob, repeatedly until it is counted; ends the blobs of dead
+/// processes; deletes blobs some time after they were counted. The next run completes or repeats an interrupted step.
 /// </summary>
-/// <param name="keptFor">How long a blob is kept once it is counted; null: for ever.</param>
-/// <param name="log">Counts only.</param>
+/// <param name="keptFor">How long a counted blob is kept; null: forever.</param>
+/// <param name="log">Receives blob names and counts only.</param>
 public sealed partial class SweepAccess(
     IAccessBlobs blobs, IMessageQueues queues, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccess> log)
 {
     /// <summary>
-    /// How long after the last message there is another, or as long as it has taken until then, up to <see cref="LateAfter"/>.
+    /// Minimum pause between two messages. It grows to the time from the end of the blob's hour to the last message, up to
+    /// <see cref="LateAfter"/>.
     /// </summary>
     public static readonly TimeSpan SendAgainAfter = TimeSpan.FromMinutes(10);
 
     /// <summary>
-    /// How long behind its hour nobody has written to a blob whose process is taken to be gone: one that lives ends its blob with its
-    /// first request of another hour, and begins a new one if it comes too late.
+    /// A blob whose hour ended, and which was last written, at least this long ago belongs to a dead process. A live one ends its blob with
+    /// its first request in another hour, and begins a new one if its blob was ended meanwhile.
     /// </summary>
     public static readonly TimeSpan GoneAfter = TimeSpan.FromMinutes(15);
 
-    /// <summary>How long behind its hour a blob that is not counted is worth an error.</summary>
+    /// <summary>Time after the end of its hour at which an uncounted blob is logged as an error.</summary>
     public static readonly TimeSpan LateAfter = TimeSpan.FromDays(1);
 
-    // Ends blobs in place of the processes that wrote them.
+    // The end frame for blobs of other processes.
     private static readonly byte[] End = AccessFrame.End(Guid.Empty);
 
     public async Task RunAsync(CancellationToken cancellationToken)
@@ -37,7 +38,7 @@ public sealed partial class SweepAccess(
         var (late, refused, reason) = (0, 0, "");
         await foreach (var listed in blobs.ListAsync(cancellationToken))
         {
-            // Something else's: left alone.
+            // Other blobs are ignored.
             if (AccessBlobName.HourOf(listed.Name) is not { } hour)
                 continue;
             try
@@ -46,7 +47,7 @@ public sealed partial class SweepAccess(
             }
             catch (StoreRefusedException e)
             {
-                // Leased, with a snapshot, no append blob any more: a matter of this blob's, and not of those behind it.
+                // Leased, with a snapshot, or no append blob: this concerns only this blob, so the others are still processed.
                 if (refused++ == 0)
                     reason = e.Message;
             }
@@ -57,7 +58,8 @@ public sealed partial class SweepAccess(
             LogRefused(refused, reason);
     }
 
-    /// <summary>Looks after a blob; whether it is not counted though it should have been long ago.</summary>
+    /// <summary>Takes a blob's next step.</summary>
+    /// <returns>Whether it is overdue to be counted.</returns>
     private async Task<bool> IsLateAsync(AccessBlob listed, DateTimeOffset over, CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
@@ -68,22 +70,23 @@ public sealed partial class SweepAccess(
         if (blob is null or { State: AccessBlobState.Counted })
             return false;
         if (blob.State == AccessBlobState.Open)
-            return isGone && now - over >= LateAfter; // somebody else keeps it from being ended
+            return isGone && now - over >= LateAfter; // something keeps the blob from being ended
         if (blob.SentAt is not { } sent || now - sent >= PauseAfter(sent - over))
         {
             await queues.SendAsync(new AccessMessage(blob.Name), TimeSpan.Zero, cancellationToken);
-            // Behind the message: one that says too much would keep the next run from sending it.
+            // After sending: if marked first, a failed send would keep the next run from sending it.
             await blobs.MarkAsync(blob, AccessBlobState.Sealed, now, cancellationToken);
         }
         return now - over >= LateAfter;
     }
 
-    /// <summary>Ends a blob for a process that is gone; it as it is then, and null where there is nothing to be done with it.</summary>
+    /// <summary>Ends a blob of a dead process.</summary>
+    /// <returns>The blob with its new state; null: there is nothing left to do.</returns>
     private async Task<AccessBlob?> EndAsync(AccessBlob blob, CancellationToken cancellationToken)
     {
-        // Exactly behind what was listed: a process that lives, and appends after this, is told so and begins another blob.
+        // Exactly after the listed content: a live process that appends later gets another position and begins another blob.
         if (await blobs.AppendAsync(blob.Name, blob.Bytes, End, cancellationToken) != BlockAppend.Appended)
-            return blob; // it lives
+            return blob; // the process is alive
         if (blob.Bytes == 0)
         {
             await blobs.DeleteAsync(blob.Name, cancellationToken);

@@ -2,7 +2,7 @@ namespace HibpIngest.AccessLog;
 
 public enum UsageBy
 {
-    /// <summary>Template of the route.</summary>
+    /// <summary>The route's template.</summary>
     Route,
 
     Key,

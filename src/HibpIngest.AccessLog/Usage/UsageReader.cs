@@ -5,14 +5,15 @@ namespace HibpIngest.AccessLog;
 
 public sealed class UsageReader(IUsageTable usage, IApiKeys keys)
 {
-    /// <summary>Of so many hours, the present one as the last.</summary>
+    /// <summary>Reports the last hours, including the current one.</summary>
     public Task<UsageReport> ReadLastAsync(int hours, UsageBy by, DateTimeOffset now, CancellationToken cancellationToken)
     {
         var to = HourOf(now).AddHours(1);
         return ReadAsync(to.AddHours(-hours), to, by, cancellationToken);
     }
 
-    /// <summary>From an hour to the one behind the last.</summary>
+    /// <param name="from">The first hour.</param>
+    /// <param name="to">The hour after the last.</param>
     public async Task<UsageReport> ReadAsync(
         DateTimeOffset from, DateTimeOffset to, UsageBy by, CancellationToken cancellationToken)
     {
@@ -23,7 +24,7 @@ public sealed class UsageReader(IUsageTable usage, IApiKeys keys)
             {
                 UsageBy.Route => row.Route,
                 UsageBy.Key => row.Key.Length == 0 ? UsageLine.NoKey : row.Key,
-                // Those sort as what they stand for.
+                // This text and the next are parsed back in Describe.
                 UsageBy.Hour => row.Hour.ToString("O", CultureInfo.InvariantCulture),
                 _ => row.Status.ToString("D3", CultureInfo.InvariantCulture),
             };

@@ -3,23 +3,22 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.AccessLog;
 
-/// <summary>How often what was asked. As JSON its shape is a contract: properties are added, never renamed.</summary>
-/// <param name="By">What it is counted by: route, key, hour or status.</param>
-/// <param name="Lines">By hour or status in their order, else what was asked most first.</param>
+/// <summary>Counts of requests. The JSON's shape is a contract: properties are added, never renamed.</summary>
+/// <param name="By">The grouping: route, key, hour or status.</param>
+/// <param name="Lines">In order of hour or status; otherwise in descending order of requests.</param>
 public sealed record UsageReport(
     DateTimeOffset From, DateTimeOffset To, string By, IReadOnlyList<UsageLine> Lines, UsageLine Total)
 {
-    /// <summary>As JSON, in UTF-8.</summary>
     public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, UsageJson.Default.UsageReport);
 }
 
-/// <summary>Requests of one route, key, hour or status; of the total, of none of them.</summary>
+/// <summary>Requests of one route, key, hour or status; the total has none of these.</summary>
 public sealed record UsageLine
 {
-    /// <summary>Instead of a key's digits: the requests came without one.</summary>
+    /// <summary>Value of <see cref="Key"/> for requests without a key.</summary>
     public const string NoKey = "-";
 
-    /// <summary>Template of the route.</summary>
+    /// <summary>The route's template.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Route { get; init; }
 
@@ -27,30 +26,29 @@ public sealed record UsageLine
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Key { get; init; }
 
-    /// <summary>What the key is called, if there is one of these digits still.</summary>
+    /// <summary>The key's name. Null: no key with these digits exists any more.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Name { get; init; }
 
-    /// <summary>Beginning of the hour.</summary>
+    /// <summary>Start of the hour.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public DateTimeOffset? Hour { get; init; }
 
-    /// <summary>HTTP status.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public int? Status { get; init; }
 
     public long Requests { get; init; }
 
-    /// <summary>Those of them that were answered 5xx.</summary>
+    /// <summary>Requests answered 5xx.</summary>
     public long ServerErrors { get; init; }
 
-    /// <summary>Bytes of their bodies, as far as they are known.</summary>
+    /// <summary>Bytes of response bodies of known size.</summary>
     public long Bytes { get; init; }
 
-    /// <summary>How long one took, in microseconds: the mean, rounded down; 0 where there are none.</summary>
+    /// <summary>Mean duration in microseconds, rounded down; 0 if there are no requests.</summary>
     public long MeanMicroseconds { get; init; }
 
-    /// <summary>How long the longest took, in microseconds.</summary>
+    /// <summary>Maximum duration in microseconds.</summary>
     public long LongestMicroseconds { get; init; }
 }
 

@@ -17,7 +17,7 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
     /// Takes a partition's accounts. The object is refilled once the task has ended. Meanwhile the next partition is filled, in as much
     /// memory again, and passed concurrently.
     /// </param>
-    /// <param name="progress">Receives the rows read so far, averaged over both passes.</param>
+    /// <param name="progress">Receives the rows read so far; each of the two passes counts half.</param>
     /// <param name="cancellationToken">Stops the merge; nothing is left on disk.</param>
     /// <param name="choose">
     /// Receives the number of partitions, which is the same for the same loads and memory; returns which of them are taken. Null: all.
@@ -121,7 +121,7 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
 
     private sealed class State(int partitions)
     {
-        /// <summary>Of the current domain; -1: it is large, and its accounts go by alias.</summary>
+        /// <summary>Partition of the current domain; -1: it is large, and its accounts go by alias.</summary>
         public int Partition { get; set; }
 
         public int Domain { get; set; }

@@ -10,8 +10,7 @@ internal sealed partial class AccountTable(
     : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages
 {
     /// <summary>
-    /// A filter may have 15 comparisons (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities), one of them for the
-    /// partition.
+    /// A filter may have 15 comparisons, one for the partition (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
     /// </summary>
     private const int MaxFiltered = 14;
 

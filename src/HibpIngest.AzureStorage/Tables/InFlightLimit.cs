@@ -10,8 +10,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// <remarks>
 /// The latency limit is <see cref="TimesFloor"/> times the floor (the lowest mean latency seen), at least <see cref="Unnoticed"/> and at
 /// most <see cref="Longest"/>. A server that handles one request at a time is fully used by two transactions in flight; more only queue
-/// there, so the limits can be wide. Latency that doesn't depend on the number in flight, as to a distant region, is its own floor and
-/// cuts nothing.
+/// there, so the limits can be wide. Latency that doesn't depend on the load, as to a distant region, is its own floor and cuts nothing.
 /// </remarks>
 /// <param name="unchanging">A fixed limit, for benchmarks; null: the limit follows the latency.</param>
 internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
@@ -113,8 +112,7 @@ internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
         if (sentAt < _since || unchanging is not null)
             return;
         var half = CutTo(Math.Min(Most, Math.Max(_peak, Least)) * DeepestCut);
-        // During an outage every attempt fails. Only the first failure lowers this, so that afterwards the limit soon doubles up to half of
-        // its former value.
+        // During an outage every attempt fails. Only the first failure lowers this, so that the limit then doubles back to half its value.
         if (!_isLost)
             _doublesUpTo = half;
         _isLost = true;

@@ -15,14 +15,11 @@ internal abstract partial class MarkTable
 
     /// <summary>
     /// Minimum number of rows for which a page of the range that spans them is read first. The hashes of 20,000 accounts are 78 in each of
-    /// 256 partitions: reading them one by one was two thirds of all requests of a removal.
+    /// 256 partitions: reading them one by one was two thirds of all requests of a removal, and it waits for nothing else.
     /// </summary>
     private const int LeastForRange = 32;
 
-    /// <summary>
-    /// If less than one in so many of a page's rows is wanted, the remaining ones are read one by one: a load has a small part of
-    /// gmail.com.
-    /// </summary>
+    /// <summary>If less than 1/10 of a page's rows is wanted, the rest are read one by one: a load has a small part of gmail.com.</summary>
     private const int SparseAt = 10;
 
     public async Task<int> RemoveMarkAsync(
@@ -152,8 +149,7 @@ internal abstract partial class MarkTable
         entity.Keys.All(name => name is "PartitionKey" or "RowKey" or "Timestamp" or "odata.etag");
 
     /// <summary>
-    /// Waits the account's turn, as writes do. Pages of a query don't: there are few, and their latency doesn't show how busy the service
-    /// is.
+    /// Waits the account's turn, as writes do. Queries don't: they are few, and their latency doesn't show the service's load.
     /// </summary>
     private Task<TableEntity?> GetAsync(string partition, string key, CancellationToken cancellationToken) => throttle.InTurnAsync(
         () => table.FindAsync(partition, key, RemovalOperation, cancellationToken), cancellationToken);

@@ -16,7 +16,7 @@ internal sealed class TableRetries(StorageOptions options, Action<long>? lost)
     : RetryPolicy(options.MaxRetries, DelayStrategy.CreateExponentialDelayStrategy(options.RetryDelay, options.MaxRetryDelay))
 {
     /// <summary>
-    /// Busy, or too busy to respond within the service's own timeout
+    /// Whether the service is busy, or so busy that its own timeout elapsed
     /// (learn.microsoft.com/rest/api/storageservices/table-service-error-codes).
     /// </summary>
     public static bool IsThrottled(int status, string? code) =>

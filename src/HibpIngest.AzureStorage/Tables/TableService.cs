@@ -9,9 +9,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The tables of a storage account, through Azure.Data.Tables, except entity group transactions: the library takes 24 to 72 times the CPU
-/// for one of 100 entities and allocates 26,745 bytes an entity. Request lines hold keys, which hold addresses: nothing is logged or
-/// traced.
+/// The tables of a storage account, through Azure.Data.Tables, except entity group transactions: for one of 100 entities the library takes
+/// 24 to 72 times the CPU and allocates 26,745 bytes an entity. Nothing is logged or traced: request lines hold keys, which hold addresses.
 /// </summary>
 internal sealed class TableService
 {

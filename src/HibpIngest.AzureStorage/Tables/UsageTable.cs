@@ -67,8 +67,7 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
         $"{source}|{row.Status}|{(row.Key.Length == 0 ? NoKey : row.Key)}|{KeySafe(row.Route)}");
 
     /// <summary>
-    /// Escapes characters that a key may not hold ('/', '\', '#', '?', control characters), the separator and '!' as '!' and two hex digits
-    /// a byte.
+    /// Escapes what a key may not hold ('/', '\', '#', '?', control characters), the separator and '!' as '!' and two hex digits a byte.
     /// </summary>
     private static string KeySafe(string text)
     {

@@ -8,10 +8,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// </summary>
 internal sealed class WriteLane : IDisposable
 {
-    /// <summary>
-    /// Unused rate is saved up for so long: timers are late, and between two slices there is a pause, in which the service recovers
-    /// capacity too.
-    /// </summary>
+    /// <summary>Maximum of saved-up rate: timers are late, and in the pause between two slices the service recovers capacity too.</summary>
     private static readonly TimeSpan SavedFor = TimeSpan.FromMilliseconds(250);
 
     /// <summary>Maximum time between two checks of the queue: the rate grows meanwhile.</summary>

@@ -18,8 +18,8 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     private const int FirstInFlight = 8;
 
     /// <summary>
-    /// Unexpected refusals of so many partitions within <see cref="SurprisesWithin"/> mean that the account is busy. The service's response
-    /// is the same for a busy partition and a busy account.
+    /// Unexpected refusals of this many partitions within <see cref="SurprisesWithin"/> mean that the account is busy: the service's
+    /// response is the same for a busy partition and a busy account.
     /// </summary>
     private const int SurprisesOfTheAccount = 4;
     private static readonly TimeSpan SurprisesWithin = TimeSpan.FromSeconds(1);
@@ -192,9 +192,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
             return _accountBusyAt is { } at && time.GetElapsedTime(at) < SurprisesWithin;
     }
 
-    /// <summary>
-    /// Counts the refusal of a partition that wasn't known to be busy, or that came while the account was busy.
-    /// </summary>
+    /// <summary>Counts the refusal of a partition that wasn't known to be busy, or that came while the account was busy.</summary>
     /// <returns>Whether it is one of several, which means that the account is busy.</returns>
     private bool IsOneOfSeveral(Partition partition)
     {

@@ -7,14 +7,14 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>The catalogue in memory, revalidated every few seconds.</summary>
+/// <summary>Keeps the catalogue in memory, revalidated every 3 seconds.</summary>
 public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider time, ILogger<CatalogueReader> log)
     : Revalidated<CatalogueSnapshot>(RevalidateEvery, ReadTimeout, time)
 {
-    /// <summary>A hidden breach is out of every answer within 10 seconds: three of these, and a moment to read.</summary>
+    /// <summary>A hidden breach must be out of every response within 10 seconds: three intervals and the time of a read.</summary>
     public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);
 
-    // With a look every three seconds a hidden breach is still out in time.
+    // Together with the interval of 3 s, a hidden breach is still out within 10 s.
     private static readonly TimeSpan ReadTimeout = TimeSpan.FromSeconds(5);
 
     private CatalogueBlob? _ids;
@@ -30,8 +30,8 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
     {
         var ids = await ReadAsync(CatalogueDocuments.Ids, _ids, cancellationToken)
             ?? throw new StoreUnavailableException("the catalogue of breaches is not published yet: 'hibp catalogue publish' does that");
-        // Read behind ids.json, which is written last: of its version, or of a newer one whose ids.json comes next. It may also
-        // change alone, as where links to logos lead.
+        // Read after ids.json, which is written last: so it has the same version, or a newer one whose ids.json follows. It may also
+        // change alone, for example if the links to logos change.
         var breaches = await RequireAsync(CatalogueDocuments.Breaches, _breaches, cancellationToken);
         if (known is not null && ReferenceEquals(ids, _ids) && ReferenceEquals(breaches, _breaches))
             return known;
@@ -52,7 +52,7 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
         }
     }
 
-    /// <summary>The blob as it is; the very one that is known where it is that still.</summary>
+    /// <returns>The current blob; the same object as <paramref name="known"/> if it is unchanged.</returns>
     private async Task<CatalogueBlob?> ReadAsync(string name, CatalogueBlob? known, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, known?.ETag, cancellationToken) is not { } blob ? null : blob.IsUnchanged ? known : blob;
 

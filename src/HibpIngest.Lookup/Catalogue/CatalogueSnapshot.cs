@@ -3,10 +3,10 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>One state of the catalogue: which breaches there are, and which marks are theirs.</summary>
+/// <summary>One version of the catalogue: the breaches and their marks.</summary>
 public sealed class CatalogueSnapshot
 {
-    // By mark: null where none counts.
+    // By mark; null: the mark doesn't count.
     private readonly PublishedBreach?[] _byMark;
     private readonly Dictionary<string, PublishedBreach> _byName = new(StringComparer.OrdinalIgnoreCase);
 
@@ -18,7 +18,7 @@ public sealed class CatalogueSnapshot
             _byName[model.Name] = PublishedBreach.Of(model, ordinal);
         ByTitle = [.. models.Select(model => _byName[model.Name])];
 
-        // What stands in one of the two only is on its way in or out: it is in no answer about an account.
+        // A breach in only one of the two documents is being added or removed: it is in no response about an account.
         var known = ids.Breaches.Where(breach => _byName.ContainsKey(breach.Name)).ToList();
         _byMark = new PublishedBreach?[known.SelectMany(breach => breach.Marks).DefaultIfEmpty(0).Max() + 1];
         foreach (var breach in known)
@@ -30,25 +30,26 @@ public sealed class CatalogueSnapshot
 
     public long Version { get; }
 
-    /// <summary>The highest mark that counts; 0: none does.</summary>
+    /// <summary>The highest mark that counts; 0: there is none.</summary>
     public int HighestMark => _byMark.Length - 1;
 
     public IReadOnlyList<PublishedBreach> ByTitle { get; }
 
-    /// <summary>The answer to "all breaches".</summary>
+    /// <summary>The response to "all breaches".</summary>
     public ReadyContent AllBreaches { get; }
 
-    /// <summary>The breach that was added last; <c>null</c> where there is none.</summary>
+    /// <summary>The breach that was added last; JSON <c>null</c> if there is none.</summary>
     public ReadyContent Latest { get; }
 
     /// <summary>All data classes, in order.</summary>
     public ReadyContent DataClasses { get; }
 
-    /// <summary>The breach of this name, without regard to case; null where there is none.</summary>
+    /// <summary>Finds a breach by name, ignoring case.</summary>
+    /// <returns>Null if there is none.</returns>
     public PublishedBreach? Find(string name) => _byName.GetValueOrDefault(name);
 
-    /// <summary>The breaches that these marks mean, each once, by name; marks that don't count say nothing.</summary>
-    /// <param name="withSensitive">For the owner of the account's domain.</param>
+    /// <summary>Returns the breaches of these marks, each once, by name; marks that don't count are ignored.</summary>
+    /// <param name="withSensitive">Whether sensitive breaches are included, as for the owner of the account's domain.</param>
     public IReadOnlyList<PublishedBreach> BreachesOf(IReadOnlyList<int> marks, bool withSensitive)
     {
         List<PublishedBreach>? found = null;

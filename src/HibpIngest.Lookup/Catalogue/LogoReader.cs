@@ -4,13 +4,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>Logos of the catalogue, kept in memory for a while.</summary>
+/// <summary>Reads logos of the catalogue; caches them for 5 minutes.</summary>
 public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
 {
-    /// <summary>Largest logo, in bytes; a larger one is never published.</summary>
+    /// <summary>Maximum size of a logo, in bytes; a larger one is never published.</summary>
     public const int MaxBytes = 512 * 1024;
 
-    // 64 MB at the most, and a thousand that are as large as logos are.
+    // Limit of the cache: 64 MiB, enough for a thousand logos of usual size.
     private const long MostBytes = 64L << 20;
 
     private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(5);
@@ -18,7 +18,7 @@ public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
     private readonly ConcurrentDictionary<string, (ReadyContent? Logo, long At)> _known = new(StringComparer.Ordinal);
     private long _bytes;
 
-    /// <summary>A breach's logo; null where it has none.</summary>
+    /// <returns>A breach's logo; null if it has none.</returns>
     public async ValueTask<ReadyContent?> FindAsync(string name, CancellationToken cancellationToken)
     {
         if (_known.TryGetValue(name, out var known) && time.GetElapsedTime(known.At) < KeptFor)

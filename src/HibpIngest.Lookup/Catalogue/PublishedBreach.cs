@@ -3,21 +3,20 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>A breach of the catalogue, with what is sent of it, ready to be written.</summary>
+/// <summary>A breach of the catalogue with its serialised forms.</summary>
 public sealed class PublishedBreach
 {
     public required PublicBreach Model { get; init; }
 
-    /// <summary>The same as JSON, in UTF-8.</summary>
+    /// <summary><see cref="Model"/> as JSON, in UTF-8.</summary>
     public required ReadyContent Json { get; init; }
 
-    /// <summary><c>{"Name":"..."}</c>, in UTF-8: what most answers say of it.</summary>
+    /// <summary><c>{"Name":"..."}</c>, in UTF-8: the form in most responses.</summary>
     public required ReadOnlyMemory<byte> NameJson { get; init; }
 
-    /// <summary>Its place among the breaches by name, in the order of characters: the order of an account's answer.</summary>
+    /// <summary>Index by ordinal order of names, which is the order of breaches in an account's response.</summary>
     public required int Ordinal { get; init; }
 
-    /// <summary>Of what is told of a breach.</summary>
     public static PublishedBreach Of(PublicBreach model, int ordinal) => new()
     {
         Model = model,

@@ -3,10 +3,10 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Lookup;
 
-/// <summary>An answer that is the same for everybody: its bytes as they are and gzipped, and their entity tags.</summary>
+/// <summary>A response body that is the same for all callers: its bytes, plain and gzipped, and their ETags.</summary>
 public sealed class ReadyContent
 {
-    /// <summary>Below that many bytes a gzipped answer is hardly smaller than the packet it comes in.</summary>
+    /// <summary>Below this size, gzip hardly saves a packet.</summary>
     private const int LeastForGzip = 1_024;
 
     private ReadyContent(ReadOnlyMemory<byte> identity, ReadOnlyMemory<byte>? gzip)
@@ -17,17 +17,17 @@ public sealed class ReadyContent
 
     public ReadOnlyMemory<byte> Identity { get; }
 
-    /// <summary>Gzipped; null where that is not worth it.</summary>
+    /// <summary>The gzipped bytes. Null: gzip isn't worthwhile.</summary>
     public ReadOnlyMemory<byte>? Gzip { get; }
 
-    /// <summary>Of <see cref="Identity"/>: made of its bytes, so that it stays while they do, on every instance.</summary>
+    /// <summary>ETag of <see cref="Identity"/>: a hash of the bytes, so that it is the same on every instance.</summary>
     public string ETag { get; }
 
-    /// <summary>Of <see cref="Gzip"/>: another representation of the same.</summary>
+    /// <summary>ETag of <see cref="Gzip"/>, which is another representation of the same content.</summary>
     public string GzipETag { get; }
 
-    /// <summary>Of bytes that are gzipped already.</summary>
-    /// <exception cref="InvalidDataException">They are not.</exception>
+    /// <summary>Creates the content from gzipped bytes.</summary>
+    /// <exception cref="InvalidDataException">The bytes are no gzip.</exception>
     public static ReadyContent OfGzip(ReadOnlyMemory<byte> gzip)
     {
         using var identity = new MemoryStream();
@@ -36,10 +36,10 @@ public sealed class ReadyContent
         return new ReadyContent(identity.ToArray(), gzip);
     }
 
-    /// <summary>Of an image, which is compressed already.</summary>
+    /// <summary>Creates the content from an image, which is compressed already.</summary>
     public static ReadyContent OfImage(ReadOnlyMemory<byte> image) => new(image, null);
 
-    /// <summary>Of bytes as they are; gzipped here where that is worth it.</summary>
+    /// <summary>Creates the content from plain bytes; gzips them if that is worthwhile.</summary>
     public static ReadyContent Of(ReadOnlyMemory<byte> identity)
     {
         if (identity.Length < LeastForGzip)
