@@ -5,12 +5,12 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What the pipeline adds to a host's services.</summary>
+/// <summary>Registers the pipeline's services.</summary>
 public static class PipelineServices
 {
     /// <summary>
-    /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options,
-    /// the clock and the logs. Stages are singletons, since what they limit or cache counts for the process; the rest keeps no state.
+    /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options, the
+    /// clock and logging. Stages are singletons, because their limits and caches apply to the process; the other services keep no state.
     /// </summary>
     /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't do so before it
     /// listens.</param>

@@ -7,8 +7,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Looks through a slice of a published load for what clients watch, and records for each of them what it is to be called of. Its key is
-/// (load, slice): what was found is written once, and the first to record it ends it; a second delivery finds that.
+/// Matches a slice of a published load against the prefixes that clients watch, and records the calls for each client. Idempotency key:
+/// (load, slice). The first delivery to record its result wins; a redelivery finds the slice recorded and does nothing.
 /// </summary>
 public sealed partial class CallClients(
     ILoads loads, ICallSlices slices, LoggedRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs,
@@ -19,7 +19,6 @@ public sealed partial class CallClients(
         await slices.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsLookedThrough: false } slice
             ? new CallRun(slice) : null;
 
-    /// <summary>Until the slice is recorded.</summary>
     public async Task RunAsync(CallRun work, CancellationToken cancellationToken)
     {
         var (slice, breach) = (work.Slice.Slice, work.Slice.Breach);
@@ -29,8 +28,8 @@ public sealed partial class CallClients(
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Clients, calls.Count);
         if (await slices.RecordCallSliceAsync(slice.Load, slice.Number, calls, cancellationToken) is not { } toTell)
         {
-            // Recorded by another delivery, which has the same blobs, or its load doesn't send now, and others may have recorded them.
-            // Where its load is gone, nobody would delete these.
+            // Another delivery recorded the slice and uses the same blobs, or the load doesn't send now and others may have recorded them.
+            // If the load is removed, nothing else would delete the blobs.
             if (await loads.GetLoadAsync(slice.Load, cancellationToken) is null or { Removing: true })
             {
                 foreach (var client in calls.Keys)
@@ -46,11 +45,11 @@ public sealed partial class CallClients(
     public Task ReleaseAsync(CallRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
-    /// <remarks>Sweep tries again, unless the slice can't be read; the load says why.</remarks>
+    /// <remarks>Sweep retries, unless the slice can't be read. The reason is recorded with the load.</remarks>
     public async Task<bool> FailAsync(CallRun work, Exception error)
     {
         var (slice, reason) = (work.Slice.Slice.Number, UnexpectedError.Reason(error));
-        // Rows that were purged after this had looked for them are in the account log by now.
+        // Rows that were purged after the slice was read from the database are in the journal by now.
         var fails = work.IsReading
             && error is RowsMissingException or DamagedSegmentException or StoreMissingException or LogConflictException
                 or NotPossibleException
@@ -77,7 +76,7 @@ public sealed partial class CallClients(
             run.IsReading = false;
             accounts.Hash();
             var told = work.Told.Count > 0 ? new ToldHashes(work.Told, await ReadFactsAsync(cancellationToken), tables) : null;
-            // One bitmap at a time: of many clients they would be more than a process has, in each of the slices that it works on.
+            // One bitmap at a time: all clients' bitmaps, in each concurrent slice, would exceed the memory of the process.
             foreach (var client in called)
             {
                 if (await watched.GetAsync(client.Number, cancellationToken) is not { } bitmap)
@@ -100,10 +99,8 @@ public sealed partial class CallClients(
     private async Task<LayoutFacts> ReadFactsAsync(CancellationToken cancellationToken) =>
         (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
 
-    /// <summary>
-    /// Writes what a client is called of. What an earlier try has written stays: calls of it may have been made. Returns how many calls
-    /// it is.
-    /// </summary>
+    /// <summary>Writes a client's call list, unless an earlier attempt did: its calls may have been made already.</summary>
+    /// <returns>The number of calls.</returns>
     private async Task<int> KeepAsync(
         CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, ToldHashes? told, CancellationToken cancellationToken)
     {

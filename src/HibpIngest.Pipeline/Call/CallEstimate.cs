@@ -2,15 +2,15 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What calling a client of a breach would be.</summary>
-/// <param name="Calls">How many calls, as many as <paramref name="IsExact"/> says or about so many.</param>
-/// <param name="IsExact">Every slice was looked through; false: some were, and the others are taken to be like them.</param>
-/// <param name="CallTime">How long a call takes, about.</param>
+/// <summary>An estimate of the calls to one client because of a breach.</summary>
+/// <param name="Calls">Number of calls; approximate unless <paramref name="IsExact"/>.</param>
+/// <param name="IsExact">Whether every slice was looked through; false: extrapolated from some of them.</param>
+/// <param name="CallTime">Approximate time for one call.</param>
 public sealed record CallEstimate(CallbackClient Client, long Calls, bool IsExact, TimeSpan CallTime)
 {
-    /// <summary>What a call is taken to take that nobody has made yet.</summary>
+    /// <summary>Assumed time for one call to a client that has not been called yet.</summary>
     public static readonly TimeSpan UsualCallTime = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>How long it takes with the client's cap, where it accepts every call.</summary>
+    /// <summary>Time for all calls at the client's cap, if it accepts each of them.</summary>
     public TimeSpan Duration => CallTime * Calls / Client.Cap;
 }

@@ -3,25 +3,25 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// How long a client is this process' alone, by a clock that nobody sets. No call is begun that could outlast it: of all processes together
-/// no more are in flight to a client than its cap, whatever becomes of one of them.
+/// This process' lease on a client, measured on the monotonic clock. No call that could outlast it is started, so the calls in flight from
+/// all processes together never exceed the client's cap, even if a process stalls.
 /// </summary>
 internal sealed class CallLease(TimeProvider time)
 {
-    /// <summary>Long enough for a call, and for a moment without the database.</summary>
+    /// <summary>Long enough for a call and a short database outage.</summary>
     public static readonly TimeSpan Duration = TimeSpan.FromSeconds(30);
 
     private long _since = time.GetTimestamp();
 
-    /// <summary>It is somebody else's by now.</summary>
+    /// <summary>Whether another process holds the client by now.</summary>
     public bool IsLost { get; set; }
 
-    /// <summary>A call may be begun.</summary>
+    /// <summary>Whether a call started now would end before the lease does.</summary>
     public bool CoversCall => !IsLost && Age < Duration - CallbackClient.CallTimeout;
 
-    /// <summary>How long ago it was last prolonged.</summary>
+    /// <summary>Time since the last renewal.</summary>
     public TimeSpan Age => time.GetElapsedTime(Volatile.Read(ref _since));
 
-    /// <summary>It was prolonged by a call that was begun then (a timestamp).</summary>
+    /// <summary>Counts the lease from <paramref name="since"/>, the timestamp at which the renewing statement was started.</summary>
     public void Prolong(long since) => Volatile.Write(ref _since, since);
 }

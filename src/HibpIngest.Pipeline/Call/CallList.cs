@@ -9,8 +9,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// What a client is called of because of one slice: hashes in ascending order, of which those with the same prefix are one call. As it is
-/// kept (sealed): the byte 1, then 20 bytes a hash. Its order is that of <see cref="CallbackDelivery.Done"/>.
+/// The calls to one client because of one slice: hashes in ascending order; hashes with the same prefix form one call. Stored sealed, as
+/// the byte 1 followed by 20 bytes a hash. Calls have the order of the bits in <see cref="CallbackDelivery.Done"/>.
 /// </summary>
 internal sealed class CallList
 {
@@ -33,11 +33,11 @@ internal sealed class CallList
         }
     }
 
-    /// <summary>How many calls it is.</summary>
+    /// <summary>Number of calls.</summary>
     public int Count => _starts.Count;
 
-    /// <summary>How many calls so many hashes are.</summary>
-    /// <param name="hashes">Ascending, one behind the other.</param>
+    /// <summary>Returns the number of calls that these hashes make.</summary>
+    /// <param name="hashes">Concatenated, in ascending order.</param>
     public static int CountOf(ReadOnlySpan<byte> hashes)
     {
         var calls = 0;
@@ -49,7 +49,7 @@ internal sealed class CallList
         return calls;
     }
 
-    /// <summary>Seals hashes for a delivery; they open for it only.</summary>
+    /// <summary>Seals hashes for one delivery; they can't be opened for another.</summary>
     public static byte[] Seal(SecretKeys keys, CallbackKey delivery, ReadOnlySpan<byte> hashes)
     {
         var content = ArrayPool<byte>.Shared.Rent(1 + hashes.Length);
@@ -66,13 +66,14 @@ internal sealed class CallList
         }
     }
 
-    /// <summary>Opens what was sealed; null: it was sealed under another key, or for something else.</summary>
+    /// <summary>Opens sealed hashes.</summary>
+    /// <returns>Null: sealed under another key or for another delivery, or of an unknown version.</returns>
     public static CallList? Open(SecretKeys keys, CallbackKey delivery, ReadOnlySpan<byte> content) =>
         keys.Open(content, ContextOf(delivery)) is [Version, ..] opened && opened.Length % HashBytes == 1
             ? new CallList(opened.AsMemory(1)) : null;
 
-    /// <summary>What one call says, and its key.</summary>
-    /// <param name="call">Its number, from 0.</param>
+    /// <summary>Returns the body of a call and its idempotency key.</summary>
+    /// <param name="call">Index of the call, from 0.</param>
     public (byte[] Body, string IdempotencyKey) Make(int call, int client, string breach)
     {
         var end = call + 1 < _starts.Count ? _starts[call + 1] : _hashes.Length;
@@ -97,7 +98,7 @@ internal sealed class CallList
         return (body.WrittenSpan.ToArray(), KeyOf(client, breach, prefix, suffixes));
     }
 
-    /// <summary>SHA-256 of client, breach, prefix and suffixes: a line each, the suffixes with commas between; lower-case hex.</summary>
+    /// <summary>Returns the SHA-256 of client, breach, prefix and comma-separated suffixes, one line each, in lower-case hex.</summary>
     internal static string KeyOf(int client, string breach, string prefix, string[] suffixes) => Convert.ToHexStringLower(SHA256.HashData(
         Encoding.UTF8.GetBytes(string.Create(
             CultureInfo.InvariantCulture, $"{client}\n{breach}\n{prefix}\n{string.Join(',', suffixes)}"))));

@@ -3,22 +3,22 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// How fast a client is called in one turn: pauses where it asks for one, and ends the turn where nothing is accepted, or its time is up.
-/// Safe for use by many at once.
+/// Paces the calls to one client in one turn: waits if the client throttles, and ends the turn if calls keep failing or its time is up.
+/// Thread-safe.
 /// </summary>
-/// <param name="pauseOf">The pause after so many before it.</param>
+/// <param name="pauseOf">Returns the pause after the given number of earlier ones.</param>
 internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> pauseOf, TimeProvider time)
 {
-    /// <summary>Then the next client has its turn.</summary>
+    /// <summary>Length of a turn; then the next client has its turn.</summary>
     public static readonly TimeSpan TurnTime = TimeSpan.FromSeconds(30);
 
-    // What is longer is waited for without holding a place that others want.
+    // A longer pause ends the turn, so that it doesn't occupy a worker that other clients need.
     private static readonly TimeSpan LongestWait = TimeSpan.FromSeconds(5);
 
-    // A receiver that is down is found out with so many calls, or with as many as are in flight.
+    // The receiver counts as down after this many failures in a row, or after as many as its cap if that is larger.
     private const int FailuresInRow = 8;
 
-    // The first pause of one that asks to slow down is a part of the one of a failure: it answers.
+    // A throttled client's pause is this part of the pause after a failure: it does respond.
     private const double ThrottledPart = 0.1;
 
     private readonly Lock _lock = new();
@@ -31,10 +31,10 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     private TimeSpan _taken;
     private bool _stopped;
 
-    /// <summary>The client wants no more calls, for good.</summary>
+    /// <summary>Whether the client answered that it wants no more calls, ever.</summary>
     public bool IsGone { get; private set; }
 
-    /// <summary>No more calls are to be begun in this turn.</summary>
+    /// <summary>Whether no further call may be started in this turn.</summary>
     public bool IsStopped
     {
         get
@@ -44,7 +44,8 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         }
     }
 
-    /// <summary>How long to wait before a call; null: the turn has ended.</summary>
+    /// <summary>Returns how long to wait before the next call.</summary>
+    /// <returns>Null: the turn has ended.</returns>
     public TimeSpan? Before()
     {
         if (IsStopped)
@@ -59,7 +60,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
             _stopped = true;
     }
 
-    /// <summary>Ends the turn with a pause, as where nothing was accepted.</summary>
+    /// <summary>Ends the turn with the pause that follows a turn in which nothing was accepted.</summary>
     public void Fail()
     {
         lock (_lock)
@@ -70,8 +71,8 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         }
     }
 
-    /// <summary>A call has ended.</summary>
-    /// <param name="began">When it was begun (a timestamp).</param>
+    /// <summary>Records a call's outcome.</summary>
+    /// <param name="began">Timestamp at which the call was started.</param>
     public void After(CallAnswer answer, long began)
     {
         lock (_lock)
@@ -85,7 +86,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
                     break;
                 case CallOutcome.Throttled:
                     var asked = answer.RetryAfter ?? TimeSpan.Zero;
-                    // Those that were in flight together ask for one pause.
+                    // Throttled calls that were in flight together cause one pause.
                     if (_pause > TimeSpan.Zero && began < _pausedAt)
                     {
                         if (asked > Rest())
@@ -109,7 +110,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         }
     }
 
-    /// <summary>How the turn has ended.</summary>
+    /// <summary>Returns the result of the turn.</summary>
     public CallbackTurnEnd End()
     {
         lock (_lock)
@@ -122,7 +123,6 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         }
     }
 
-    /// <summary>Calls by outcome.</summary>
     public long Count(CallOutcome outcome)
     {
         lock (_lock)

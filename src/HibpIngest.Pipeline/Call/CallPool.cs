@@ -3,10 +3,9 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>The calls of some deliveries to one client, and how far each delivery is. Safe for use by many at once.</summary>
-/// <param name="deliveries">Opened.</param>
-/// <param name="first">Of so many calls of a delivery, the one that is taken first; the others come behind it in a circle. At random where
-/// nothing else is said: calls that fail each time are not always those that a slow client's turn is spent on.</param>
+/// <summary>The calls of several deliveries to one client, and each delivery's progress. Thread-safe.</summary>
+/// <param name="first">Returns the index of the call to start with, given a delivery's number of calls; the others follow in a circle.
+/// Random by default, so that calls that always fail don't use up each turn of a slow client.</param>
 internal sealed class CallPool(
     IReadOnlyList<(CallbackDelivery Delivery, CallList Calls)> deliveries, Func<int, int>? first = null)
 {
@@ -19,7 +18,8 @@ internal sealed class CallPool(
 
     public IReadOnlyList<CallbackKey> Keys { get; } = [.. deliveries.Select(one => one.Delivery.Key)];
 
-    /// <summary>Takes the next call; false: there is none now. Those that are to be made again come behind the others.</summary>
+    /// <summary>Takes the next call. Throttled calls are repeated after all others.</summary>
+    /// <returns>False: there is none now.</returns>
     public bool TryTake(out (int Delivery, int Call) next)
     {
         lock (_lock)
@@ -44,14 +44,13 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>What a call says, and its key.</summary>
+    /// <summary>Returns the body of a call and its idempotency key.</summary>
     public (byte[] Body, string IdempotencyKey) Make((int Delivery, int Call) call)
     {
         var state = _states[call.Delivery];
         return state.Calls.Make(call.Call, state.Delivery.Key.Client, state.Delivery.Breach);
     }
 
-    /// <summary>A call was answered, or not.</summary>
     public void Settle((int Delivery, int Call) call, CallAnswer answer)
     {
         lock (_lock)
@@ -75,7 +74,7 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>Nothing more of a delivery is to be begun.</summary>
+    /// <summary>Starts no further call of a delivery.</summary>
     public void Halt(CallbackKey delivery)
     {
         lock (_lock)
@@ -85,7 +84,7 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>How far deliveries are that have got on since this was last asked.</summary>
+    /// <summary>Returns the progress of the deliveries that have advanced since the last call.</summary>
     public IReadOnlyList<CallbackResult> TakeChanged()
     {
         lock (_lock)
@@ -100,8 +99,8 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>How far all of them are at the end.</summary>
-    /// <param name="pauseOf">How long one is left alone whose calls have failed, by how often it was before.</param>
+    /// <summary>Returns the final result of every delivery.</summary>
+    /// <param name="pauseOf">Returns how long a delivery with failed calls is deferred, given the number of its earlier deferrals.</param>
     public IReadOnlyList<CallbackResult> Results(Func<int, TimeSpan> pauseOf)
     {
         lock (_lock)
@@ -111,7 +110,7 @@ internal sealed class CallPool(
                 : state.Error is { } error ? state.Result(CallbackState.Open) with
                 {
                     Error = error,
-                    // What wasn't tried, as the turn has ended, doesn't wait for what failed, unless nothing else was accepted.
+                    // Calls left untried when the turn ended don't wait for the failed ones, unless this turn had nothing accepted.
                     Pause = state.Answered + state.Failed == state.Calls.Count || state.Answered == state.Delivery.Answered
                         ? pauseOf(state.Delivery.Deferrals) : null,
                 }

@@ -3,14 +3,14 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// A slice that is being looked through. It has no lease: of two that do so at once, the second to record what it found finds it recorded.
+/// A slice that is being looked through. It takes no lease: if two deliveries run concurrently, the second finds the result recorded.
 /// </summary>
 public sealed class CallRun(CallSlice slice) : IStageWork
 {
-    /// <summary>As it was when it was taken on.</summary>
+    /// <summary>The slice as it was when the message was claimed.</summary>
     public CallSlice Slice { get; } = slice;
 
-    /// <summary>Its rows are being read: what fails now is their fault.</summary>
+    /// <summary>Whether the slice's rows are being read: a failure now is caused by them.</summary>
     internal bool IsReading { get; set; }
 
     public long LoadId => Slice.Slice.Load;
@@ -18,7 +18,7 @@ public sealed class CallRun(CallSlice slice) : IStageWork
     public string Breach => Slice.Breach.Name;
 
     /// <inheritdoc/>
-    /// <remarks>They don't count: Sweep sends the message again.</remarks>
+    /// <remarks>Not counted: Sweep sends the message again.</remarks>
     public int Attempts => 0;
 
     public bool IsLost => false;

@@ -4,20 +4,19 @@ using HibpIngest.Telemetry;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Sends the messages by which clients are called. What a crash keeps from being sent, Sweep sends.</summary>
+/// <summary>Sends the messages that cause clients to be called. Sweep sends those that a crash lost.</summary>
 public sealed class CallSchedule(
     ICallSlices slices, ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, PipelineMessages messages)
 {
-    // Sent at once, and seen within seconds.
+    // These messages are sent without a delay and received within seconds.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
-    /// <summary>Whether there is anybody to be called.</summary>
     public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).Count > 0;
 
     /// <summary>
-    /// Has the slices of a load looked through that weren't yet, where it sends; may be run at any time, beside itself. Returns whether
-    /// there are any.
+    /// Sends a message for each slice of a load that has not been looked through yet, if the load sends. Safe to run at any time and
+    /// concurrently. Returns whether there are such slices.
     /// </summary>
     public async Task<bool> LookThroughAsync(long load, CancellationToken cancellationToken)
     {
@@ -30,14 +29,12 @@ public sealed class CallSchedule(
         return true;
     }
 
-    /// <summary>Has a client called.</summary>
-    /// <param name="delay">How long its message stays hidden.</param>
+    /// <summary>Sends the message that starts a client's turn.</summary>
+    /// <param name="delay">How long the message stays hidden.</param>
     public Task CallAsync(int client, TimeSpan delay, CancellationToken cancellationToken) =>
         messages.SendAsync(new CallbackMessage { Client = client }, delay, cancellationToken);
 
-    /// <summary>
-    /// Sends the messages of clients again that were lost, and tells how long calls have been waiting. Returns how many it sent.
-    /// </summary>
+    /// <summary>Sends the clients' lost messages again, and reports how long calls have been waiting. Returns the number sent.</summary>
     public async Task<int> SweepAsync(CancellationToken cancellationToken)
     {
         var health = await callbacks.ListCallbackHealthAsync(MessageIsLostAfter, cancellationToken);
@@ -58,7 +55,7 @@ public sealed class CallSchedule(
         return sent;
     }
 
-    /// <summary>Has the slices of a load looked through again that failed.</summary>
+    /// <summary>Resets the failed slices of a load and sends their messages again.</summary>
     public async Task RetryAsync(long load, CancellationToken cancellationToken)
     {
         await slices.RetryCallSlicesAsync(load, cancellationToken);
@@ -66,8 +63,8 @@ public sealed class CallSchedule(
     }
 
     /// <summary>
-    /// Returns the loads with <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over:
-    /// resuming a client opens it again (<see cref="CallbackOperations.ResumeAsync"/>).
+    /// Returns the loads with <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over;
+    /// <see cref="CallbackOperations.ResumeAsync"/> reopens it.
     /// </summary>
     public async Task<IReadOnlyList<Load>> WithPausedAsync(IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {
@@ -86,13 +83,13 @@ public sealed class CallSchedule(
         (await clients.ListAsync(cancellationToken)).Where(client => client.IsPaused).Select(client => client.Number).ToHashSet();
 
     /// <summary>
-    /// Deletes what a crash has left of a load whose calls have ended: each delivery's blob is deleted behind the record that it is done.
+    /// Deletes the blobs that a crash left of a load whose calls have ended: a delivery's blob is deleted after it is recorded as done.
     /// </summary>
     public Task CleanAsync(Load load, CancellationToken cancellationToken) =>
         load.Calls is { IsLookedThrough: true, Calls: > 0, Open: 0, Dead: 0 }
             ? blobs.DeleteAsync(load.Id, cancellationToken) : Task.CompletedTask;
 
-    /// <summary>Whether a load's slices are to be looked through, and no message for that was sent for so long.</summary>
+    /// <summary>Whether a load has slices to look through, but no message for them was sent within <paramref name="lostAfter"/>.</summary>
     public static bool IsForsaken(Load load, DateTimeOffset now, TimeSpan lostAfter) =>
         load is { AwaitsCalls: true, Calls: { IsLookedThrough: false, IsFailed: false, MessagesAt: var sentAt } }
         && !(now - sentAt < lostAfter);

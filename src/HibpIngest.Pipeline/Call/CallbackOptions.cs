@@ -2,7 +2,7 @@ using System.ComponentModel.DataAnnotations;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>How clients are called, and when that is given up.</summary>
+/// <summary>How clients are called, and when failing calls are given up.</summary>
 public sealed class CallbackOptions
 {
     /// <summary>

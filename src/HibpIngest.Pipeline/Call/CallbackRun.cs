@@ -2,20 +2,20 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>A client that this process calls, alone, under its lease.</summary>
+/// <summary>One turn of calling a client, under the client's lease.</summary>
 public sealed class CallbackRun : IStageWork
 {
     internal CallbackRun(
         CallbackClient client, string owner, CallLease lease, CallPace pace, IReadOnlyList<CallbackDelivery> due) =>
         (Client, Owner, Lease, Pace, Due) = (client, owner, lease, pace, due);
 
-    /// <summary>The client, as it was when its turn began.</summary>
+    /// <summary>The client as it was when the turn began.</summary>
     public CallbackClient Client { get; }
 
-    /// <summary>Who holds it: this run, and nobody else.</summary>
+    /// <summary>Lease owner; unique to this run.</summary>
     public string Owner { get; }
 
-    /// <summary>What was due when its turn began; at least one.</summary>
+    /// <summary>Deliveries that were due when the turn began; at least one.</summary>
     public IReadOnlyList<CallbackDelivery> Due { get; }
 
     public long LoadId => Due[0].Key.Load;
@@ -23,7 +23,7 @@ public sealed class CallbackRun : IStageWork
     public string Breach => Due[0].Breach;
 
     /// <inheritdoc/>
-    /// <remarks>They don't count: each call has its own.</remarks>
+    /// <remarks>Not counted: each delivery counts its own.</remarks>
     public int Attempts => 0;
 
     public bool IsLost => Lease.IsLost;

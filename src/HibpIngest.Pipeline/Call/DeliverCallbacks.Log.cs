@@ -3,7 +3,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Pipeline;
 
-// Event ids 2310-2319; a contract. A client's number, never its name, address or prefixes.
+// Event ids 2310-2319; a contract. Only a client's number is logged, never its name, address or prefixes.
 public sealed partial class DeliverCallbacks
 {
     [LoggerMessage(EventIds.DeliverCallbacksCalled, LogLevel.Information,

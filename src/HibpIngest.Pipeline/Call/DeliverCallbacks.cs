@@ -6,23 +6,23 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Calls one client of whatever is due, for a while: one prefix a call, at most its cap in flight. Its key is the client, whose lease it
-/// holds: a second delivery beside the first does nothing, as that one looks again at its end. What was accepted is recorded every
-/// second; what a crash keeps from being recorded is called again under the same key.
+/// Makes the calls that are due to one client, one prefix a call, with at most its cap in flight, for one turn. Idempotency key: the
+/// client, under a lease. A concurrent redelivery does nothing, because the running turn checks for due deliveries at its end. Accepted
+/// calls are recorded every second; a call that a crash kept from being recorded is repeated with the same idempotency key.
 /// </summary>
 public sealed partial class DeliverCallbacks(
     ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, InstallationKeys keys, ICallbackSender sender,
     CallSchedule schedule, IOptions<CallbackOptions> options, TimeProvider time, ILogger<DeliverCallbacks> log)
     : IStage<CallbackMessage, CallbackRun>
 {
-    // Opened at once: enough that as many calls as the largest cap are in flight, whatever a slice holds, and some MB at most.
+    // Opened together: enough to keep the largest cap in flight whatever a slice holds, and a few MB at most.
     private const int MostDeliveries = 32;
     private const int MostCalls = 4_096;
 
     private static readonly TimeSpan RecordEvery = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan LongestPause = TimeSpan.FromHours(1);
 
-    // So long a stopping host leaves calls that are in flight to end.
+    // A stopping host gives calls in flight this long to end.
     private static readonly TimeSpan Grace = TimeSpan.FromSeconds(2);
 
     public async Task<CallbackRun?> TakeAsync(CallbackMessage message, CancellationToken cancellationToken)
@@ -40,7 +40,7 @@ public sealed partial class DeliverCallbacks(
             return null;
         if (turn.Pause is { } pause)
         {
-            // Another host's clock is ahead of this one's. What is due much later, Sweep sends for.
+            // The database's clock is ahead of this host's. Sweep sends the message for anything due much later.
             if (pause <= PipelineMessages.LongestHidden)
                 await schedule.CallAsync(client.Number, pause, cancellationToken);
             return null;
@@ -60,7 +60,7 @@ public sealed partial class DeliverCallbacks(
         }
     }
 
-    /// <summary>Until nothing is due, the turn's time is up, or the client is to be left alone.</summary>
+    /// <summary>Calls until nothing is due, the turn's time is up, or the client needs a pause.</summary>
     public async Task RunAsync(CallbackRun work, CancellationToken cancellationToken)
     {
         var (client, pace) = (work.Client, work.Pace);
@@ -78,7 +78,7 @@ public sealed partial class DeliverCallbacks(
         finally
         {
             if (!ended && !cancellationToken.IsCancellationRequested)
-                pace.Fail(); // so that what fails each time doesn't without a pause
+                pace.Fail(); // so that an error that recurs each time doesn't loop without a pause
             Tell(client.Number, pace);
             if (pace.IsGone)
                 await PauseClientAsync(client.Number);
@@ -90,11 +90,11 @@ public sealed partial class DeliverCallbacks(
     }
 
     /// <inheritdoc/>
-    /// <remarks>The turn was ended with the run.</remarks>
+    /// <remarks>RunAsync has ended the turn.</remarks>
     public Task ReleaseAsync(CallbackRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
-    /// <remarks>The client has its pause, and Sweep sends its message again.</remarks>
+    /// <remarks>The client's pause is recorded; Sweep sends its message again.</remarks>
     public Task<bool> FailAsync(CallbackRun work, Exception error)
     {
         LogFailed(work.Client.Number, error is HibpException ? error.Message : UnexpectedError.Describe(error));
@@ -104,7 +104,7 @@ public sealed partial class DeliverCallbacks(
     public string UsedUp(CallbackRun work) => throw new NotSupportedException("its tries don't count");
 
     /// <summary>
-    /// Doubled each time, up to an hour; up to a quarter less, so that those who failed together don't come back together.
+    /// Returns the pause after <paramref name="before"/> earlier ones: doubled each time, up to an hour, minus up to a quarter of jitter.
     /// </summary>
     internal TimeSpan PauseOf(int before)
     {
@@ -112,7 +112,6 @@ public sealed partial class DeliverCallbacks(
         return (pause < LongestPause ? pause : LongestPause) * (1 - (Random.Shared.NextDouble() / 4));
     }
 
-    /// <summary>Some of what is due.</summary>
     private async Task CallAsync(CallbackRun work, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
     {
         var chosen = new List<CallbackDelivery>();
@@ -138,7 +137,7 @@ public sealed partial class DeliverCallbacks(
         }
         finally
         {
-            // What was accepted is recorded in any case.
+            // Accepted calls are recorded even if the host is stopping.
             if (!work.Lease.IsLost)
                 await RecordAsync(work, pool.Results(PauseOf), pool, CancellationToken.None);
         }
@@ -181,7 +180,7 @@ public sealed partial class DeliverCallbacks(
         }
     }
 
-    /// <summary>Records what was accepted, prolongs the lease, and looks whether what is being sent is still to be.</summary>
+    /// <summary>Records accepted calls, renews the lease, and halts deliveries that are no longer to be made.</summary>
     private async Task RecordWhileAsync(CallbackRun work, CallPool pool, CancellationToken ended)
     {
         using var timer = new PeriodicTimer(RecordEvery, time);
@@ -195,7 +194,7 @@ public sealed partial class DeliverCallbacks(
                 }
                 catch (StoreUnavailableException)
                 {
-                    // It may be back before the lease ends; until then calls go on, and what they were is recorded at the end.
+                    // The database may return before the lease ends. Calls continue; their outcomes are recorded at the end.
                 }
             }
         }
@@ -205,7 +204,7 @@ public sealed partial class DeliverCallbacks(
         }
         catch
         {
-            // A defect: nothing is begun any more, and the record at the end meets it again.
+            // A defect: no further call is started; the final record hits the same error and throws it.
             work.Pace.Stop();
         }
     }
@@ -230,7 +229,7 @@ public sealed partial class DeliverCallbacks(
             await blobs.DeleteAsync(result.Key, cancellationToken);
     }
 
-    /// <summary>What can be called; and what became of what can't.</summary>
+    /// <summary>Opens the deliveries that can be made, and returns a result for each of the others.</summary>
     private async Task<(List<(CallbackDelivery Delivery, CallList Calls)> Opened, List<CallbackResult> Settled)> OpenAsync(
         CallbackClient client, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
     {
@@ -269,7 +268,7 @@ public sealed partial class DeliverCallbacks(
 
     private async Task EndAsync(int client, string owner, CallPace pace)
     {
-        // A message within the longest that one may be hidden; what is due later, Sweep sends for.
+        // A message can't be hidden longer than LongestHidden; Sweep sends for deliveries due later.
         var next = await callbacks.EndTurnAsync(
             client, owner, pace.End(), options.Value.CallGiveUp, PipelineMessages.LongestHidden, CancellationToken.None);
         if (next is { } due)
@@ -286,7 +285,7 @@ public sealed partial class DeliverCallbacks(
         LogCalled(client, accepted, others);
     }
 
-    /// <summary>It asked not to be called any more: until an operator resumes it, it isn't.</summary>
+    /// <summary>Pauses a client that answered 410 Gone until an operator resumes it.</summary>
     private async Task PauseClientAsync(int number)
     {
         CallbackClient? client;
@@ -298,7 +297,7 @@ public sealed partial class DeliverCallbacks(
         LogGone(number);
     }
 
-    /// <summary>Of a client that was removed.</summary>
+    /// <summary>Drops the deliveries of a removed client.</summary>
     private async Task DropAsync(int client, CancellationToken cancellationToken)
     {
         var (dropped, _) = await callbacks.DropDeliveriesAsync(client, null, withOpen: true, "its client was removed", cancellationToken);

@@ -6,12 +6,12 @@ using HibpIngest.Clients;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// A slice's accounts and their hashes in ascending order, each once: sorted, so that a client's bitmap is read from front to back. In
-/// buffers that are used again from slice to slice.
+/// A slice's accounts and their distinct hashes in ascending order, so that a client's bitmap is read from front to back. The buffers are
+/// pooled across slices.
 /// </summary>
 internal sealed class HashedAccounts
 {
-    // As many as one process works on at once under the host's queue settings; more are made when needed and left to the collector.
+    // As many slices as a process handles concurrently under the host's queue settings; excess buffers are garbage-collected.
     private const int KeptAtMost = 32;
 
     private static readonly ConcurrentBag<HashedAccounts> Kept = [];
@@ -26,7 +26,6 @@ internal sealed class HashedAccounts
         (_hashes, _accounts) = (new Sha1[capacity], new int[capacity]);
     }
 
-    /// <summary>The accounts, as read.</summary>
     public AccountBatch Accounts { get; }
 
     public int Count { get; private set; }
@@ -52,7 +51,7 @@ internal sealed class HashedAccounts
             _accounts[i] = i;
         }
         _hashes.AsSpan(0, Accounts.Count).Sort(_accounts.AsSpan(0, Accounts.Count), default(Order));
-        // Past the dedupe cap a slice may hold an account twice.
+        // Past the dedupe cap, a slice may hold an account twice.
         Count = 0;
         for (var i = 0; i < Accounts.Count; i++)
         {
@@ -63,14 +62,14 @@ internal sealed class HashedAccounts
         }
     }
 
-    /// <summary>Which of the accounts a hash is of.</summary>
+    /// <summary>Returns the index of a hash's account.</summary>
     public int AccountOf(int hash) => _accounts[hash];
 
-    /// <summary>The first six digits of a hash, as a number.</summary>
+    /// <summary>Returns the first six hex digits of a hash, as a number.</summary>
     public int PrefixOf(int hash) => _hashes[hash].Prefix;
 
-    /// <summary>The hashes that are in a bitmap, and of which <paramref name="counts"/> says so, as bytes; until the next call.</summary>
-    /// <param name="counts">False: it is to be left out; null: all count.</param>
+    /// <summary>Returns the bytes of the hashes that are in a bitmap; valid until the next call.</summary>
+    /// <param name="counts">Returns false for a hash to leave out; null: none is left out.</param>
     public ReadOnlySpan<byte> Find(PrefixBitmap watched, Func<int, bool>? counts)
     {
         if (_found.Length == 0)
@@ -86,7 +85,7 @@ internal sealed class HashedAccounts
         return _found.AsSpan(0, length);
     }
 
-    /// <summary>The 20 bytes of a SHA-1, in the order of their bytes.</summary>
+    /// <summary>A SHA-1, ordered by its 20 bytes.</summary>
     private readonly struct Sha1(ReadOnlySpan<byte> bytes)
     {
         private readonly ulong _first = BinaryPrimitives.ReadUInt64BigEndian(bytes);
@@ -107,7 +106,7 @@ internal sealed class HashedAccounts
             BinaryPrimitives.WriteUInt32BigEndian(into[16..], _third);
         }
     }
-    /// <summary>A struct, so that sorting calls nobody by an interface.</summary>
+    /// <summary>A struct, so that sorting makes no interface calls.</summary>
     private readonly struct Order : IComparer<Sha1>
     {
         public int Compare(Sha1 x, Sha1 y) => x.CompareWith(y);

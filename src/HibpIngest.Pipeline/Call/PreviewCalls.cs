@@ -4,16 +4,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Tells what calling clients of a breach would be, before the first call: looks through its slices as the stage does.</summary>
+/// <summary>Estimates the calls that a breach causes, before the first call, by looking through its slices as the stage does.</summary>
 public sealed class PreviewCalls(
     ILoads loads, ISlices slices, ICatalogue catalogue, LoggedRows rows, ICallbacks callbacks, ICallbackClients clients,
     WatchedPrefixes watched)
 {
-    // A million rows by default: some seconds. More are taken to be like these, which are spread over the load.
+    // A million rows by default, which take some seconds. Larger loads are extrapolated from slices spread evenly over them.
     private const int MostSlices = 100;
 
-    /// <summary>Of each client that would be called, by name; of loads that are held, or that send.</summary>
-    /// <exception cref="NotPossibleException">No such breach.</exception>
+    /// <summary>Returns an estimate for each client that would be called, by name; counts loads that are held or that send.</summary>
+    /// <exception cref="NotPossibleException">There is no such breach.</exception>
     public async Task<IReadOnlyList<CallEstimate>> RunAsync(string breach, CancellationToken cancellationToken)
     {
         var found = await catalogue.GetBreachAsync(breach, cancellationToken)
@@ -35,7 +35,7 @@ public sealed class PreviewCalls(
             health.GetValueOrDefault(client.Number)?.CallTime ?? CallEstimate.UsualCallTime))];
     }
 
-    /// <summary>Adds up what a load has for each of them; true: every slice was looked through.</summary>
+    /// <summary>Adds a load's calls for each client. Returns whether every slice was looked through.</summary>
     private async Task<bool> LookThroughAsync(
         Load load, IReadOnlyList<CallbackClient> called, Dictionary<int, double> calls, CancellationToken cancellationToken)
     {

@@ -5,11 +5,11 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Which hashes of a slice are of accounts that clients were called of already, because of loads that its own replaces: one point read
-/// each, of those that somebody watches.
+/// The hashes in a slice whose accounts clients were already called about, because of loads that this load replaces. One point read for
+/// each watched hash.
 /// </summary>
-/// <param name="marks">Of those loads; at least one.</param>
-/// <param name="facts">Of the layout that is read.</param>
+/// <param name="marks">Marks of the replaced loads; at least one.</param>
+/// <param name="facts">Facts of the layout that is read.</param>
 internal sealed class ToldHashes(IReadOnlyList<int> marks, LayoutFacts facts, ITableReads tables)
 {
     private const int ReadsAtOnce = 32;
@@ -17,10 +17,10 @@ internal sealed class ToldHashes(IReadOnlyList<int> marks, LayoutFacts facts, IT
     private readonly LayoutPlacement _placement = new(facts);
     private readonly Dictionary<int, bool> _told = [];
 
-    /// <summary>It was looked up, and clients were called of it.</summary>
+    /// <summary>Returns whether clients were called about a hash, which must have been looked up.</summary>
     public bool Contains(int hash) => _told[hash];
 
-    /// <summary>Looks those up that a client watches, and no other that was asked for before.</summary>
+    /// <summary>Looks up the hashes that a client watches, except those that were looked up before.</summary>
     public async Task LookUpAsync(HashedAccounts accounts, PrefixBitmap watched, CancellationToken cancellationToken)
     {
         var hits = Enumerable.Range(0, accounts.Count).Where(

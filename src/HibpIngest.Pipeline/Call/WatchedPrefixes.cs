@@ -4,24 +4,25 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What clients watch, in memory, for slices that come one behind the other. Safe for use by many at once.</summary>
+/// <summary>Caches the prefixes that clients watch, for consecutive slices. Thread-safe.</summary>
 public sealed class WatchedPrefixes(IPrefixBlobs blobs, TimeProvider time)
 {
-    /// <summary>A change counts for slices that are looked through so long after it, at the latest.</summary>
+    /// <summary>A change takes effect at most this long after it was made, for slices looked through from then on.</summary>
     public static readonly TimeSpan SeenWithin = TimeSpan.FromSeconds(15);
 
-    // 2 MB each. What more clients watch is read for every slice.
+    // 2 MB each. The bitmaps of further clients are read again for every slice.
     private const int KeptAtMost = 64;
 
     private readonly ConcurrentDictionary<int, Entry> _kept = [];
     private readonly SemaphoreSlim _reading = new(1, 1);
 
-    /// <summary>What a client watches; null: nothing yet.</summary>
+    /// <summary>Returns the prefixes that a client watches.</summary>
+    /// <returns>Null: it watches none yet.</returns>
     public async Task<PrefixBitmap?> GetAsync(int client, CancellationToken cancellationToken)
     {
         if (FindFresh(client) is { } fresh)
             return fresh.Blob?.Prefixes;
-        // One at a time: slices that are begun together want the same ones.
+        // One read at a time: slices that start together need the same bitmaps.
         await _reading.WaitAsync(cancellationToken);
         try
         {
@@ -44,7 +45,6 @@ public sealed class WatchedPrefixes(IPrefixBlobs blobs, TimeProvider time)
     private Entry? FindFresh(int client) =>
         _kept.TryGetValue(client, out var entry) && time.GetElapsedTime(entry.ReadAt) < SeenWithin ? entry : null;
 
-    /// <summary>Those of clients that nobody asks for any more.</summary>
     private void RemoveStale()
     {
         foreach (var (client, entry) in _kept)

@@ -2,5 +2,5 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>A change was made, and readers don't see it yet.</summary>
+/// <summary>A change was made, but readers don't see it yet.</summary>
 public sealed class CatalogueBehindException(string message, HibpException cause) : HibpException(message, cause);

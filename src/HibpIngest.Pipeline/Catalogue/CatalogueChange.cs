@@ -4,8 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// A change of what readers see, marked in the register before anything else is done: from then on every sweep sees to
-/// the catalogue until the change has been published.
+/// A change that readers see. It is marked in the register before anything else is done; from then on every sweep publishes the
+/// catalogue until the mark is cleared.
 /// </summary>
 public sealed class CatalogueChange
 {
@@ -16,8 +16,8 @@ public sealed class CatalogueChange
     internal CatalogueChange(PublishCatalogue publisher, ICatalogueMarks marks, string mark) =>
         (_publisher, _marks, _mark) = (publisher, marks, mark);
 
-    /// <summary>Publishes what has been changed, and takes the mark back.</summary>
-    /// <exception cref="HibpException">A store is down, or refuses; the mark stays.</exception>
+    /// <summary>Publishes the change and clears the mark.</summary>
+    /// <exception cref="HibpException">A store is unavailable or refuses the request; the mark stays.</exception>
     public async Task<PublishedCatalogue> PublishAsync(CancellationToken cancellationToken)
     {
         var published = await _publisher.WriteAsync(cancellationToken);
@@ -26,9 +26,9 @@ public sealed class CatalogueChange
     }
 
     /// <summary>
-    /// The same for work that is done whether or not readers see it yet: a failure is logged, and left to the next sweep.
+    /// Publishes the change for work that doesn't depend on it: a failure is logged and left to the next sweep.
     /// </summary>
-    /// <returns>Why it failed; null: it is published.</returns>
+    /// <returns>The failure; null: the change is published.</returns>
     public async Task<HibpException?> TryPublishAsync(CancellationToken cancellationToken)
     {
         try
@@ -43,10 +43,10 @@ public sealed class CatalogueChange
         }
     }
 
-    /// <summary>The same for an operator, who is told what readers see as long as it fails.</summary>
-    /// <param name="done">What has been changed: "Adobe is hidden".</param>
-    /// <param name="shown">What readers see until then.</param>
-    /// <exception cref="CatalogueBehindException">A store is down, or refuses.</exception>
+    /// <summary>Publishes the change for an operator; the error says what readers see until publishing succeeds.</summary>
+    /// <param name="done">The change made: "Adobe is hidden".</param>
+    /// <param name="shown">What readers see until it is published.</param>
+    /// <exception cref="CatalogueBehindException">A store is unavailable or refuses the request.</exception>
     public async Task PublishAsync(string done, string shown, CancellationToken cancellationToken)
     {
         try
@@ -61,6 +61,6 @@ public sealed class CatalogueChange
         }
     }
 
-    /// <summary>Nothing was changed: takes the mark back.</summary>
+    /// <summary>Clears the mark without publishing, because nothing was changed.</summary>
     public Task AbandonAsync(CancellationToken cancellationToken) => _marks.ClearBehindAsync(_mark, cancellationToken);
 }

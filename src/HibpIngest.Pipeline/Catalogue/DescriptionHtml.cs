@@ -8,16 +8,16 @@ using AngleSharp.Text;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Reduces what strangers have written to text and the elements a (with an http or https address, and nothing else), em,
-/// strong, br and p. Whatever comes in, what goes out is well-formed and reduces to itself.
+/// Reduces untrusted HTML to text and the elements a (only with an http or https address, no other attribute), em, strong, br and p.
+/// The output is well-formed for any input, and reducing it again doesn't change it.
 /// </summary>
 /// <remarks>
-/// AngleSharp's tokenizer reads as a browser does; its tree is not built: one that is asked for by "&lt;b x=1&gt;&lt;b
-/// x=2&gt;..." grows with the square of the text. Each element is open once at most, so that nothing nests.
+/// AngleSharp's tokenizer reads as a browser does. No tree is built: the tree for "&lt;b x=1&gt;&lt;b x=2&gt;..." grows with the square of
+/// the text's length. Each element is open at most once, so that it can't nest in itself.
 /// </remarks>
 public static class DescriptionHtml
 {
-    /// <summary>Elements whose content is no text that anybody would see.</summary>
+    /// <summary>Elements whose content a browser doesn't show as text.</summary>
     private static readonly Dictionary<string, HtmlParseMode> Unseen = new()
     {
         ["script"] = HtmlParseMode.Script,
@@ -31,7 +31,7 @@ public static class DescriptionHtml
         ["textarea"] = HtmlParseMode.RCData,
     };
 
-    /// <summary>The same text with nothing but what is allowed.</summary>
+    /// <summary>Returns the description with only the allowed elements.</summary>
     public static string Reduce(string description)
     {
         using var source = new TextSource(description);
@@ -89,7 +89,7 @@ public static class DescriptionHtml
                     '<' => _html.Append("&lt;"),
                     '>' => _html.Append("&gt;"),
                     '"' => _html.Append("&quot;"),
-                    // A browser takes it for a line feed, and we what it takes.
+                    // A browser reads a carriage return as a line feed.
                     '\r' => _html.Append('\n'),
                     _ when XmlConvert.IsXmlChar(text[i]) => _html.Append(text[i]),
                     _ => _html, // a control character

@@ -2,18 +2,19 @@ using System.Buffers.Binary;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What a logo may be: a PNG of some size. Nobody decodes it here; a browser that does has this much to do.</summary>
+/// <summary>Checks a logo: a PNG of limited size. It isn't decoded here; the limits bound the work of a browser that decodes it.</summary>
 public static class LogoImage
 {
     public const int MaxBytes = 512 * 1024;
 
-    /// <summary>Most pixels in a row and in a column.</summary>
+    /// <summary>Maximum width and height in pixels.</summary>
     public const int MaxPixels = 1_024;
 
     /// <summary>The signature, and the first chunk's length and type, which are the same in every PNG (w3.org/TR/png).</summary>
     private static ReadOnlySpan<byte> Beginning => [137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82];
 
-    /// <summary>What is wrong with it; null: nothing.</summary>
+    /// <summary>Returns what is wrong with an image.</summary>
+    /// <returns>Null: nothing.</returns>
     public static string? FindFault(ReadOnlySpan<byte> image)
     {
         if (image.Length > MaxBytes)
@@ -26,6 +27,6 @@ public static class LogoImage
             ? $"it has {width} x {height} pixels, and 1 to {MaxPixels} each way were expected" : null;
     }
 
-    /// <summary>What is wrong with one of so many bytes.</summary>
+    /// <summary>Returns the fault of an image of this size, which is over the limit.</summary>
     public static string TooLarge(long bytes) => $"it has {bytes} bytes, and at most {MaxBytes} were expected";
 }

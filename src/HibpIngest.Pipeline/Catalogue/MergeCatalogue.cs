@@ -7,12 +7,12 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Merges the catalogue that readers have into a restored database, which is older: what was hidden, or became sensitive or
-/// retired, since the backup stays so. Runs before anything overwrites the catalogue.
+/// Merges the catalogue that readers have into a restored, and therefore older, database: breaches that were hidden, or became sensitive
+/// or retired, since the backup stay so. Must run before anything overwrites the catalogue.
 /// </summary>
 public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
 {
-    /// <summary>These are never taken back by a merge.</summary>
+    /// <summary>A merge never clears these flags.</summary>
     private const BreachFlags Restricting = BreachFlags.Sensitive | BreachFlags.Retired;
 
     /// <summary>Returns whether readers have a catalogue that is newer than the database.</summary>
@@ -20,8 +20,8 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         await FindVersionAsync(cancellationToken) > (await catalogue.ReadCatalogueAsync(cancellationToken)).Version;
 
     /// <summary>
-    /// Reads what readers were shown before the restore, and keeps a copy of it until <see cref="ForgetAsync"/>: an interrupted
-    /// restore that is run again merges the same, whatever was published in between.
+    /// Reads the catalogue from before the restore, and keeps a copy of it until <see cref="ForgetAsync"/>, so that repeating an
+    /// interrupted restore merges the same catalogue even if another was published in between.
     /// </summary>
     /// <returns>Null: the catalogue isn't newer than the database.</returns>
     public async Task<ReadersCatalogue?> KeepAsync(CancellationToken cancellationToken)
@@ -40,14 +40,14 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         return new ReadersCatalogue(newest, Parse(bytes));
     }
 
-    /// <summary>Deletes the copy: the database holds all of it.</summary>
+    /// <summary>Deletes the kept copy once the database holds all of it.</summary>
     public async Task ForgetAsync(CancellationToken cancellationToken)
     {
         await foreach (var kept in blobs.ListAsync(CatalogueDocuments.BeforeRestore, cancellationToken))
             await blobs.DeleteAsync(kept.Name, kept.ETag, cancellationToken);
     }
 
-    /// <summary>Merges the catalogue that readers have now.</summary>
+    /// <summary>Merges the catalogue that is published now.</summary>
     public async Task<IReadOnlyList<string>> RunAsync(long newest, CancellationToken cancellationToken)
     {
         var shown = await blobs.ReadAsync(CatalogueDocuments.Breaches, null, cancellationToken);
@@ -55,9 +55,8 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     }
 
     /// <summary>
-    /// Hides each breach that the database would list and the catalogue doesn't, sets sensitive and retired where either has them,
-    /// and takes all other metadata from the catalogue. A breach of which the account log tells something newer is left as it is.
-    /// Idempotent.
+    /// Hides each breach that the database would list and the catalogue doesn't, sets sensitive and retired if either has them, and takes
+    /// all other metadata from the catalogue. Breaches for which the journal has a newer version are left unchanged. Idempotent.
     /// </summary>
     /// <returns>The breaches that were hidden.</returns>
     public async Task<IReadOnlyList<string>> RunAsync(ReadersCatalogue readers, CancellationToken cancellationToken)
@@ -78,13 +77,13 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         }
     }
 
-    /// <summary>Null: nothing changes.</summary>
+    /// <returns>Null: nothing changes.</returns>
     private static BreachMerge? Merge(CatalogueBreach breach, IReadOnlyDictionary<string, PublicBreach> shown)
     {
         var (name, before) = (breach.Breach.Name, breach.Breach.Metadata);
         if (!shown.TryGetValue(name, out var told))
             return breach.IsListed ? new BreachMerge(name, before, Hidden: true, breach.ModifiedAt) : null;
-        // What the catalogue shows of the database's own: where that is the same, the database's form is kept.
+        // Compared in the published form: if that is the same, the database's original is kept.
         var own = PublishCatalogue.Reduce(breach.Breach);
         var after = before with
         {
@@ -113,12 +112,12 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         }
         catch (StoreMissingException)
         {
-            // No container, no catalogue.
+            // Without a container there is no catalogue.
         }
         return newest;
     }
 
-    /// <summary>A list that is missing or can't be read shows nothing: what isn't known to be shown is hidden.</summary>
+    /// <summary>A missing or unreadable list reads as empty: breaches that aren't known to have been shown are hidden.</summary>
     private static Dictionary<string, PublicBreach> Parse(ReadOnlyMemory<byte> bytes)
     {
         try
@@ -134,5 +133,5 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     }
 }
 
-/// <summary>What a catalogue shows its readers.</summary>
+/// <summary>The catalogue as its readers see it.</summary>
 public sealed record ReadersCatalogue(long Version, IReadOnlyDictionary<string, PublicBreach> Breaches);

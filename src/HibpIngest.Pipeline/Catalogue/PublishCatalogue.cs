@@ -11,48 +11,48 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Writes the catalogue as one state of the database has it: what readers take the breaches from (docs/catalogue.md). Its
-/// key is the catalogue's version: a second run writes what differs, which is nothing, and of two at once the one with the
-/// newer state wins; the other begins anew. The last blob, ids.json, is the one that tells which of them that is.
+/// Writes the catalogue, from which all readers take the breaches (docs/catalogue.md), from one snapshot of the database. Idempotency key:
+/// the catalogue's version. A second run writes only differences, that is, nothing. Of two concurrent runs the one with the newer snapshot
+/// wins and the other starts over. The last blob written, ids.json, decides which one that is.
 /// </summary>
 public sealed partial class PublishCatalogue(
     ICatalogue catalogue, ICatalogueMarks marks, ICatalogueBlobs blobs, IBreachBlobs dropped, IOptions<SiteOptions> options,
     TimeProvider time, ILogger<PublishCatalogue> log)
 {
-    /// <summary>A writer that has not come to an end by then gives up. Longer than a thousand breaches take.</summary>
+    /// <summary>A run that takes longer gives up. A thousand breaches take less.</summary>
     public static readonly TimeSpan LongestRun = TimeSpan.FromMinutes(5);
 
     /// <summary>
-    /// A mark that is older is of nobody who is still at work: the longest statement behind one, the last step of a match,
-    /// may take 30 minutes, and its retries.
+    /// The owner of an older mark has stopped working: the longest statement after a mark is set, the last step of a match, may take 30
+    /// minutes, plus its retries.
     /// </summary>
     public static readonly TimeSpan OldestMark = TimeSpan.FromHours(2);
 
     private const string Json = "application/json; charset=utf-8";
 
-    // Writes and deletions in flight: a breach's blob is some kilobytes, and latency all that it costs.
+    // Writes and deletions in flight. A breach's blob has a few kilobytes, so latency is the whole cost.
     private const int AtOnce = 16;
 
-    // Others' versions that one gives way to before it leaves the rest to the next sweep.
+    // Attempts that other writers overtake before the rest is left to the next sweep.
     private const int MostRounds = 20;
 
-    // Marks that sweeps have published behind already, and when.
+    // Marks that a sweep has already published for, with the time of the last one.
     private readonly Dictionary<string, DateTimeOffset> _swept = [];
 
     /// <summary>Merges the catalogue into a restored database.</summary>
     public MergeCatalogue Merge { get; } = new(catalogue, blobs);
 
-    /// <summary>To be called before a change in SQL that readers see; publishes it afterwards.</summary>
+    /// <summary>Marks a change, before it is made in SQL; the returned object publishes it afterwards.</summary>
     public async Task<CatalogueChange> BeginChangeAsync(CancellationToken cancellationToken) =>
         new(this, marks, await marks.MarkBehindAsync(time.GetUtcNow(), cancellationToken));
 
-    /// <summary>Publishes what the database holds now.</summary>
+    /// <summary>Publishes the database's current state.</summary>
     public async Task<PublishedCatalogue> RunAsync(CancellationToken cancellationToken) =>
         await (await BeginChangeAsync(cancellationToken)).PublishAsync(cancellationToken);
 
     /// <summary>
-    /// Publishes where there is no catalogue yet (a fresh store, or one of a program that knew none), and where it is newer than the
-    /// database, which was restored then: merged before any work on the database raises its version.
+    /// Publishes if there is no catalogue yet (a fresh store, or one from a version without a catalogue), or if the catalogue is newer than
+    /// the database, which was then restored. In that case it merges first, before any work on the database raises its version.
     /// </summary>
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
@@ -66,11 +66,11 @@ public sealed partial class PublishCatalogue(
     }
 
     /// <summary>
-    /// Publishes where a mark is set, without asking the database where none is: at once, and as whoever has set it may
-    /// still be about to change something, again each time that it has become twice as old. One that is older than anybody
-    /// is at work is cleared. One call at a time.
+    /// Publishes if a mark is set; without a mark the database isn't queried. A new mark is published for at once, and again each time its
+    /// age has doubled, because its owner may still be about to make its change. Marks older than <see cref="OldestMark"/> are cleared.
+    /// Calls must not overlap.
     /// </summary>
-    /// <param name="before">Makes sure that the database may be published from.</param>
+    /// <param name="before">Checks that the database may be published from; throws if not.</param>
     public async Task SweepAsync(Func<CancellationToken, Task> before, CancellationToken cancellationToken)
     {
         var found = await marks.ListBehindAsync(cancellationToken);
@@ -83,7 +83,7 @@ public sealed partial class PublishCatalogue(
         var change = await BeginChangeAsync(cancellationToken);
         if (await change.TryPublishAsync(cancellationToken) is not null)
         {
-            // Those that were found stay: there need not be one more each minute.
+            // The marks found stay set, so the one added here isn't needed; otherwise each minute would add another.
             await change.AbandonAsync(cancellationToken);
             return;
         }
@@ -99,7 +99,7 @@ public sealed partial class PublishCatalogue(
         bool IsDue(string mark, DateTimeOffset setAt) => !_swept.TryGetValue(mark, out var swept) || now - setAt >= 2 * (swept - setAt);
     }
 
-    /// <summary>Writes what differs. The caller has set a mark, which stays where this throws.</summary>
+    /// <summary>Writes the blobs that differ. The caller has set a mark, which stays set if this throws.</summary>
     internal async Task<PublishedCatalogue> WriteAsync(CancellationToken cancellationToken)
     {
         using var late = new CancellationTokenSource(LongestRun, time);
@@ -123,16 +123,17 @@ public sealed partial class PublishCatalogue(
             $"others changed the catalogue {MostRounds} times while it was being published; it is tried again");
     }
 
-    /// <summary>One round with one state of the database; null: somebody has a newer one, and all is to be looked at anew.</summary>
+    /// <summary>Writes one snapshot of the database.</summary>
+    /// <returns>Null: another writer has a newer snapshot, or the catalogue was merged; start over with a new snapshot.</returns>
     private async Task<PublishedCatalogue?> TryWriteAsync(CancellationToken cancellationToken)
     {
-        // The blobs before the database: what is listed was written from a state that is in the database by now.
+        // The blobs are listed before the database is read: each was written from a state that the database already holds.
         var there = await ListAsync(cancellationToken);
         var snapshot = await catalogue.ReadCatalogueAsync(cancellationToken);
         var newest = there.Values.Select(entry => entry.Version).DefaultIfEmpty().Max();
         if (newest > snapshot.Version)
         {
-            // Unless it has been put back to a backup, in which case nothing would ever be newer.
+            // So the database was restored from a backup, and wouldn't catch up by itself.
             LogRestored(newest, snapshot.Version);
             await Merge.RunAsync(newest, cancellationToken);
             return null;
@@ -164,8 +165,8 @@ public sealed partial class PublishCatalogue(
         if (round.IsOvertaken)
             return null;
 
-        // Last: whoever reads it finds everything else as new as it is, or newer. And who is refused here has been overtaken:
-        // what he has written before may be the older.
+        // ids.json is last: a reader of it finds every other blob at least as new. If its write is refused, this run was overtaken, and
+        // the blobs that it has written may be the older ones.
         var ids = new CatalogueIds(
             snapshot.Version,
             [.. listed.OrderBy(breach => breach.Breach.Name, StringComparer.Ordinal)
@@ -184,13 +185,13 @@ public sealed partial class PublishCatalogue(
         }
         catch (StoreMissingException)
         {
-            // A store of a program that knew no catalogue, before its host has started.
+            // A store from a version without a catalogue, before its host has started.
             await blobs.CreateAsync(cancellationToken);
         }
         return there;
     }
 
-    /// <summary>Blobs of breaches that are not shown (any more), and logos of breaches without one.</summary>
+    /// <summary>Returns the blobs of breaches that aren't shown (any more), and logos of breaches that have none.</summary>
     private static IEnumerable<CatalogueEntry> Stale(
         IEnumerable<CatalogueEntry> there, IEnumerable<PublicBreach> shown, IReadOnlySet<string> logos)
     {
@@ -202,8 +203,8 @@ public sealed partial class PublishCatalogue(
     }
 
     /// <summary>
-    /// The breaches that have a logo. What lies beside the newest zip counts; where nothing does any more, what was
-    /// published of it stays.
+    /// Writes new logos and returns the breaches that have one. The image next to the newest zip counts; if no image is left, the published
+    /// logo stays.
     /// </summary>
     private async Task<IReadOnlySet<string>> WriteLogosAsync(
         Round round, IReadOnlyList<CatalogueBreach> listed, CancellationToken cancellationToken)
@@ -219,7 +220,7 @@ public sealed partial class PublishCatalogue(
             {
                 if (!images.TryGetValue(name, out var image))
                     continue;
-                // By its version, so that one that is published already isn't read.
+                // Tagged with the image's version, so that a published logo isn't read again.
                 var tag = Hash(Encoding.UTF8.GetBytes($"{image.Version.Name}\n{image.Version.ETag}"));
                 if (!round.Has(logo, tag))
                 {
@@ -246,7 +247,7 @@ public sealed partial class PublishCatalogue(
         return null;
     }
 
-    /// <summary>Returns a breach's metadata in the form in which readers get it.</summary>
+    /// <summary>Returns a breach's metadata in its published form.</summary>
     internal static PublicBreach Reduce(Breach breach)
     {
         var told = PublicBreach.Of(breach);
@@ -274,20 +275,20 @@ public sealed partial class PublishCatalogue(
         using var packed = new MemoryStream();
         using (var gzip = new GZipStream(packed, CompressionLevel.Optimal, leaveOpen: true))
             gzip.Write(json);
-        // Of what is packed, and not of how: the next runtime's gzip may be another.
+        // The hash of the JSON, not of the gzip: another runtime's gzip may produce other bytes.
         return new CatalogueContent(packed.ToArray(), Json, IsGzip: true, Hash(json));
     }
 
     private static string Hash(ReadOnlySpan<byte> content) => Convert.ToHexStringLower(SHA256.HashData(content));
 
-    /// <summary>What is written with one state of the database, over what was there.</summary>
+    /// <summary>Writes one snapshot's blobs over those that were listed.</summary>
     private sealed class Round(ICatalogueBlobs blobs, IReadOnlyDictionary<string, CatalogueEntry> there, long version)
     {
         private int _written;
         private int _deleted;
         private volatile bool _overtaken;
 
-        /// <summary>Somebody has written from a newer state.</summary>
+        /// <summary>Whether another writer has written from a newer snapshot.</summary>
         public bool IsOvertaken => _overtaken;
 
         public int Written => _written;
@@ -302,7 +303,7 @@ public sealed partial class PublishCatalogue(
                 await FinishAsync(name, content, cancellationToken);
         }
 
-        /// <summary>The same whatever was listed: tells whether somebody has been faster since.</summary>
+        /// <summary>Writes even if the listed blob has the same content: a refusal shows that another writer has been faster.</summary>
         public async Task FinishAsync(string name, CatalogueContent content, CancellationToken cancellationToken)
         {
             if (!await blobs.WriteAsync(name, version, content, cancellationToken))

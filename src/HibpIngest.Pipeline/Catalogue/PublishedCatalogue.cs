@@ -1,6 +1,6 @@
 namespace HibpIngest.Pipeline;
 
-/// <summary>What a publication of the catalogue did.</summary>
-/// <param name="Written">Blobs written; the others were as they should be.</param>
-/// <param name="Deleted">Blobs of breaches that are no longer shown.</param>
+/// <summary>The result of publishing the catalogue.</summary>
+/// <param name="Written">Number of blobs written; the others were up to date.</param>
+/// <param name="Deleted">Number of deleted blobs of breaches that are no longer shown.</param>
 public sealed record PublishedCatalogue(long Version, int Breaches, int Written, int Deleted);

@@ -9,19 +9,19 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Turns a dropped file into batches of accounts from a load's checkpoint on. One thread inflates, one scans, one
-/// removes duplicates and fills batches; each waits when the next is behind, so memory is bounded: a few chunks
-/// of text, a few handfuls of accounts and a few batches, besides the dedupe set.
+/// Turns a dropped file into batches of accounts, from a load's checkpoint on. One thread inflates, one scans, one removes duplicates and
+/// fills batches. Each blocks while the next is behind, so memory is bounded: the dedupe set, plus a few chunks of text, a few buffers of
+/// accounts and a few batches.
 /// </summary>
 internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
 {
-    // Large enough that handing a chunk over costs nothing beside inflating it, small enough to stay in the
-    // cache until it is scanned.
+    // Large enough that handing a chunk over costs nothing compared with inflating it, small enough to stay in the cache until it is
+    // scanned.
     private const int ChunkBytes = 512 * 1024;
     private const int Chunks = 4;
     private const int BatchesInHand = 3;
 
-    // Accounts handed from scanning to dedupe at once: some 200 KB, still in the cache when they are taken.
+    // Accounts handed from scanning to dedupe at a time: some 200 KB, still in the cache when they are read.
     private const int FoundAtOnce = 8_192;
     private const int FoundInHand = 4;
 
@@ -38,11 +38,11 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     private readonly BlockingCollection<AccountBatch> _freeFound = [];
     private readonly bool[] _isNew = new bool[FoundAtOnce];
 
-    // The scanning thread's.
+    // Used by the scanning thread only.
     private readonly RejectionCounts _rejected;
     private AccountBatch _finding;
 
-    // The dedupe thread's; read by others once it has ended.
+    // Used by the dedupe thread only; others may read them after it has ended.
     private RejectionCounts _counts;
     private RejectionCounts _countsBeforeEntry;
     private long[] _rejectedTold;
@@ -53,8 +53,8 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     private AccountBatch _batch;
     private Task _running = Task.CompletedTask;
 
-    /// <param name="blob">The file, for this extraction alone; disposed with it.</param>
-    /// <param name="known">Holds the accounts at the positions before the checkpoint's entry.</param>
+    /// <param name="blob">The file; owned and disposed by this object.</param>
+    /// <param name="known">The accounts at the positions before the checkpoint's entry.</param>
     public AccountExtractor(Stream blob, string? password, Load load, DedupeSet known)
     {
         _blob = blob;
@@ -79,12 +79,12 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     }
 
     /// <summary>
-    /// The batches in order; completes after the last, or with what went wrong (batches before it come first).
-    /// Give each back by <see cref="Return"/>.
+    /// The batches in order. Completes after the last one, or with the error after the batches before it. Each must be returned with
+    /// <see cref="Return"/>.
     /// </summary>
     public ChannelReader<ExtractedBatch> Batches => _batches.Reader;
 
-    /// <summary>Where the file's end leaves the load; once <see cref="Batches"/> has completed.</summary>
+    /// <summary>Returns the load's final checkpoint; valid after <see cref="Batches"/> has completed.</summary>
     public LoadCheckpoint Checkpoint() => new()
     {
         Entry = _entry,
@@ -100,14 +100,14 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
         Task.Factory.StartNew(Deduplicate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
 
-    /// <summary>A batch's buffers may be filled again.</summary>
+    /// <summary>Makes a batch's buffers available for reuse.</summary>
     public void Return(ExtractedBatch batch)
     {
         batch.Accounts.Clear();
         _free.Add(batch.Accounts);
     }
 
-    /// <summary>Stops the threads, closes the blob, which ends a read of it that hangs, and waits for them.</summary>
+    /// <summary>Stops the threads and waits for them. Closes the blob first, which ends a hanging read.</summary>
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
@@ -154,7 +154,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         }
         catch (Exception e)
         {
-            // Through the queue, so that what was read before it is scanned first.
+            // Through the queue, so that the text read before the error is scanned first.
             PushUnlessStopped(new Chunk { Error = e, IsLast = true });
         }
     }
@@ -215,8 +215,8 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
                 }
                 if (found.IsLast)
                 {
-                    // A short batch is the load's last one; after an error the batch in hand is left out, so
-                    // that batches stay the same on a rerun.
+                    // A short batch is the load's last one. After an error the unfinished batch is dropped, so that a rerun produces the
+                    // same batches.
                     if (found.Error is null && _batch.Count > 0)
                         HandOver();
                     _batches.Writer.Complete(found.Error);
@@ -234,10 +234,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         }
     }
 
-    /// <summary>
-    /// Gives the new ones among the accounts their positions, and copies those past the checkpoint into the
-    /// batch.
-    /// </summary>
+    /// <summary>Assigns positions to the new accounts, and copies those after the checkpoint into the batch.</summary>
     private void Take(AccountBatch accounts)
     {
         _known.Add(accounts, _isNew);
@@ -262,7 +259,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     private void StartText(ArchivePosition entry)
     {
         if (entry.Entry == _entry.Entry)
-            return; // the checkpoint's entry, or a further text of a nested archive
+            return; // the checkpoint's entry, or another text of a nested archive
         _entry = entry;
         _entryFirstPosition = _position + 1;
         _countsBeforeEntry = _counts.Copy();
@@ -274,7 +271,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         _finding = _freeFound.Take(_stop.Token);
     }
 
-    /// <summary>A defect of ours: whoever reads the batches hears of it, and the other threads stop.</summary>
+    /// <summary>Passes a defect on to the reader of the batches, and stops the other threads.</summary>
     private void Break(Exception e)
     {
         _batches.Writer.TryComplete(e);
@@ -283,7 +280,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
 
     private void HandOver()
     {
-        // One free batch is always in hand, so at most BatchesInHand - 1 wait in the channel and the write never fails.
+        // One batch is always being filled, so at most BatchesInHand - 1 wait in the channel and the write can't fail.
         if (!_batches.Writer.TryWrite(new ExtractedBatch(_batch, Checkpoint(), _known.CapReached)))
             throw new InvalidOperationException("more batches are in hand than were made");
         _batch = _free.Take(_stop.Token);
@@ -323,7 +320,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     {
         public AccountBatch? Accounts { get; init; }
 
-        /// <summary>As they stood behind these accounts; duplicates are not in it.</summary>
+        /// <summary>The counts after these accounts; without duplicates.</summary>
         public RejectionCounts? Rejected { get; init; }
 
         public bool Starts { get; init; }
@@ -336,5 +333,5 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     }
 }
 
-/// <summary>A batch with the checkpoint to commit beside it.</summary>
+/// <summary>A batch with the checkpoint to commit together with it.</summary>
 internal sealed record ExtractedBatch(AccountBatch Accounts, LoadCheckpoint Checkpoint, bool DuplicatesPossible);

@@ -7,45 +7,41 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds accounts in raw bytes handed over in chunks of any size, with the same result however they are cut. Pushes
-/// accepted ones into the sink in the order of the text, lower-cased, and counts the others under the first rule
-/// they break.
+/// Finds accounts in raw bytes that arrive in chunks; the result doesn't depend on where the chunks are cut. Pushes accepted accounts into
+/// the sink in the order of the text, lower-cased, and counts the others under the first rule that they break.
 /// <para>
-/// Candidates are left to right and do not overlap, as a greedy leftmost search for
-/// <c>[A-Za-z0-9.\-+_]+@[A-Za-z0-9.\-]{3,}</c> would find them, with one addition: when the character before the
-/// first run is a backslash and the run begins with <c>t</c>, <c>r</c> or <c>n</c>, that letter belongs to an
-/// escape and is not part of the alias; an alias that is empty thereby makes no candidate. Behind an @ that makes
-/// no candidate the search goes on with the next character.
+/// Candidates are found from left to right and don't overlap, as by a greedy leftmost search for
+/// <c>[A-Za-z0-9.\-+_]+@[A-Za-z0-9.\-]{3,}</c>, with one addition: if the character before the first run is a backslash and the run begins
+/// with <c>t</c>, <c>r</c> or <c>n</c>, that letter belongs to an escape and not to the alias. If that leaves the alias empty, there is no
+/// candidate. After an @ without a candidate the search continues at the next character.
 /// </para>
 /// <para>
-/// Bytes from 0x80 separate, so UTF-8 and Latin-1 need no telling apart; UTF-16 of either byte order is recognised
-/// by its byte order mark. What is held between two chunks has a fixed size, whatever the length of a line or of a
-/// run. Not safe for use by several threads at once.
+/// Bytes from 0x80 are separators, so UTF-8 and Latin-1 needn't be told apart; UTF-16 is recognised in either byte order by its byte order
+/// mark. The state kept between chunks has a fixed size, however long a line or run is. Not thread-safe.
 /// </para>
 /// <para>
-/// An address outside ASCII yields no account, or a wrong rule of a part of it. It counts under
-/// <see cref="AccountRule.NonAscii"/> instead: where such a character stands before the @, or before an alias that begins
-/// with a period, or where it ends the run behind the @, no account was found here, and domain and character together go on
-/// to a label, a period and a label. That never takes part in what is found.
+/// An address with characters outside ASCII yields no account, or only a part of it that breaks an unrelated rule. It is counted under
+/// <see cref="AccountRule.NonAscii"/> instead if no account was found at its @ and such a character stands directly before the @, before
+/// an alias that begins with a period, or directly after the domain's run; the text after the @, such characters included, must then read
+/// label, period, label. This count never affects which accounts are found.
 /// </para>
 /// </summary>
-/// <param name="counts">Counts rejected candidates; <see cref="RejectionCounts.Duplicates"/> is left alone.</param>
+/// <param name="counts">Receives the rejected candidates; <see cref="RejectionCounts.Duplicates"/> isn't changed.</param>
 public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 {
     /// <summary>
-    /// Raised with every change to what is found in a given file: positions depend on it. 2: tars within an archive are
-    /// opened.
+    /// Must be raised with every change to what is found in a file, because positions depend on it. Version 2 opens tars within an archive.
     /// </summary>
     public const int Version = 2;
 
-    /// <summary>Loads that began with it go on by its rules.</summary>
+    /// <summary>Oldest version whose loads can be resumed, under that version's rules.</summary>
     public const int OldestVersion = 1;
 
-    /// <summary>From which on tars within an archive are opened, and not text as they lie.</summary>
+    /// <summary>First version that opens tars within an archive instead of scanning them as text.</summary>
     public const int OpensTarsFrom = 2;
 
-    // An alias run is cut after so many bytes: one more than an escape letter and the longest alias, so that
-    // over-long stays over-long.
+    // An alias run is cut to this length: an escape letter, the longest alias and one byte more, so that an over-long alias stays
+    // over-long.
     private const int MaxKeptAlias = AccountRules.MaxAliasLength + 2;
     private const int MaxKeptDomain = AccountRules.MaxDomainLength + 1;
     private const int DecodedBytes = 8192;
@@ -55,14 +51,14 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     private readonly byte[] _domain = new byte[MaxKeptDomain];
     private readonly byte[] _lower = new byte[MaxKeptAlias + MaxKeptDomain];
 
-    // The candidate that the last chunk's end cut: its alias run, and once _inDomain also its domain run.
+    // The candidate cut by the end of the last chunk: its alias run and, if _inDomain, its domain run.
     private int _aliasLength;
     private int _domainLength;
     private bool _afterBackslash;
     private bool _afterNonAscii;
     private bool _inDomain;
 
-    // The address outside ASCII whose domain is being followed: how far it is, and what else is counted where it is none.
+    // The address outside ASCII whose domain is being followed: the part reached, and the rule to count if it turns out not to be one.
     private DomainPart _following;
     private AccountRule? _otherwise;
 
@@ -77,7 +73,6 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 
     private enum DomainPart { None, Nothing, Label, LabelAndPeriod }
 
-    /// <summary>The next bytes of the text.</summary>
     public void Scan(ReadOnlySpan<byte> chunk)
     {
         if (_encoding == TextEncoding.Unknown)
@@ -91,12 +86,12 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     }
 
     /// <summary>
-    /// The text (an entry of an archive) is over: finishes what is pending. The next chunk begins another text,
-    /// in an encoding of its own.
+    /// Ends the text (an entry of an archive) and finishes the pending candidate. The next chunk begins another text, with its own
+    /// encoding.
     /// </summary>
     public void EndOfText()
     {
-        // A lone first half of a byte order mark is a separator, and so is half a code unit: nothing can follow that needs them.
+        // Half a byte order mark and half a code unit are separators: no byte follows that could complete them.
         if (_inDomain && _domainLength >= AccountRules.MinCandidateDomainLength)
             Decide(KeptAlias(), _domain.AsSpan(0, _domainLength), _afterNonAscii, default);
         DropPending();
@@ -106,7 +101,7 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         _hasOddByte = false;
     }
 
-    /// <summary>Looks for a byte order mark; returns what of the chunk comes after it.</summary>
+    /// <summary>Looks for a byte order mark. Returns the part of the chunk after it.</summary>
     private ReadOnlySpan<byte> Detect(ReadOnlySpan<byte> chunk)
     {
         for (; !chunk.IsEmpty; chunk = chunk[1..])
@@ -132,7 +127,7 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
                     return chunk[1..];
             }
             _encoding = TextEncoding.Bytes;
-            _afterNonAscii = _markBytes > 0; // what was held are separators
+            _afterNonAscii = _markBytes > 0; // the bytes held back are separators
             return chunk;
         }
         return chunk;
@@ -161,7 +156,7 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         }
     }
 
-    /// <summary>UTF-16 to bytes in which every code unit that isn't ASCII is some byte from 0x80 on.</summary>
+    /// <summary>Narrows UTF-16 to bytes; every code unit outside ASCII becomes a byte from 0x80 on.</summary>
     private int Narrow(ReadOnlySpan<byte> utf16)
     {
         var units = MemoryMarshal.Cast<byte, ushort>(utf16);
@@ -185,8 +180,8 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     {
         if (_following != DomainPart.None)
             Follow(text);
-        // No run reaches back past the floor: what lies before it is decided. The byte before the floor is never a backslash,
-        // nor outside ASCII.
+        // Text before the floor has been decided, so no run extends back past it. The byte before the floor is never a backslash, nor
+        // outside ASCII.
         var floor = FinishPending(text);
         if (floor < 0)
             return;
@@ -235,8 +230,7 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     }
 
     /// <summary>
-    /// Goes on with the candidate that the last chunk's end cut. Returns where the search goes on, or -1: this
-    /// chunk's end cuts it too.
+    /// Continues the candidate that the end of the last chunk cut. Returns where the search continues; -1: this chunk's end cuts it too.
     /// </summary>
     private int FinishPending(ReadOnlySpan<byte> text)
     {
@@ -282,7 +276,7 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
                 DropPending();
                 return position;
             }
-            // No candidate here; what follows the @ may be the alias of a later one.
+            // No candidate here; the run after the @ may be the alias of a later one.
             var run = _domain.AsSpan(0, _domainLength);
             FollowBehind(run, otherwise: null, text[position..]);
             DropPending();
@@ -321,8 +315,8 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         _inDomain = false;
     }
 
-    /// <param name="afterNonAscii">The alias follows a byte outside ASCII.</param>
-    /// <param name="rest">What follows the domain in this chunk; empty at the end of the text.</param>
+    /// <param name="afterNonAscii">Whether the alias follows a byte outside ASCII.</param>
+    /// <param name="rest">The text after the domain in this chunk; empty at the end of the text.</param>
     private void Decide(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, bool afterNonAscii, ReadOnlySpan<byte> rest)
     {
         if (alias.Length > MaxKeptAlias)
@@ -341,10 +335,10 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             counts.ByRule[(int)broken]++;
     }
 
-    /// <summary>Whether the domain's run ends with a byte outside ASCII, and what follows is therefore looked at.</summary>
-    /// <param name="domain">The run; one that was cut is too long for any domain.</param>
-    /// <param name="otherwise">Counted where the two are no domain; null: nothing is.</param>
-    /// <param name="rest">What follows it in this chunk.</param>
+    /// <summary>Follows a domain whose run ends at a byte outside ASCII. Returns whether it does.</summary>
+    /// <param name="domain">The run; a run that was cut is too long for a domain.</param>
+    /// <param name="otherwise">Rule to count if the whole isn't a domain; null: none.</param>
+    /// <param name="rest">The text after the run in this chunk.</param>
     private bool FollowBehind(ReadOnlySpan<byte> domain, AccountRule? otherwise, ReadOnlySpan<byte> rest)
     {
         if (rest.IsEmpty || rest[0] < FirstNonAscii || domain.Length > AccountRules.MaxDomainLength)

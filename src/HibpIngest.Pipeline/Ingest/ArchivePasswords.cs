@@ -7,10 +7,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Keeps the password of an encrypted archive for its ingest: sealed in SQL under HIBP_SECRET_KEY (<see cref="SecretKeys"/>,
-/// bound to the version of the blob), or, without a key, in the memory of this process only. Deleted when the
-/// ingest has ended, however it did. A password that is put before its upload, whose ETag nobody knows yet, is
-/// kept under an empty one.
+/// Keeps the password of an encrypted archive for its ingest: in SQL, sealed under HIBP_SECRET_KEY (<see cref="SecretKeys"/>) and bound to
+/// the blob version; or, without a key, only in the memory of this process. Deleted when the ingest ends, whatever the outcome. Before the
+/// upload, when the ETag isn't known yet, the password is kept under an empty ETag.
 /// </summary>
 public sealed class ArchivePasswords
 {
@@ -19,16 +18,15 @@ public sealed class ArchivePasswords
     private readonly SecretKeys? _keys;
     private readonly ConcurrentDictionary<BlobVersion, string> _inMemory = new();
 
-    /// <param name="loads">Whose archives they open.</param>
-    /// <param name="keys">They are sealed with; null: there are none.</param>
+    /// <param name="keys">Keys that seal the passwords; without one they stay in memory.</param>
     public ArchivePasswords(IArchivePasswords database, ILoads loads, InstallationKeys keys) =>
         (_database, _loads, _keys) = (database, loads, keys.Secret);
 
     /// <summary>Whether passwords outlive this process.</summary>
     public bool Durable => _keys is not null;
 
-    /// <summary>Refuses a password for a file that is no zip: no other format is encrypted.</summary>
-    /// <exception cref="BadInputException">It is none.</exception>
+    /// <summary>Refuses a password for a file that isn't a zip: no other format is encrypted.</summary>
+    /// <exception cref="BadInputException">The file isn't a zip.</exception>
     public static void CheckTakesOne(string blob)
     {
         if (BreachFiles.FormatOf(blob) is not BreachFormat.Zip)
@@ -49,8 +47,8 @@ public sealed class ArchivePasswords
         await _database.PutPasswordAsync(blob, _keys.Seal(Encoding.UTF8.GetBytes(password), Context(blob)), cancellationToken);
     }
 
-    /// <summary>Keeps the password of an archive for whichever process ingests it.</summary>
-    /// <exception cref="BadInputException">Without HIBP_SECRET_KEY it would not leave this process.</exception>
+    /// <summary>Keeps the password of an archive for the ingest, which may run in another process.</summary>
+    /// <exception cref="BadInputException">HIBP_SECRET_KEY isn't set: the password would not leave this process.</exception>
     public async Task KeepAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
         CheckTakesOne(blob.Name);
@@ -63,30 +61,24 @@ public sealed class ArchivePasswords
     }
 
     /// <summary>
-    /// The upload has told which version the password is of, that <see cref="KeepAsync"/> has kept for
-    /// the version to come.
+    /// Moves the password that <see cref="KeepAsync"/> kept for the coming version to <paramref name="blob"/>, once the upload has returned
+    /// its ETag.
     /// </summary>
     public async Task SettleAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
-        // Its load may have ended by now; then nobody asks for it any more.
+        // If its load has finished copying, the password isn't needed any more.
         if (await _loads.FindLoadAsync(blob, cancellationToken) is not { State: not LoadState.Ingesting })
             await PutAsync(blob, password, cancellationToken);
         await DeleteAsync(Coming(blob.Name), cancellationToken);
     }
 
-    /// <summary>
-    /// The password for a blob version, or the one put for the version being dropped; null where none was
-    /// given.
-    /// </summary>
-    /// <exception cref="BadInputException">There is one and it can't be opened with this process's key, or it
-    /// has none.</exception>
+    /// <summary>Returns the password for a blob version, or the one kept for the version being uploaded.</summary>
+    /// <returns>Null: none was given.</returns>
+    /// <exception cref="BadInputException">The password can't be opened: this process has another key, or none.</exception>
     public async Task<string?> GetAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         await FindAsync(blob, cancellationToken) ?? await FindAsync(Coming(blob.Name), cancellationToken);
 
-    /// <summary>
-    /// The version of a blob that is being dropped, under which its password waits until the upload has told
-    /// its ETag.
-    /// </summary>
+    /// <summary>Returns the key under which a password is kept until the upload has returned the blob's ETag.</summary>
     public static BlobVersion Coming(string blob) => new(blob, "");
 
     private async Task<string?> FindAsync(BlobVersion blob, CancellationToken cancellationToken)

@@ -4,17 +4,16 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds dropped files that have no receipt, and sends each to the ingest queue: a blob version fires once, a new
-/// version or a new name fires again.
+/// Sends dropped files without a receipt to the ingest queue: a blob version fires once, a new version or a new name fires again.
 /// </summary>
 public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider time)
 {
-    // Versions known to have a receipt, so that a scan asks once for each; the listing bounds it.
+    // Versions known to have a receipt, so that each is looked up once. Bounded by the listing.
     private HashSet<BlobVersion> _known = [];
 
-    /// <summary>Returns how many it sent.</summary>
-    /// <param name="minimumAge">Younger ones are left to the next scan, or to the event that is on its way.</param>
-    /// <param name="cancellationToken">Ends it between two files.</param>
+    /// <summary>Returns the number of messages sent.</summary>
+    /// <param name="minimumAge">Younger files are left to the next scan, or to their event, which may still arrive.</param>
+    /// <param name="cancellationToken">Stops between two files.</param>
     public async Task<int> RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
     {
         var sent = 0;

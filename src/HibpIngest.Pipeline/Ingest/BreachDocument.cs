@@ -4,16 +4,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>The metadata document beside a dropped file, as far as it may speak for its breach.</summary>
-/// <param name="Document">To be merged into the breach's metadata; null: there is none, or it is of another breach.</param>
-/// <param name="OtherBreach">The breach that it names where that is another: who may drop a file doesn't say so
-/// what becomes of somebody else's breach.</param>
+/// <summary>The metadata document next to a dropped file, as far as it applies to the load's breach.</summary>
+/// <param name="Document">To be merged into the breach's metadata; null: there is none, or it names another breach.</param>
+/// <param name="OtherBreach">The other breach that the document names, if any. The document isn't applied to it: permission to drop a
+/// file doesn't include changing another breach.</param>
 internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? OtherBreach)
 {
-    /// <summary>Reads what lies beside a dropped file.</summary>
+    /// <summary>Reads the document next to a dropped file.</summary>
     /// <param name="blob">Name of the file's blob.</param>
-    /// <param name="breach">The breach that its load belongs to.</param>
-    /// <exception cref="BadInputException">There is a document, and it can't be read.</exception>
+    /// <param name="breach">The breach that the load belongs to.</param>
+    /// <exception cref="BadInputException">There is a document that can't be read.</exception>
     public static async Task<BreachDocument> ReadAsync(IBreachBlobs blobs, string blob, string breach, CancellationToken cancellationToken)
     {
         foreach (var name in BreachName.MetadataBlobs(blob))
@@ -27,7 +27,7 @@ internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? Ot
         return new BreachDocument(null, null);
     }
 
-    /// <summary>Why the load waits for an operator; null: it doesn't.</summary>
+    /// <summary>Returns why the load is held for an operator; null: it isn't.</summary>
     public string? HeldBecause(long load) => OtherBreach is null ? null
         : HoldReason.OtherBreach + $"'{OtherBreach}', its file's name says otherwise: hibp breach assign {load} '{OtherBreach}', or mend "
         + "the metadata; then hibp notify";

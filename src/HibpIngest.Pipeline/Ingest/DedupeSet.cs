@@ -9,17 +9,15 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Tells new accounts from those seen before, by 128-bit hashes, in at most 24 bytes an account from about five
-/// thousand on, growth included. Two accounts of 50 million share a hash with a probability below 10^-23. The
-/// seed is random, so that nobody can prepare addresses that collide; only equality is asked for, so it shows
-/// in no position. Not safe for use by several threads at once.
+/// A set of accounts, kept as 128-bit hashes in at most 24 bytes an account from about five thousand on, growth included. Two of 50
+/// million accounts share a hash with a probability below 10^-23. The seed is random, so that addresses that collide can't be prepared.
+/// Hashes are only compared for equality, so the seed doesn't affect positions. Not thread-safe.
 /// </summary>
 /// <remarks>
-/// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte beside its hash, so that one
-/// comparison of 16 tags tells, nearly always, that an account is new, and a set that no cache holds costs one
-/// cache line for it. An entry stands in its home group, which is its hash scaled to the table, or, where that
-/// is full, in the next one below with room. The table is a list of pages; it grows by a fifth by adding pages
-/// and dealing the entries out in place, so that no second copy is ever held.
+/// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte stored apart from its hash. One comparison of 16 tags
+/// nearly always shows that an account is new, and costs one cache line in a set larger than the cache. An entry is in its home group
+/// (its hash scaled to the table), or, if that is full, in the next lower one with room. The table is a list of pages. It grows by a fifth
+/// by adding pages and redistributing the entries in place, so that there is never a second copy.
 /// </remarks>
 public sealed class DedupeSet
 {
@@ -30,8 +28,8 @@ public sealed class DedupeSet
     private const int SlotBytes = 16 + 1;
     private const int ArrayOverheadBytes = 24;
 
-    // Groups below the first home group, for entries that find no room above. At the highest load a run of so
-    // many full groups is as good as impossible.
+    // Groups below the first home group, for entries whose groups are full. At the maximum load a run of this many full groups is
+    // practically impossible.
     private const int OverflowGroups = 8;
     private const double MaxLoad = 0.875;
     private const double Growth = 1.22;
@@ -43,7 +41,7 @@ public sealed class DedupeSet
 
     private static readonly long Seed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
 
-    // Enough to have every memory channel busy, few enough to be still in the cache when their turn comes.
+    // Enough to keep every memory channel busy, few enough to be still in the cache when they are used.
     private const int AtOnce = 64;
 
     private readonly long _cap;
@@ -52,9 +50,9 @@ public sealed class DedupeSet
     private int _pageCount;
     private int _groups;
     private long _limit;
-    private byte _touched; // read by nobody: keeps the reads from being left out
+    private byte _touched; // never read: keeps the reads from being optimised away
 
-    /// <param name="cap">The most accounts it remembers; 0 remembers none.</param>
+    /// <param name="cap">Maximum number of accounts remembered; 0: none.</param>
     public DedupeSet(long cap)
     {
         ArgumentOutOfRangeException.ThrowIfNegative(cap);
@@ -63,33 +61,31 @@ public sealed class DedupeSet
 
     public long Count { get; private set; }
 
-    /// <summary>Whether it remembers as many as it may; accounts new from here on are not remembered.</summary>
+    /// <summary>Whether the cap is reached: further new accounts are not remembered.</summary>
     public bool CapReached => Count >= _cap;
 
-    /// <summary>Bytes it holds.</summary>
+    /// <summary>Bytes allocated.</summary>
     public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);
 
-    /// <summary>What the process's memory limit holds, with a quarter of it left for everything else.</summary>
+    /// <summary>Returns how many accounts fit into the process's memory limit, with a quarter of it left for everything else.</summary>
     public static long MostThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MostMemoryShare) / BytesPerAccount;
 
-    /// <summary>50 million, or what fits 40% of the process's memory limit, whichever is less.</summary>
+    /// <summary>Returns 50 million, or as many as fit into 40% of the process's memory limit if that is less.</summary>
     public static long DefaultCap() => DefaultCap(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
 
-    /// <summary>The same for a process of that memory limit.</summary>
     public static long DefaultCap(long memoryBytes) =>
         Math.Min(MostByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
 
     /// <summary>
-    /// True when the account is new, and remembers it; past the cap true whenever it isn't remembered, and remembers nothing.
+    /// Adds an account. Returns true if it is new. Past the cap it returns true for every account that isn't remembered, and adds none.
     /// </summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
     public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(Hash(alias, domain));
 
     /// <summary>
-    /// Adds several in order, and says of each what <see cref="Add(ReadOnlySpan{byte}, ReadOnlySpan{byte})"/>
-    /// would. A large set lies in memory that no cache holds: asking for many slots before any is needed has
-    /// the processor wait for them together instead of one after the other.
+    /// Adds accounts in order, each with the result of <see cref="Add(ReadOnlySpan{byte}, ReadOnlySpan{byte})"/>. A large set doesn't fit
+    /// into the cache: touching many slots before any is needed makes the processor wait for them together instead of one after the other.
     /// </summary>
     public void Add(AccountBatch accounts, Span<bool> isNew)
     {
@@ -153,7 +149,7 @@ public sealed class DedupeSet
         return Hash(_account.AsSpan(0, alias.Length + domain.Length), alias.Length);
     }
 
-    // Where the alias ends is part of the seed, so that a@bc.de and ab@c.de differ.
+    // The alias' length is part of the seed, so that a@bc.de and ab@c.de differ.
     private static UInt128 Hash(ReadOnlySpan<byte> account, int aliasLength) => XxHash128.HashToUInt128(account, Seed + aliasLength);
 
     private void Touch(ReadOnlySpan<UInt128> hashes)
@@ -166,8 +162,8 @@ public sealed class DedupeSet
         _touched = seen;
     }
 
-    // Without bounds checks, which would read the arrays' lengths, cache lines of their own, on every probe.
-    // Groups are below _groups, whose pages all exist.
+    // No bounds checks: they would read the arrays' lengths, which are in cache lines of their own, on every probe. Groups are below
+    // _groups, whose pages all exist.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private ref byte Tags(int group) =>
         ref Unsafe.Add(
@@ -179,7 +175,7 @@ public sealed class DedupeSet
             ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Entries), (nint)(
                 ((group & (PageGroups - 1)) * GroupSlots) + slot));
 
-    // The top bit says that the slot is taken. The home is made of the upper half, the tag of the lower.
+    // The top bit marks the slot as taken. The home comes from the hash's upper half, the tag from its lower half.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static byte Tag(UInt128 hash) => (byte)(0x80 | ((ulong)hash & 0x7F));
 
@@ -189,21 +185,21 @@ public sealed class DedupeSet
     private void Grow()
     {
         var oldGroups = _groups;
-        // Room for the cap is all that is ever needed.
+        // Never more than the cap needs.
         var most = (int)Math.Min((long)((_cap / MaxLoad) + (OverflowGroups * GroupSlots)) / PageSlots + 1, int.MaxValue / PageGroups);
         var wanted = Math.Max(_pageCount + 1, Math.Min((int)(_pageCount * Growth), most));
         if (wanted > _pages.Length)
             Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));
-        // Pages live as long as the set: pinned ones are not copied from generation to generation.
+        // Pages live as long as the set; pinned arrays are not copied from generation to generation.
         for (; _pageCount < wanted; _pageCount++)
             _pages[_pageCount] = new Page(
                 GC.AllocateArray<byte>(PageSlots, pinned: true), GC.AllocateUninitializedArray<UInt128>(PageSlots, pinned: true));
         _groups = _pageCount * PageGroups;
         _limit = (long)((_groups - OverflowGroups) * (long)GroupSlots * MaxLoad);
 
-        // Group by group from the last down, each emptied and its entries dealt out anew. Homes only move up,
-        // so each entry finds room between its new home and the group it comes from: the entries whose new
-        // homes lie there all stood there before. (Hall's condition, for every such range.)
+        // Groups are emptied from the last down, and their entries placed again. Homes only move up, so each entry finds room between its
+        // new home and the group it comes from: the entries whose new homes lie there were all there before. (Hall's condition, for every
+        // such range.)
         Span<UInt128> moving = stackalloc UInt128[GroupSlots];
         for (var group = oldGroups - 1; group >= 0; group--)
         {

@@ -1,11 +1,8 @@
 namespace HibpIngest.Pipeline;
 
-/// <summary>
-/// Takes the accounts that the scanner finds, in the order of the text. The spans are valid during the call
-/// only.
-/// </summary>
+/// <summary>Receives the accounts that the scanner finds, in the order of the text.</summary>
 public interface IAccountSink
 {
-    /// <summary>One account that keeps every rule, lower-case ASCII.</summary>
+    /// <summary>Adds an account that passes every rule, in lower-case ASCII. The spans are valid only during the call.</summary>
     void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain);
 }

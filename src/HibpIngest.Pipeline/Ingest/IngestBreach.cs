@@ -8,18 +8,17 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Copies a blob version's accounts into SQL in batches, and sends each batch's slices as soon as it has
-/// committed. Its key is the blob version: a second delivery finds the load recorded and either owned by a
-/// living ingester (it comes again when that one's lease has ended), or to be gone on with after its last
-/// checkpoint, or finished (nothing to do). One runs in a process at a time: its dedupe set may take most of the
-/// memory.
+/// Copies a blob version's accounts into SQL in batches, and sends each batch's slices as soon as it has committed. Idempotency key: the
+/// blob version. A redelivery finds the load recorded: if another ingester holds its lease, the message is deferred until that lease ends;
+/// if the load was interrupted, it resumes after the last checkpoint; if it is finished, nothing is done. One ingest runs in a process at
+/// a time, because its dedupe set may take most of the memory.
 /// </summary>
 public sealed class IngestBreach(
     LoadStart starts, LoadLeases leases, LoadCopy copy, ILoads loads, IOpenLoads open, LoadReports reports, PipelineMessages messages,
     TimeProvider time, ILogger<IngestBreach> log) : IStage<IngestMessage, LoadLease>
 {
-    // Half a minute is what the plan's limit leaves beyond budget and last batch; a message that has waited
-    // this long goes back to its queue, where another process may take it.
+    // The plan's limit leaves half a minute after the time budget and the last batch. A message that has waited for TurnTimeout is sent
+    // back to its queue, where another process may receive it.
     private static readonly TimeSpan TurnTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan NextTurn = TimeSpan.FromSeconds(30);
 
@@ -54,16 +53,14 @@ public sealed class IngestBreach(
         }
     }
 
-    /// <summary>
-    /// Runs until the load is copied, or its time budget is used up (it then sends its own continuation).
-    /// </summary>
-    /// <exception cref="BadInputException">The archive can't be ingested, or not here.</exception>
+    /// <summary>Runs until the load is copied or its time budget is used up; in that case it sends its own continuation.</summary>
+    /// <exception cref="BadInputException">The archive can't be ingested, or not by this process.</exception>
     public async Task RunAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
         CheckFits(load);
         IngestLog.Begun(log, load.Id, load.Breach, load.LastPosition + 1);
-        // A resume comes here by the load's id, and errors name the blob.
+        // A resume refers to the load by id; checked because errors name the blob.
         BreachName.CheckBlob(load.Blob.Name);
         CheckExtractor(load);
         await copy.RunAsync(work, cancellationToken);
@@ -77,8 +74,8 @@ public sealed class IngestBreach(
     }
 
     /// <inheritdoc/>
-    /// <remarks>A defect of ours would meet the same bytes again: it is said on the load, where the operator looks,
-    /// instead of trying forever.</remarks>
+    /// <remarks>A defect would recur with the same bytes, so it is recorded on the load, where the operator sees it, instead of being
+    /// retried forever.</remarks>
     public async Task<bool> FailAsync(LoadLease work, Exception error)
     {
         var load = work.Load;

@@ -8,22 +8,21 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Copies a load's archive into SQL from its checkpoint on, under its lease, batch by batch: a batch's slices are sent
-/// once it has committed.
+/// Copies a load's archive into SQL from its checkpoint on, under its lease, batch by batch. A batch's slices are sent after it commits.
 /// </summary>
 public sealed class LoadCopy(
     ILoads loads, IIngests ingests, IRows rows, IStoreIds ids, IBreachBlobs blobs, ArchivePasswords passwords, LoadLeases leases,
     UpsertCompletion upsert, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>
-    /// Runs until the load is copied, or its time budget, or the plan's limit after a commit, has ended (it then sends
-    /// its own continuation).
+    /// Runs until the load is copied, its time budget is used up, or the plan's limit is reached after a commit; in the latter two cases it
+    /// sends its own continuation.
     /// </summary>
     /// <exception cref="BadInputException">The archive can't be ingested, or not within the plan's limit.</exception>
     public async Task RunAsync(LoadLease lease, CancellationToken cancellationToken)
     {
         var load = lease.Load;
-        // For its errors, which are better told now than hours later; it counts when the load is published.
+        // Read for its errors, which are better reported now than hours later. The document is applied when the load is published.
         await BreachDocument.ReadAsync(blobs, load.Blob.Name, load.Breach, cancellationToken);
         var password = await passwords.GetAsync(load.Blob, cancellationToken);
         if (load.Mark == 0)
@@ -49,8 +48,8 @@ public sealed class LoadCopy(
         }
     }
 
-    /// <summary>False when the time budget, or the plan's limit after a commit, ended it.</summary>
-    /// <param name="reading">Cancels a wait for the next batch: the limit or the lease.</param>
+    /// <summary>Copies the batches. Returns false if the time budget, or the plan's limit after a commit, ended it.</summary>
+    /// <param name="reading">Cancels a wait for the next batch: the limit, or the loss of the lease.</param>
     private async Task<bool> CopyAsync(
         Load load, LoadLease lease, AccountExtractor extraction, CancellationToken reading, CancellationToken limit)
     {
@@ -67,16 +66,16 @@ public sealed class LoadCopy(
                     ?.SetTag(TelemetryNames.Tags.Load, load.Id).SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(
                         TelemetryNames.Tags.Batch, ++number)
                     .SetTag(TelemetryNames.Tags.Accounts, batch.Accounts.Count).SetTag(TelemetryNames.Tags.Bytes, batch.Accounts.Bytes);
-                // A transaction that has begun is finished: cancellation acts between batches.
+                // A transaction that has begun is finished: cancellation takes effect between batches.
                 var began = time.GetTimestamp();
                 var slices = await copy.CommitAsync(batch.Accounts, batch.Checkpoint, batch.DuplicatesPossible, CancellationToken.None);
                 var duration = time.GetElapsedTime(began);
                 HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, duration);
-                // The transaction is what the span measures; it stays the current one, so that its slices' messages name it.
+                // The span measures the transaction, but stays the current one, so that the slices' messages refer to it.
                 span?.SetTag(TelemetryNames.Tags.Slices, slices.Count).SetEndTime(span.StartTimeUtc + duration);
                 extraction.Return(batch);
                 await sending;
-                // Before anything writes the mark into the table: a database that lost it again, to a backup, is then refused.
+                // Confirmed before anything writes the mark into the table: a database that loses the id to a backup is then refused.
                 if (firstCommit == 0)
                 {
                     firstCommit = time.GetTimestamp();
@@ -84,7 +83,7 @@ public sealed class LoadCopy(
                 }
                 sending = messages.SendSlicesAsync(slices, CancellationToken.None);
                 lease.Token.ThrowIfCancellationRequested();
-                span?.Stop(); // a continuation hangs on this run, not on its last batch
+                span?.Stop(); // the continuation's parent is this run, not its last batch
                 if (limit.IsCancellationRequested
                     || (options.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(firstCommit) >= options.Value.TimeBudget))
                     return await HandOnAsync(lease, sending);
@@ -92,7 +91,7 @@ public sealed class LoadCopy(
         }
         catch (OperationCanceledException)
         {
-            // What has committed is announced, whatever ends it.
+            // Slices of committed batches are sent, whatever ended the run.
             await sending;
             if (firstCommit == 0 || !limit.IsCancellationRequested || lease.Token.IsCancellationRequested)
                 throw;
@@ -123,8 +122,8 @@ public sealed class LoadCopy(
     }
 
     /// <summary>
-    /// The dedupe set as it stood when the checkpoint's entry was opened. Up to the cap all rows are distinct,
-    /// so it is the first rows.
+    /// Rebuilds the dedupe set as it was when the checkpoint's entry was opened. Rows up to the cap are distinct, so these are the first
+    /// rows.
     /// </summary>
     private async Task<DedupeSet> RememberAsync(Load load, CancellationToken cancellationToken)
     {

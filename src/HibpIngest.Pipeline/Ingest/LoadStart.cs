@@ -7,27 +7,23 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Makes a load of a blob version, once, which is what receipts are for: one is written by what records the load, and by
-/// nothing else.
+/// Creates the load of a blob version, once. Idempotency key: the blob version. Its receipt is written only after its load is recorded.
 /// </summary>
 public sealed class LoadStart(
     ILoads loads, IStoreRegister register, IBreachBlobs blobs, PipelineMessages messages, IOptions<IngestOptions> options,
     TimeProvider time, ILogger<IngestBreach> log)
 {
-    /// <summary>
-    /// One ingest a process: a message may wait behind another load's for hours, and every further one of it is
-    /// a delivery for nothing.
-    /// </summary>
+    // An ingest message may wait for hours, because a process runs one ingest at a time, and every further message would be for nothing.
     private static readonly TimeSpan OnItsWay = TimeSpan.FromMinutes(10);
 
-    /// <summary>Whether a version has been made a load of.</summary>
+    /// <summary>Whether a version has a receipt, that is, a load.</summary>
     public Task<bool> WasTakenOnAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         register.HasReceiptAsync(blob, cancellationToken);
 
     /// <summary>
-    /// Sends a version that is new to the ingest queue. Until its load is recorded the message counts as on its way for
-    /// a short while only, so that one that is lost, or poisoned and purged, is sent again; twice is what the
-    /// ingest's key takes. Returns false where it is on its way already.
+    /// Sends a new version to the ingest queue. Until its load is recorded, a sent message counts as in transit for 10 minutes only, so
+    /// that one that was lost, or dead-lettered and purged, is sent again. A duplicate is harmless (IngestBreach's key). Returns false if a
+    /// message is in transit already.
     /// </summary>
     public async Task<bool> TryAnnounceAsync(BlobVersion blob, CancellationToken cancellationToken)
     {
@@ -37,23 +33,21 @@ public sealed class LoadStart(
         return true;
     }
 
-    /// <summary>
-    /// The load of a version that was taken on, where it is yet to be ingested. Where no load is open the
-    /// database is not asked.
-    /// </summary>
+    /// <summary>Returns the load of a version with a receipt; without open loads the database isn't queried.</summary>
+    /// <returns>Null: the load isn't ingesting (any more).</returns>
     public async Task<LoadHead?> FindIngestingAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         (await register.ListOpenAsync(cancellationToken)).Count > 0
         && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load : null;
 
     /// <summary>
-    /// Records a blob version whose name is refused (<see cref="BreachName.IsRefused"/>) as a failed load: here and now, for
-    /// the name must not travel in a message.
+    /// Records a blob version whose name is refused (<see cref="BreachName.IsRefused"/>) as a failed load. Done in place, because such a
+    /// name must not be put into a message.
     /// </summary>
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
 
-    /// <summary>The load of a blob version; recorded where there is none.</summary>
-    /// <param name="heldBecause">Why its mails are to wait whatever its metadata says; null: no reason.</param>
-    /// <param name="cancellationToken">Of the calls on the stores.</param>
+    /// <summary>Returns the load of a blob version; records it if there is none.</summary>
+    /// <param name="heldBecause">Why its mails are held regardless of its metadata; null: they aren't.</param>
+    /// <param name="cancellationToken">Cancels the calls to the stores.</param>
     public async Task<LoadHead> RunAsync(BlobVersion blob, string? heldBecause, CancellationToken cancellationToken)
     {
         if (await loads.FindLoadAsync(blob, cancellationToken) is { } found)
@@ -85,7 +79,7 @@ public sealed class LoadStart(
         await TakenOnAsync(head, cancellationToken);
         if (load.State == LoadState.Failed && failure is not null)
             IngestLog.Failed(log, load.Id, load.Breach, failure);
-        // Not as they are written: a property's name may be anything, an address among it.
+        // Names of unknown properties are not logged: they may be anything, even an address.
         if (named.Document is { } document && BreachMetadata.FindUnknown(document) is { Count: > 0 } unknown)
         {
             var nearest = string.Join(", ", unknown.Select(one => one.Nearest).OfType<string>().Distinct());
@@ -94,7 +88,7 @@ public sealed class LoadStart(
         return head;
     }
 
-    /// <summary>What a new load records.</summary>
+    /// <summary>Returns the settings that a new load records.</summary>
     internal static LoadSettings NewSettings(IngestOptions options) => new()
     {
         ExtractorVersion = AccountScanner.Version,
@@ -105,13 +99,12 @@ public sealed class LoadStart(
         SliceRows = options.SliceRows,
     };
 
-    // The first of them counts where only some reasons are settled by what an operator does.
+    // Order matters: the first reason decides when an operator's action settles only some of them.
     private static string? Both(string? first, string? second) => first is null || second is null ? first ?? second : $"{first}; {second}";
 
     /// <summary>
-    /// Behind the row: a mark without a row would be cleared by a sweep, a receipt without one would hide the
-    /// file for good, and an id that is confirmed has to be there. A row without them is made good by this
-    /// message's next delivery.
+    /// Registers a recorded load. Runs after its row exists: a mark without a row would be cleared by a sweep, a receipt without one would
+    /// hide the file for good, and a confirmed id must exist. The next delivery of the message registers a row that was left without these.
     /// </summary>
     private async Task TakenOnAsync(LoadHead load, CancellationToken cancellationToken)
     {

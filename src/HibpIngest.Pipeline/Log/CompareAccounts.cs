@@ -5,15 +5,15 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Looks each account of a logged load up in the table.</summary>
+/// <summary>Looks up each account of a journaled load in the table.</summary>
 public sealed class CompareAccounts(IAccountLogBlobs blobs, IAccountReads accounts, int atOnce)
 {
-    /// <summary>Some of those in flight are a page each.</summary>
+    /// <summary>Per lookup allowed by the caller: some of those in flight read a page each.</summary>
     private const int LookupsInFlight = 4;
 
-    /// <returns>How many rows there are whose account lacks the load's mark.</returns>
-    /// <param name="progress">Told of rows that were looked up.</param>
-    /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
+    /// <returns>The number of rows whose account lacks the load's mark.</returns>
+    /// <param name="progress">Receives the number of rows looked up.</param>
+    /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
     public async Task<long> RunAsync(LoggedLoad load, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var (mark, done, missing) = (load.Document!.Mark, 0L, 0L);

@@ -3,10 +3,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What is written to the account log.</summary>
+/// <summary>Settings of the journal (the account log).</summary>
 public sealed class JournalOptions
 {
-    /// <summary>Whether loads are written to the account log.</summary>
+    /// <summary>Whether loads are written to the journal.</summary>
     public LogMode Log { get; set; } = LogMode.On;
 
     /// <summary>

@@ -7,10 +7,9 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Writes a load into the account log: its segments, as soon as its rows are in the tables, and, once it is published,
-/// the document that makes them count; later, a successor of that for each change of what is told of it. Its key is the
-/// load: everything it writes is the same whenever it is written, and is written with a condition, so that a second
-/// delivery, late or beside the first, finds what is there.
+/// Writes a load into the journal: its segments as soon as its rows are in the tables, and, once it is published, the document that makes
+/// them count; later, a new version of the document for each change of the breach's metadata or state. Idempotency key: the load. All
+/// content is deterministic and written with a condition, so a late or concurrent redelivery finds the blobs there.
 /// </summary>
 public sealed partial class LogLoad(
     ILoadLog log, IDatabaseSetup database, ISlices slices, IAccountLogBlobs blobs, SegmentCopy copy, LogSchedule schedule,
@@ -20,7 +19,7 @@ public sealed partial class LogLoad(
     public async Task<LogRun?> TakeAsync(LogMessage message, CancellationToken cancellationToken)
     {
         var entry = await log.GetLogEntryAsync(message.Load, cancellationToken);
-        // What an earlier delivery has written behind the removal, and had no time to take away.
+        // Blobs that an earlier delivery wrote after the removal and had no time to delete.
         if (entry is null or { Removing: true })
             await DeleteRemovedAsync(message.Load, cancellationToken);
         return schedule.IsOn && entry is { IsComplete: true, Stopped: false } ? new LogRun(entry) : null;
@@ -28,20 +27,20 @@ public sealed partial class LogLoad(
 
     public Task RunAsync(LogRun work, CancellationToken cancellationToken) => RunAsync(work.Entry, null, cancellationToken);
 
-    /// <summary>Until the load is logged as far as it can be by now, or the time budget is used up.</summary>
-    /// <param name="progress">Told of the rows that are in segments.</param>
-    /// <param name="cancellationToken">Ends it at a segment, which is then not there.</param>
-    /// <exception cref="LogConflictException">The log holds something else than what belongs there.</exception>
+    /// <summary>Writes as much of the load as is possible now, or until the time budget is used up.</summary>
+    /// <param name="progress">Receives the number of rows in segments.</param>
+    /// <param name="cancellationToken">Stops it within a segment, which is then not created.</param>
+    /// <exception cref="LogConflictException">The journal holds something other than expected.</exception>
     public Task RunAsync(LoadLogEntry entry, IProgress<long>? progress, CancellationToken cancellationToken) =>
         RunAsync(entry, progress, tellsOthers: true, cancellationToken);
 
     /// <summary>
-    /// Writes what has changed of a breach into the documents of its loads: within an operator's command, so that a database that is
-    /// restored from the log knows the change once the command has ended.
+    /// Writes a change of a breach into the documents of its loads, within an operator's command, so that a database restored from the
+    /// journal has the change once the command has ended.
     /// </summary>
-    /// <param name="withSegments">False: loads whose segments are not all written yet are left out.</param>
-    /// <param name="cancellationToken">Ends it between two blobs.</param>
-    /// <exception cref="LogConflictException">As in <see cref="RunAsync(LoadLogEntry, IProgress{long}, CancellationToken)"/>.</exception>
+    /// <param name="withSegments">False: loads whose segments are not all written yet are skipped.</param>
+    /// <param name="cancellationToken">Stops it between two blobs.</param>
+    /// <exception cref="LogConflictException">As for <see cref="RunAsync(LoadLogEntry, IProgress{long}, CancellationToken)"/>.</exception>
     public async Task TellAsync(string breach, bool withSegments, CancellationToken cancellationToken)
     {
         foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
@@ -68,7 +67,7 @@ public sealed partial class LogLoad(
         }
         finally
         {
-            // A removal that began meanwhile lists before it deletes, or this does, however it ended.
+            // If a removal began meanwhile, either it lists these blobs before it deletes, or they are deleted here.
             if (await blobs.FindAsync(folder + LogNames.Removed, CancellationToken.None) is not null)
                 await DeleteAsync(blobs, folder, CancellationToken.None);
         }
@@ -77,7 +76,7 @@ public sealed partial class LogLoad(
     public Task ReleaseAsync(LogRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
-    /// <remarks>Sweep tries again; until then the load is not logged, and says why.</remarks>
+    /// <remarks>Sweep retries; until then the load counts as not journaled, and shows the reason.</remarks>
     public async Task<bool> FailAsync(LogRun work, Exception error)
     {
         var reason = UnexpectedError.Reason(error);
@@ -88,7 +87,7 @@ public sealed partial class LogLoad(
 
     public string UsedUp(LogRun work) => throw new NotSupportedException("its tries don't count");
 
-    /// <summary>Deletes what the log has of a load but that it was removed.</summary>
+    /// <summary>Deletes all blobs of a load except the document of its removal.</summary>
     internal static async Task DeleteAsync(IAccountLogBlobs blobs, string folder, CancellationToken cancellationToken)
     {
         await foreach (var blob in blobs.ListAsync(folder, cancellationToken))
@@ -104,12 +103,12 @@ public sealed partial class LogLoad(
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
         if (!await WriteSegmentsAsync(entry, store, progress, cancellationToken))
             return;
-        // As it is by now; one that is published later gets its message then.
+        // Read again: a load that is published later gets its message then.
         var published = await log.GetLogEntryAsync(entry.Load, cancellationToken);
         if (published is { Stopped: false, PublishedAt: not null, IsLogged: false })
         {
             await WriteDocumentAsync(folder, LoadDocument.Of(published, store), cancellationToken);
-            // What its zip's metadata has changed is told of the breach's other loads too: before this one is closed.
+            // A change from its zip's metadata must reach the documents of the breach's other loads too, before this load is closed.
             if (tellsOthers)
                 await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
             await log.MarkLoggedAsync(entry.Load, published.Version, CancellationToken.None);
@@ -129,12 +128,12 @@ public sealed partial class LogLoad(
             await DeleteAsync(blobs, folder, cancellationToken);
     }
 
-    /// <summary>False: it goes on elsewhere, or nothing of it may be written any more.</summary>
+    /// <returns>False: another message continues, or the load may not be written any more.</returns>
     private async Task<bool> WriteSegmentsAsync(
         LoadLogEntry entry, Guid store, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var began = time.GetTimestamp();
-        // Whole batches, for a slice lies in one; as many as fit.
+        // Whole batches, as many as fit, because a slice lies in one batch.
         var (batch, slice) = (entry.Settings.BatchRows, entry.Settings.SliceRows);
         var batches = Math.Min(SegmentLimits.Rows / batch, SegmentLimits.Blocks / ((batch + slice - 1) / slice));
         var rows = (long)batch * Math.Clamp(batches, 1, journal.Value.SegmentBatches);
@@ -171,7 +170,7 @@ public sealed partial class LogLoad(
             throw Conflict(document);
         if (there?.Version >= document.Version)
         {
-            // Another run's, which has read the same, or what was changed since.
+            // Written by a concurrent run from the same state, or newer.
             return;
         }
         await blobs.WriteAsync(LogNames.Document(folder, document.Version), document.ToJson(), cancellationToken);

@@ -2,10 +2,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>A load that is being logged. It has no lease: of two that do so at once the second finds what the first has written.</summary>
+/// <summary>
+/// A load that is being journaled. It takes no lease: a concurrent second run finds the blobs that the first has written.
+/// </summary>
 public sealed class LogRun(LoadLogEntry entry) : IStageWork
 {
-    /// <summary>As it was when it was taken on.</summary>
+    /// <summary>The entry as it was when the message was claimed.</summary>
     public LoadLogEntry Entry { get; } = entry;
 
     public long LoadId => Entry.Load;
@@ -13,7 +15,7 @@ public sealed class LogRun(LoadLogEntry entry) : IStageWork
     public string Breach => Entry.Breach.Name;
 
     /// <inheritdoc/>
-    /// <remarks>They don't count: Sweep sends the message again.</remarks>
+    /// <remarks>Not counted: Sweep sends the message again.</remarks>
     public int Attempts => 0;
 
     public bool IsLost => false;

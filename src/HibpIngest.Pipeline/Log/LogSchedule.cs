@@ -3,16 +3,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>
-/// Sends the messages that have loads logged. A load stays open until it is; what a crash keeps from being sent, Sweep
-/// sends.
-/// </summary>
+/// <summary>Sends the journal's messages. A load stays open until it is journaled; Sweep sends messages that a crash lost.</summary>
 public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, PipelineMessages messages, IOptions<JournalOptions> options)
 {
-    /// <summary>Whether there is an account log.</summary>
+    /// <summary>Whether the journal is written.</summary>
     public bool IsOn => options.Value.Log == LogMode.On;
 
-    /// <summary>Has a load logged, as far as that can be by now.</summary>
+    /// <summary>Sends the message that journals a load as far as is possible now.</summary>
     public async Task SendAsync(long load, CancellationToken cancellationToken)
     {
         if (!IsOn)
@@ -21,7 +18,7 @@ public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, Pip
         await log.MarkLogMessageSentAsync(load, cancellationToken);
     }
 
-    /// <summary>Before a change of what is told of a breach: Sweep sees to its loads, should this process die behind it.</summary>
+    /// <summary>Must be called before a change of a breach: marks its loads as open, so that Sweep finishes them after a crash.</summary>
     public async Task OpenAsync(string breach, CancellationToken cancellationToken)
     {
         if (!IsOn)
@@ -33,7 +30,7 @@ public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, Pip
         }
     }
 
-    /// <summary>Behind such a change: its loads are told of anew.</summary>
+    /// <summary>Must be called after such a change: sends the messages that journal it.</summary>
     /// <param name="except">A load that needs no message.</param>
     public async Task SendAsync(string breach, CancellationToken cancellationToken, long except = 0)
     {
@@ -46,7 +43,7 @@ public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, Pip
         }
     }
 
-    /// <summary>Returns the loads of a breach that the log is to tell something newer of.</summary>
+    /// <summary>Returns the loads of a breach with a change that isn't in the journal yet.</summary>
     public async Task<IReadOnlyList<Load>> ListWaitingAsync(string breach, CancellationToken cancellationToken) =>
         IsOn ? [.. (await loads.ListLoadsAsync(breach, cancellationToken)).Where(load => load.WaitsForLog)] : [];
 }

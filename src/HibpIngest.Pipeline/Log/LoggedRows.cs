@@ -6,14 +6,15 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>A slice's rows: SQL's, and once those are purged the same ones from its block of the account log.</summary>
+/// <summary>Reads a slice's rows from SQL or, once they are purged, from the slice's block in the journal.</summary>
 public sealed class LoggedRows(IRows rows, ILoadLog log, IAccountLogBlobs blobs)
 {
-    /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice, from the log in another order.</summary>
-    /// <exception cref="DamagedSegmentException">The log has another block there.</exception>
-    /// <exception cref="NotPossibleException">The log has no segment of them.</exception>
-    /// <exception cref="RowsMissingException">There are more or fewer than were recorded.</exception>
-    /// <param name="purged">Its load's rows are purged, or some of them.</param>
+    /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice. The journal has them in another order.</summary>
+    /// <exception cref="DamagedSegmentException">The block in the journal is damaged.</exception>
+    /// <exception cref="LogConflictException">The journal holds another load's rows there.</exception>
+    /// <exception cref="NotPossibleException">The journal has no segment with these rows.</exception>
+    /// <exception cref="RowsMissingException">The number of rows differs from the recorded one.</exception>
+    /// <param name="purged">Whether some or all of the load's rows are purged.</param>
     public async Task ReadAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
     {
         await ReadRowsAsync(slice, mark, purged, into, cancellationToken);

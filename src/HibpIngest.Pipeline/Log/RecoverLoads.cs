@@ -7,18 +7,17 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Has a database know again what the account log tells: loads that count, what is told of their breaches, what was replaced
-/// and what was removed. Each load is one transaction, and nothing of it is done where anything of it can't be gone by. Run
-/// again, it does what is left.
+/// Restores into a database what the journal records: loads that count, details of their breaches, replacements and removals. A load is
+/// restored in one transaction, or not at all if any part of it is invalid. Idempotent: another run does what is left.
 /// </summary>
 public sealed partial class RecoverLoads(
     ILoadRecovery recovery, ILoadLog log, ILoads loads, IRows rows, ICatalogue catalogue, IReceipts receipts, IAccountLogBlobs blobs,
     RemoveBreach removal, ILogger<RecoverLoads> logger)
 {
-    /// <summary>Rows taken away by one transaction, as where an operator purges.</summary>
+    /// <summary>Rows deleted in one transaction, as in an operator's purge.</summary>
     private const int ChunkRows = 20_000;
 
-    /// <summary>Whether the log tells anything that the database doesn't know, or knows otherwise from an earlier time.</summary>
+    /// <summary>Whether the journal records anything that the database lacks or has an older version of.</summary>
     public async Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken)
     {
         foreach (var load in plan.Loads)
@@ -41,19 +40,19 @@ public sealed partial class RecoverLoads(
     }
 
     /// <param name="fullLayouts">Layouts that have the accounts of every load that was published.</param>
-    /// <param name="progress">Told of the loads that were looked at, and of all.</param>
-    /// <param name="beforePublishing">Is run before anything of the database is published, which a removal does.</param>
-    /// <param name="cancellationToken">Ends it behind a load.</param>
+    /// <param name="progress">Receives the number of loads processed, and of all.</param>
+    /// <param name="beforePublishing">Called before anything of the database is published, which a removal does.</param>
+    /// <param name="cancellationToken">Stops it after a load.</param>
     public async Task<LogRecovered> RunAsync(
         RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
         Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
     {
-        // First of all: of loads that the database doesn't know, nothing else keeps the file from being loaded again.
+        // First of all, because nothing else keeps the files of loads unknown to the database from being loaded again.
         foreach (var blob in plan.RemovedBlobs())
             await receipts.AddRemovedAsync(blob, cancellationToken);
 
         var run = new Run(plan, fullLayouts, progress);
-        // What is known first: a load that was given to another breach doesn't go with the one that was removed.
+        // Known loads first: a load that was assigned to another breach must not be removed with the old one.
         var unknown = new List<PlannedLoad>();
         foreach (var load in plan.Loads)
         {
@@ -64,8 +63,8 @@ public sealed partial class RecoverLoads(
         }
         foreach (var (load, by) in plan.Replaced.Where(pair => plan.Loads.All(load => load.Document.Load != pair.Key)))
             await recovery.SetReplacedAsync(load, by, cancellationToken);
-        // A breach that was dropped anew behind its removal is not to go with what is left of the old one, and of the others
-        // the catalogue that the removal publishes tells as before.
+        // Unknown loads of other breaches before the removals, so that the catalogue published by a removal lists them. Those of a removed
+        // breach after them: a breach dropped again after its removal must not be removed with what is left of the old one.
         var gone = await FindRemovedAsync(plan, cancellationToken);
         foreach (var load in unknown.Where(load => !gone.ContainsKey(load.Document.Breach)))
             await RecoverAsync(run, load, null, cancellationToken);
@@ -91,7 +90,7 @@ public sealed partial class RecoverLoads(
             var slices = known is not null && await IsSettledAsync(known, cancellationToken)
                 ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
             var step = await recovery.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
-            // Also what a run that was broken off has left.
+            // Also rows that an interrupted run has left.
             if (await loads.GetLoadAsync(document.Load, cancellationToken) is { Purged: false, IsRecovered: true })
                 await PurgeAsync(document.Load, cancellationToken);
             if (step is RecoveryStep.Added or RecoveryStep.Finished)
@@ -108,7 +107,7 @@ public sealed partial class RecoverLoads(
         }
     }
 
-    /// <summary>The slices as the segments' indices have them: what a document says is held against each.</summary>
+    /// <summary>Returns the slices from the segments' indices, after comparing each segment with its document.</summary>
     private async Task<IReadOnlyList<Slice>> ReadSlicesAsync(LoadDocument document, string folder, CancellationToken cancellationToken)
     {
         var slices = new List<Slice>();
@@ -161,11 +160,11 @@ public sealed partial class RecoverLoads(
     {
         while (await rows.PurgeRowsAsync(load, ChunkRows, cancellationToken) > 0)
         {
-            // until none is left
+            // until no row is left
         }
     }
 
-    /// <summary>What the database still has of loads that were removed: their numbers, by breach.</summary>
+    /// <summary>Returns the removed loads that the database still has: their ids, by breach.</summary>
     private async Task<Dictionary<string, List<long>>> FindRemovedAsync(RecoveryPlan plan, CancellationToken cancellationToken)
     {
         var found = new Dictionary<string, List<long>>(StringComparer.OrdinalIgnoreCase);
@@ -173,7 +172,7 @@ public sealed partial class RecoverLoads(
         {
             if (await FindAsync(load.Folder, cancellationToken) is { } known)
                 Add(known.Breach.Name, known.Load);
-            // Those that its removal took together with it, and of which the log has nothing.
+            // Loads that were removed in the same step and have nothing in the journal.
             foreach (var one in load.Removal?.Loads ?? [])
             {
                 if (await loads.GetLoadHeadAsync(one.Load, cancellationToken) is { } head
@@ -195,8 +194,8 @@ public sealed partial class RecoverLoads(
     }
 
     /// <summary>
-    /// Hides breaches with loads whose files are recorded as removed, and of which the log tells nothing: there is none, or it was off
-    /// at the time. Nothing else says which loads of the breach were meant, so that is left to the operator.
+    /// Hides breaches with loads whose files are recorded as removed but that aren't in the journal, because there was none or it was off
+    /// at the time. Nothing else says which loads of the breach were meant, so the removal is left to the operator.
     /// </summary>
     private async Task HideRemovedAsync(
         Run run, RecoveryPlan plan, Dictionary<string, List<long>> gone, CancellationToken cancellationToken)
@@ -220,7 +219,7 @@ public sealed partial class RecoverLoads(
         try
         {
             var all = (await loads.ListLoadsAsync(breach, cancellationToken)).ToList();
-            // One that began before the backup goes on with its own loads.
+            // A removal that began before the backup continues with its own loads.
             var counting = all.Exists(load => load.Removing) ? []
                 : all.Where(load => !removed.Contains(load.Id) && run.Counts(load.Id)).Select(load => load.Id).ToList();
             if (counting.Count > 0)
@@ -229,7 +228,7 @@ public sealed partial class RecoverLoads(
                     $"load {removed[0]} of it was removed, and load {counting[0]} was not: give that one to another breach (hibp breach "
                     + $"assign {counting[0]} NAME)");
             }
-            // One that was open at the backup is removed all the same: nobody works on it any more.
+            // A load that was open at the backup is removed too: no process works on it any more.
             foreach (var load in all.Where(load => removed.Contains(load.Id)))
                 await loads.FailLoadAsync(load.Id, owner: null, "it was removed after the backup", superseded: false, cancellationToken);
             await removal.RunAsync(breach, null, cancellationToken);
@@ -237,24 +236,23 @@ public sealed partial class RecoverLoads(
         }
         catch (Exception e) when (e is NotPossibleException or CatalogueBehindException or LogConflictException)
         {
-            // Whatever is in the way, nobody is shown it.
+            // Whatever prevents the removal, readers must not see the breach.
             await catalogue.SetHiddenAsync(breach, true, cancellationToken);
             run.Fail($"breach {breach} was removed, and could not be removed again, so it is hidden: {e.Message}; then: hibp breach remove "
                 + $"\"{breach}\"");
         }
     }
 
-    /// <summary>Whether a load was published here, though another may have been in its place since.</summary>
+    /// <summary>Whether a load was published here, even if another has replaced it since.</summary>
     private async Task<bool> IsSettledAsync(LoadLogEntry known, CancellationToken cancellationToken) =>
         known.PublishedAt is not null
         || await loads.GetLoadAsync(known.Load, cancellationToken) is { State: LoadState.Done, ReplacedBy: not null };
 
-    /// <summary>The load whose folder it is, and not another one of that number.</summary>
+    /// <returns>Null: there is no such load, or another load has this number.</returns>
     private async Task<LoadLogEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
         await log.GetLogEntryAsync(LogNames.LoadOf(folder), cancellationToken) is { } known && LogNames.Folder(known) == folder
             ? known : null;
 
-    /// <summary>One run, and what it has done.</summary>
     private sealed class Run(RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress)
     {
         private readonly List<RecoveredLoad> _loads = [];

@@ -8,8 +8,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// What of the account log a database is to know, as far as that can be said without one: what documents tell is
-/// somebody's word, and is held against the names of their folders and against one another first.
+/// What a database should have according to the journal, as far as that can be decided without the database. Documents are untrusted: they
+/// are checked against the names of their folders and against one another first.
 /// </summary>
 public sealed class RecoveryPlan
 {
@@ -23,28 +23,27 @@ public sealed class RecoveryPlan
     {
     }
 
-    /// <summary>Loads that count or were replaced, the oldest first.</summary>
+    /// <summary>Loads that count or were replaced, oldest first.</summary>
     public IReadOnlyList<PlannedLoad> Loads => _loads;
 
-    /// <summary>Loads that were removed.</summary>
     public IReadOnlyList<LoggedLoad> Removed => _removed;
 
-    /// <summary>By loads that were replaced, those that were published in their place.</summary>
+    /// <summary>Maps replaced loads to the loads that were published in their place.</summary>
     public IReadOnlyDictionary<long, long> Replaced { get; private set; } = new Dictionary<long, long>();
 
-    /// <summary>Folders of loads that nothing says of that they count.</summary>
+    /// <summary>Folders of loads without a document: nothing says that they count.</summary>
     public IReadOnlyList<string> Begun => _begun;
 
-    /// <summary>One line for each folder that can't be gone by.</summary>
+    /// <summary>One line for each folder that can't be used.</summary>
     public IReadOnlyList<string> Problems => _problems;
 
-    /// <summary>Identities of the stores that documents are of.</summary>
+    /// <summary>Identities of the stores that the documents belong to.</summary>
     public IReadOnlySet<Guid> Stores => _stores;
 
-    /// <summary>The highest ids that anything in the log has.</summary>
+    /// <summary>The highest ids in the journal.</summary>
     public StoreIds Highest { get; private set; } = new(0, 0);
 
-    /// <param name="store">The store that is restored; null: not known yet.</param>
+    /// <param name="store">The store to restore; null: not known yet.</param>
     public static RecoveryPlan Of(LogManifest manifest, Guid? store)
     {
         var plan = new RecoveryPlan();
@@ -60,16 +59,16 @@ public sealed class RecoveryPlan
         return plan;
     }
 
-    /// <summary>What the log tells where there is none: nothing.</summary>
+    /// <summary>The plan without a journal: nothing to restore.</summary>
     public static RecoveryPlan Empty { get; } = new();
 
-    /// <summary>Returns the versions of archives whose loads were removed, as far as the log tells.</summary>
+    /// <summary>Returns the archive versions whose loads were removed according to the journal.</summary>
     public IEnumerable<BlobVersion> RemovedBlobs() =>
         _removed.SelectMany(load => load.Removal?.Loads is { } together
             ? together.Select(one => new BlobVersion(one.Blob, one.ETag))
             : load.Document is { } document ? [new BlobVersion(document.Blob, document.ETag)] : []).Distinct();
 
-    /// <summary>The first document of a removal was written, and not the others: those loads are removed too.</summary>
+    /// <summary>Completes removals whose first document was written but not the others: those loads are removed too.</summary>
     private void CompleteRemovals()
     {
         var together = _removed.SelectMany(load => load.Removal?.Loads ?? []).Select(one => one.Load).ToHashSet();
@@ -131,12 +130,12 @@ public sealed class RecoveryPlan
         }
     }
 
-    /// <summary>Of what only one load can have, two have it: neither of them is believed.</summary>
+    /// <summary>Drops loads that share something that must be unique: neither of them is trusted.</summary>
     private void DropConflicts()
     {
         var dropped = new HashSet<PlannedLoad>();
         Drop(load => load.Document.Load, (_, _) => true, "number");
-        // Loads of one breach may share theirs, where the store was upgraded from schema 1.
+        // Loads of one breach may share a mark if the store was upgraded from schema 1.
         Drop(load => load.Document.Mark, (one, other) => !IsSameBreach(one, other), "mark");
         Drop(load => (load.Document.Blob, load.Document.ETag, load.Document.Generation), (_, _) => true, "version of an archive");
         _loads.RemoveAll(dropped.Contains);
@@ -158,13 +157,13 @@ public sealed class RecoveryPlan
     private static bool IsSameBreach(PlannedLoad one, PlannedLoad other) =>
         one.Document.Breach.Equals(other.Document.Breach, StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>The newest document of any of its loads tells of a breach.</summary>
+    /// <summary>Takes each breach's details from the newest document of its loads.</summary>
     private void TellBreaches()
     {
         foreach (var breach in _loads.GroupBy(load => load.Document.Breach, StringComparer.OrdinalIgnoreCase))
         {
             var newest = breach.MaxBy(load => load.Document.Version)!;
-            // What can't be read may be that it was hidden.
+            // The unreadable document may have hidden the breach.
             var unread = breach.Max(load => load.Logged.Fault is null ? -1 : load.Logged.FaultVersion);
             var isTold = newest.Document.IsTold && unread < newest.Document.Version;
             var told = new BreachRecovery
@@ -183,13 +182,13 @@ public sealed class RecoveryPlan
     }
 }
 
-/// <summary>A load that the account log tells of.</summary>
-/// <param name="Logged">What the log has of it.</param>
-/// <param name="Metadata">What its document tells of its breach.</param>
+/// <summary>A load in the journal.</summary>
+/// <param name="Logged">Its blobs in the journal.</param>
+/// <param name="Metadata">The breach's metadata in its document.</param>
 public sealed record PlannedLoad(LoggedLoad Logged, BreachMetadata Metadata)
 {
     public LoadDocument Document => Logged.Document!;
 
-    /// <summary>What the newest document of its breach tells.</summary>
+    /// <summary>The breach's details in the newest document of any of its loads.</summary>
     public BreachRecovery Breach { get; internal set; } = null!;
 }

@@ -4,12 +4,14 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Has a load logged again from its rows, where blobs of it are damaged or were lost. What is whole is kept.</summary>
+/// <summary>
+/// Prepares a load with damaged or lost blobs in the journal to be written again from its rows. Intact segments are kept.
+/// </summary>
 public sealed class RepairLog(ILoadLog log, IOpenLoads open, IAccountLogBlobs blobs)
 {
-    /// <summary>Deletes what is damaged, and has the load wait for the log; broken off behind that, Sweep goes on.</summary>
-    /// <returns>How many segments are to be written again.</returns>
-    /// <exception cref="NotPossibleException">No such load, or its rows are purged.</exception>
+    /// <summary>Deletes damaged segments and marks the load as not journaled. If interrupted after that, Sweep continues.</summary>
+    /// <returns>The number of segments to be written again.</returns>
+    /// <exception cref="NotPossibleException">There is no such load, its rows are purged, or it is being removed.</exception>
     public async Task<int> RunAsync(long load, CancellationToken cancellationToken)
     {
         var entry = await log.GetLogEntryAsync(load, cancellationToken)

@@ -4,28 +4,28 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Deletes what is left of loads that the account log tells were removed and that the database no longer has: their marks in the tables of
-/// all written layouts, hashes included, and their blobs in the log. Its key is the load's folder: marks go before blobs, so a run that is
-/// interrupted finds the same folders again, and a second run changes nothing.
+/// Deletes what is left of loads that are removed according to the journal and missing in the database: their marks in the tables of all
+/// written layouts, hashes included, and their blobs in the journal. Idempotency key: the load's folder. Marks go before blobs, so that an
+/// interrupted run finds the same folders again; a second run changes nothing.
 /// </summary>
 public sealed class RepairRemoved(
     IAccountLogBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseSetup database, IStoreTables tables, IOptions<UpsertOptions> options,
     TimeProvider time)
 {
-    // A part of the table has so many requests in flight, more or less; as in RemoveBreach.
+    // Approximate number of requests in flight for one part of a table; as in RemoveBreach.
     private const int RequestsAPart = 4;
 
     private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
 
-    /// <summary>Finds what there is to repair, and changes nothing.</summary>
-    /// <param name="all">Loads without blobs, too: marks of theirs may be left all the same.</param>
+    /// <summary>Finds what to repair. Changes nothing.</summary>
+    /// <param name="all">Includes loads without blobs: their marks may be left nevertheless.</param>
     public async Task<LogRepairPlan> PlanAsync(bool all, CancellationToken cancellationToken)
     {
         var store = (await database.GetIdentityAsync(cancellationToken))?.Id;
-        // Before the loads: a removal that ends in between leaves its load in neither, and is found the next time.
+        // The journal is read before the loads: a removal that ends in between leaves its load in neither, and is found by the next run.
         var manifest = await LogManifest.ReadAsync(blobs, cancellationToken);
         var known = (await loads.ListLoadsAsync(null, cancellationToken)).ToDictionary(load => load.Id);
-        // A mark is never given twice; loads of a store that was upgraded from schema 1 share theirs.
+        // A mark is never reused; loads of a store that was upgraded from schema 1 may share one.
         var alive = known.Values.Select(load => load.Mark).ToHashSet();
         var (removed, skipped) = (new List<LogRepairLoad>(), new List<string>());
         foreach (var load in manifest.Loads.Where(load => load.Removal is not null && (all || load.Blobs.Count > 1)))
@@ -51,8 +51,8 @@ public sealed class RepairRemoved(
         return new LogRepairPlan(removed, skipped);
     }
 
-    /// <summary>Does what was found.</summary>
-    /// <param name="progress">Told one line of what is done, or waited for.</param>
+    /// <summary>Executes a plan.</summary>
+    /// <param name="progress">Receives one line for each step or wait.</param>
     public async Task<LogRepaired> RunAsync(LogRepairPlan plan, IProgress<string>? progress, CancellationToken cancellationToken)
     {
         var set = await layouts.GetLayoutsAsync(cancellationToken);
@@ -71,7 +71,7 @@ public sealed class RepairRemoved(
         return new LogRepaired(plan.Loads.Count, deleted, changed);
     }
 
-    /// <returns>Accounts and hashes that had the mark, in all layouts.</returns>
+    /// <returns>The number of accounts and hashes that had the mark, in all layouts.</returns>
     private async Task<long> TakeOffAsync(
         int mark, IReadOnlyList<StoreLayout> written, string what, IProgress<string>? progress, CancellationToken cancellationToken)
     {
@@ -98,18 +98,18 @@ public sealed class RepairRemoved(
     }
 }
 
-/// <summary>What <see cref="RepairRemoved"/> has found.</summary>
+/// <summary>What <see cref="RepairRemoved"/> has to do.</summary>
 /// <param name="Loads">Removed loads that the database no longer has.</param>
-/// <param name="Skipped">Why others are left alone, a line each.</param>
+/// <param name="Skipped">One line for each load that is left alone, with the reason.</param>
 public sealed record LogRepairPlan(IReadOnlyList<LogRepairLoad> Loads, IReadOnlyList<string> Skipped);
 
-/// <param name="Folder">Its folder in the account log.</param>
-/// <param name="Mark">The mark to take off the tables; 0: it had none, or another load has it.</param>
-/// <param name="Blobs">Its blobs that are left in the log, without the document that tells of its removal.</param>
+/// <param name="Folder">Its folder in the journal.</param>
+/// <param name="Mark">The mark to remove from the tables; 0: it had none, or another load has it too.</param>
+/// <param name="Blobs">Number of its blobs left in the journal, without the document of its removal.</param>
 public sealed record LogRepairLoad(string Folder, long Load, int Mark, int Blobs);
 
-/// <summary>What <see cref="RepairRemoved"/> has done.</summary>
-/// <param name="Loads">Removed loads that were gone through.</param>
-/// <param name="Blobs">Blobs of the log that were deleted.</param>
-/// <param name="Marks">Marks that were taken off entities of the tables.</param>
+/// <summary>The result of <see cref="RepairRemoved"/>.</summary>
+/// <param name="Loads">Number of removed loads processed.</param>
+/// <param name="Blobs">Number of blobs deleted from the journal.</param>
+/// <param name="Marks">Number of entities that a mark was removed from.</param>
 public sealed record LogRepaired(int Loads, long Blobs, long Marks);

@@ -6,15 +6,15 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Writes one segment of a load from its rows: the same bytes whenever it is done, committed with one conditional
-/// request. Where the blob is there already, it is compared.
+/// Writes one segment of a load from its rows, always as the same bytes, committed with one conditional request. An existing blob is
+/// compared instead.
 /// </summary>
 public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
 {
-    /// <summary>Returns once the segment is there, whole.</summary>
+    /// <summary>Writes the segment, or checks the one that is there.</summary>
     /// <returns>Bytes of the blob.</returns>
-    /// <exception cref="LogConflictException">Another one of its name is there.</exception>
-    /// <exception cref="RowsMissingException">SQL has other rows than it recorded.</exception>
+    /// <exception cref="LogConflictException">A different segment has that name.</exception>
+    /// <exception cref="RowsMissingException">SQL has other rows than were recorded.</exception>
     public async Task<long> WriteAsync(
         LoadLogEntry load, Guid store, LogSegment segment, IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
     {
@@ -40,7 +40,7 @@ public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
         return seal.Length;
     }
 
-    /// <summary>What the header of a segment tells.</summary>
+    /// <summary>Returns the content of a segment's header.</summary>
     public static SegmentFacts Facts(LoadLogEntry load, Guid store, LogSegment segment) => new()
     {
         Store = store,
@@ -57,7 +57,9 @@ public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
         Last = segment.Last,
     };
 
-    /// <summary>Whether a segment is the one that is meant: its load may have been given to another breach since it was written.</summary>
+    /// <summary>
+    /// Whether a segment is the expected one. The breach isn't compared: the load may have been assigned to another since it was written.
+    /// </summary>
     public static bool IsOf(SegmentFacts found, SegmentFacts meant) => found with { Breach = meant.Breach } == meant;
 
     private async Task<SegmentSeal> ProduceAsync(

@@ -3,20 +3,20 @@ using HibpIngest.Errors;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Ends an operator's change of a breach within the command: the account log's documents of its loads are written and the catalogue
-/// is published, so that a database that is restored from either knows the change.
+/// Finishes an operator's change of a breach within the command: writes the journal's documents of its loads and publishes the catalogue,
+/// so that a database restored from either has the change.
 /// </summary>
 public sealed class TellLog(LogLoad log, LogSchedule schedule)
 {
     /// <summary>
-    /// Writes the documents first, which takes a moment, then publishes; loads whose segments are not all written yet, which may take
-    /// longer, follow at the end.
+    /// Writes the documents first, which takes a moment, then publishes. Loads whose segments are not all written yet, which may take
+    /// longer, come last.
     /// </summary>
     /// <param name="change">The change of the catalogue, begun before the change in SQL.</param>
-    /// <param name="done">What has been changed: "Adobe is hidden".</param>
+    /// <param name="done">The change made: "Adobe is hidden".</param>
     /// <param name="shown">What readers see until the catalogue is published.</param>
-    /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
-    /// <exception cref="LogBehindException">It is done, and readers see it, but the account log doesn't tell it yet.</exception>
+    /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
+    /// <exception cref="LogBehindException">The change is made and readers see it, but it isn't in the journal yet.</exception>
     public async Task PublishAsync(
         CatalogueChange change, string breach, string done, string shown, CancellationToken cancellationToken)
     {

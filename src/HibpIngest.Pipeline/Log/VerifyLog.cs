@@ -4,16 +4,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Reads what the account log has of a load back, every byte, and compares it with what SQL says of that load.</summary>
+/// <summary>Reads every byte that the journal has of a load, and compares it with the load in SQL.</summary>
 public sealed class VerifyLog(ILoadLog log, IDatabaseSetup database, IAccountLogBlobs blobs)
 {
-    /// <summary>Returns where nothing is missing: the log is then as good as the rows.</summary>
+    /// <summary>Verifies a load. If it returns, the journal can stand in for the rows.</summary>
     /// <param name="load">Id of a load that counts.</param>
-    /// <param name="progress">Told of the rows that were read.</param>
-    /// <returns>Rows that the log has of it.</returns>
-    /// <exception cref="NotPossibleException">No such load, or it is not logged, or not all of it.</exception>
-    /// <exception cref="LogConflictException">The log tells something else of it.</exception>
-    /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
+    /// <param name="progress">Receives the number of rows read.</param>
+    /// <returns>Number of rows that the journal has of the load.</returns>
+    /// <exception cref="NotPossibleException">There is no such load, or it isn't (completely) in the journal.</exception>
+    /// <exception cref="LogConflictException">The journal doesn't match the database.</exception>
+    /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
     public async Task<long> RunAsync(long load, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var entry = await log.GetLogEntryAsync(load, cancellationToken)

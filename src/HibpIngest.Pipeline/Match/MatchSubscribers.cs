@@ -7,11 +7,10 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds the subscribers and domains that a load concerns, in SQL, step by step: range by range of positions, then
-/// what ends it. Its key is the load, whose lease it holds: a second delivery comes
-/// again when that has ended, goes on after the last step, or finds the load in a later state. Notifications are
-/// unique, so matching again adds none. For a load that is notifying it sends the mail
-/// messages that are yet to be sent.
+/// Finds the subscribers and domains that a load affects, in SQL, one range of positions at a time, and then finishes the match.
+/// Idempotency key: the load, under its lease. A redelivery is deferred until a live lease has ended, resumes after the last step, or finds
+/// the load in a later state. Notifications are unique, so repeating a step adds none. For a load that is already notifying, it sends the
+/// outstanding mail messages.
 /// </summary>
 public sealed partial class MatchSubscribers(
     ILoads loads, IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, LoadLeases leases, MailSchedule mails,
@@ -19,10 +18,10 @@ public sealed partial class MatchSubscribers(
     TimeProvider time, ILogger<MatchSubscribers> logger)
     : IStage<MatchMessage, LoadLease>
 {
-    // A notification is inserted, indexed three times and logged: some seconds of a small tier.
+    // Each notification is inserted, indexed three times and logged: some seconds on a small database tier.
     private const int MostStepRows = 50_000;
 
-    // An exact count reads the whole load for each part: so many ranges at once, sorted in the server's temporary space.
+    // An exact count reads the whole load once for each part. A part covers this many ranges, sorted in the server's temporary space.
     private const int CountRanges = 20;
 
     public async Task<LoadLease?> TakeAsync(MatchMessage message, CancellationToken cancellationToken)
@@ -33,7 +32,7 @@ public sealed partial class MatchSubscribers(
         return head is { State: LoadState.Matching, Stopped: false } ? await leases.TakeAsync(head, message, cancellationToken) : null;
     }
 
-    /// <summary>Runs until the load is matched, or its time budget is used up (it then sends its own continuation).</summary>
+    /// <summary>Runs until the load is matched or its time budget is used up; in that case it sends its own continuation.</summary>
     public async Task RunAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
@@ -45,7 +44,7 @@ public sealed partial class MatchSubscribers(
         await calls.LookThroughAsync(load.Id, cancellationToken);
         await log.SendAsync(load.Id, cancellationToken);
         var matched = await loads.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
-        // What its zip's metadata has changed is told of the breach's other loads too: LogLoad does so where this one counts.
+        // A change from its zip's metadata must reach the breach's other loads in the journal too. LogLoad does that if this load counts.
         if (matched.PublishedAt is null)
             await log.SendAsync(load.Breach, cancellationToken);
         LogMatched(load.Id, load.Breach, matched.Notifications.Total, state);
@@ -61,7 +60,7 @@ public sealed partial class MatchSubscribers(
     }
 
     /// <inheritdoc/>
-    /// <remarks>A defect of ours would meet the same rows again; the load says so, and its resume matches on.</remarks>
+    /// <remarks>A defect would recur with the same rows, so it is recorded on the load; resuming the load continues the match.</remarks>
     public async Task<bool> FailAsync(LoadLease work, Exception error)
     {
         var (load, isInput) = (work.Load, error is BadInputException);
@@ -76,7 +75,8 @@ public sealed partial class MatchSubscribers(
         + $"meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Mend that, then: hibp "
         + $"resume {work.Load.Id}";
 
-    /// <summary>The state in which matching has ended the load; null: it hasn't, and goes on elsewhere.</summary>
+    /// <summary>Matches the load and returns its new state.</summary>
+    /// <returns>Null: not finished; another message continues.</returns>
     private async Task<LoadState?> MatchAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
@@ -93,7 +93,7 @@ public sealed partial class MatchSubscribers(
                 return await HandOnAsync(work);
         }
 
-        // Read again, so that the metadata may arrive after the zip; it decides whether mails go out.
+        // Read again, because the metadata may arrive after the zip. It decides whether mails are sent.
         var metadata = await BreachDocument.ReadAsync(blobs, load.Blob.Name, load.Breach, work.Token);
         var end = new MatchEnd(metadata.Document, mail.Value.Notify == NotifyMode.Hold, metadata.HeldBecause(load.Id))
         {
@@ -104,14 +104,14 @@ public sealed partial class MatchSubscribers(
         };
         while (true)
         {
-            // For each step, as any may be the last: a mark that is older than a step is no longer looked at.
+            // For each step, because any may be the last: a mark that is older than a step would no longer be honoured.
             var change = await catalogue.BeginChangeAsync(work.Token);
             switch (await matching.FinishMatchingAsync(load.Id, end, work.Token))
             {
                 case null:
                     throw new LoadLostException(load.Id);
                 case not LoadState.Matching and var state:
-                    // Its mails go out whether or not readers see it yet. The lease has ended with the match.
+                    // Mails are sent even if readers don't see the load yet. The lease ended with the match.
                     await change.TryPublishAsync(cancellationToken);
                     return state;
             }

@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline;
 /// <summary>A message of a load's stages.</summary>
 public abstract record PipelineMessage : WorkMessage
 {
-    /// <summary>The load that it belongs to; 0 if only its stage will know.</summary>
+    /// <summary>The load that the message belongs to; 0 if only its stage can determine it.</summary>
     internal abstract long LoadId { get; }
 
     /// <summary>True if this message advances the load; Sweep then uses its send time to detect loss.</summary>

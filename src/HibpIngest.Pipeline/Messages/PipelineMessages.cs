@@ -4,41 +4,40 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Sends the pipeline's messages, each to its queue, and records what Sweep goes by.</summary>
+/// <summary>Sends the pipeline's messages, each to its queue, and records the send times that Sweep uses.</summary>
 public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlices slices, TimeProvider time)
 {
-    /// <summary>Nothing of ours is hidden for longer: what Sweep takes for lost has to be older.</summary>
+    /// <summary>Maximum delay of these messages. A message counts as lost only when it is older.</summary>
     public static readonly TimeSpan LongestHidden = TimeSpan.FromMinutes(10);
 
-    /// <summary>Messages sent at once.</summary>
+    /// <summary>Messages sent in parallel.</summary>
     internal const int AtOnce = 16;
 
-    // A queue refuses delays of 7 days and more.
+    // Azure queues refuse delays of 7 days and more.
     private static readonly TimeSpan LongestDelay = TimeSpan.FromDays(7) - TimeSpan.FromMinutes(1);
 
-    /// <param name="message">Goes to the queue of its kind.</param>
-    /// <param name="delay">How long it stays hidden.</param>
+    /// <param name="delay">How long the message stays hidden.</param>
     public Task SendAsync(WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         queues.SendAsync(message, delay < LongestDelay ? delay : LongestDelay, cancellationToken);
 
-    /// <summary>Sends the message that a load in its state is gone on with by, and records when.</summary>
+    /// <summary>Sends the message that continues a load in its current state, and records when.</summary>
     public async Task SendLoadMessageAsync(PipelineMessage message, TimeSpan delay, CancellationToken cancellationToken)
     {
         await SendAsync(message, delay, cancellationToken);
         await MarkSentAsync(message.LoadId, cancellationToken);
     }
 
-    /// <summary>Records that a load's message is on its way.</summary>
+    /// <summary>Records that a load's message was sent.</summary>
     public Task MarkSentAsync(long load, CancellationToken cancellationToken) => loads.MarkMessageSentAsync(load, cancellationToken);
 
     /// <summary>
-    /// Sends a message that has met a living lease again, to be seen shortly after that lease's end: whatever
-    /// became of its holder, the work is then gone on with within seconds. To be acknowledged only behind this.
+    /// Sends a message that met a live lease again, visible shortly after the lease's end, so that the work continues within seconds even
+    /// if the holder died. The original must be acknowledged only after this.
     /// </summary>
     public async Task SendAfterLeaseAsync(
         PipelineMessage message, DateTimeOffset? expiresAt, TimeSpan lease, CancellationToken cancellationToken)
     {
-        // Clocks differ: the rest of a lease is never more than all of it.
+        // Clocks differ: the rest of a lease is at most its whole duration.
         var rest = TimeSpan.FromTicks(Math.Clamp(((expiresAt ?? default) - time.GetUtcNow()).Ticks, 0, lease.Ticks));
         var delay = rest + TimeSpan.FromSeconds(1 + (2 * Random.Shared.NextDouble()));
         await (message.MovesLoad
@@ -46,8 +45,7 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     }
 
     /// <summary>
-    /// One message a slice, all at once; then they are recorded as sent. A crash in between sends them twice,
-    /// which changes nothing.
+    /// Sends one message for each slice, then records them as sent. A crash in between causes duplicates, which are harmless.
     /// </summary>
     public async Task SendSlicesAsync(IReadOnlyList<Slice> ready, CancellationToken cancellationToken)
     {

@@ -2,13 +2,10 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>
-/// What a mail says because of a breach's flags: the sentences that text and HTML, and both kinds of mail,
-/// share.
-/// </summary>
+/// <summary>Sentences that depend on a breach's flags and data classes, shared by text and HTML and by both kinds of mail.</summary>
 internal static class Advice
 {
-    /// <summary>What is to be known about the data; sensitive, retired and subscription-free add nothing.</summary>
+    /// <summary>Returns notes about the data. The flags sensitive, retired and subscription-free add none.</summary>
     public static IReadOnlyList<string> Notes(BreachFlags flags)
     {
         var notes = new List<string>();
@@ -29,7 +26,7 @@ internal static class Advice
         return notes;
     }
 
-    /// <summary>What the owner of an address can do, the most urgent first.</summary>
+    /// <summary>Returns what the owner of an address can do, the most urgent first.</summary>
     public static IReadOnlyList<string> ForPerson(BreachMetadata metadata, string title, string? site)
     {
         var (flags, lost) = (metadata.Flags, Lost.Of(metadata));
@@ -69,7 +66,7 @@ internal static class Advice
         return steps;
     }
 
-    /// <summary>What those who answer for a domain can do.</summary>
+    /// <summary>Returns what those responsible for a domain can do.</summary>
     public static IReadOnlyList<string> ForDomain(BreachMetadata metadata, string title, string? site)
     {
         var (flags, lost) = (metadata.Flags, Lost.Of(metadata));
@@ -97,13 +94,13 @@ internal static class Advice
     private static string Place(string title, string? site) =>
         site is null || title.Equals(site, StringComparison.OrdinalIgnoreCase) ? title : $"{title} ({site})";
 
-    /// <summary>What was lost, as far as advice depends on it, by the words of the data classes.</summary>
+    /// <summary>The kinds of exposed data that the advice depends on, recognised by words in the data classes.</summary>
     private readonly record struct Lost(bool Passwords, bool Answers, bool Money, bool Papers, bool Phones)
     {
         public static Lost Of(BreachMetadata metadata)
         {
             var classes = metadata.DataClasses;
-            // Where nobody says what was lost, passwords may have been.
+            // Without data classes, passwords are assumed to be exposed.
             return new Lost(
                 classes.Count == 0 || classes.Any(IsPin) || Has("password", "auth token", "credential"), Has("security question"),
                 Has("credit card", "bank account", "payment", "card number"),

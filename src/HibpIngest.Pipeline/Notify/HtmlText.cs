@@ -3,15 +3,11 @@ using System.Text;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>
-/// Reduces HTML to its text. What comes out is text, not HTML: it may hold a &lt; and is encoded again where it
-/// goes into HTML.
-/// </summary>
+/// <summary>Reduces HTML to text. The result may contain a &lt; and must be encoded again before it is put into HTML.</summary>
 internal static class HtmlText
 {
     /// <summary>
-    /// The paragraphs of <paramref name="text"/>: of HTML without tags, comments, scripts and styles and with
-    /// entities resolved; of plain text by its lines.
+    /// Returns the paragraphs of HTML, without tags, comments, scripts and styles and with entities resolved; or the lines of plain text.
     /// </summary>
     public static IReadOnlyList<string> Paragraphs(string text)
     {
@@ -33,10 +29,8 @@ internal static class HtmlText
             paragraph => paragraph.Length > 0)];
     }
 
-    /// <summary>
-    /// Where the tag, the comment or the element of script or style that begins at <paramref name="start"/>
-    /// ends; -1 where the &lt; is only a character.
-    /// </summary>
+    /// <summary>Returns the end of the tag, comment, script or style that begins at <paramref name="start"/>.</summary>
+    /// <returns>-1: the &lt; is an ordinary character.</returns>
     private static int EndOfTag(string text, int start)
     {
         if (text.AsSpan(start).StartsWith("<!--"))
@@ -51,7 +45,7 @@ internal static class HtmlText
                 if (text[i] == quote)
                     quote = '\0';
             }
-            // A quote begins a value only after its =; elsewhere it is an apostrophe.
+            // A quote begins a value only after an =; elsewhere it is an apostrophe.
             else if (text[i] is '"' or '\'' && text[i - 1] == '=')
             {
                 quote = text[i];

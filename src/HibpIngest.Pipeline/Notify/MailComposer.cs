@@ -12,16 +12,16 @@ using MimeKit.IO.Filters;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Makes the mail of a notification: plain text and HTML from the files in Templates and, for a domain, its
-/// accounts as CSV. The same notification, breach, accounts and date make the same bytes, Message-ID included,
-/// so that a second copy can be told to be one. Safe for use by several threads at once.
+/// Composes the mail of a notification: plain text and HTML from the files in Templates and, for a domain, its accounts as CSV. The same
+/// notification, breach, accounts and date produce the same bytes, Message-ID included, so that a second copy can be recognised.
+/// Thread-safe.
 /// </summary>
 public sealed class MailComposer
 {
-    /// <summary>Most accounts in an attachment.</summary>
+    /// <summary>Maximum number of accounts in an attachment.</summary>
     public const int MaxAttachedAccounts = 10_000;
 
-    /// <summary>Longest description shown, in UTF-16 units; real ones stay below 2,000.</summary>
+    /// <summary>Maximum length of the description shown, in UTF-16 units; real ones stay below 2,000.</summary>
     public const int MaxDescriptionLength = 8_000;
 
     private const int MaxTitleLength = 120;
@@ -38,8 +38,9 @@ public sealed class MailComposer
     private readonly MailLogo? _logo;
 
     /// <param name="from">HIBP_MAIL_FROM: an address, or <c>Name &lt;address&gt;</c>.</param>
-    /// <param name="service">Whose the mails are; null: nobody says.</param>
-    /// <exception cref="BadInputException">It is neither, or logo or templates can't be read, or filled in.</exception>
+    /// <param name="service">Operator of the service, shown in the mails; null: unnamed.</param>
+    /// <exception cref="BadInputException"><paramref name="from"/> is neither, or the logo or the templates can't be read or filled
+    /// in.</exception>
     public MailComposer(string from, MailService? service = null)
     {
         _service = service ?? new MailService();
@@ -51,13 +52,12 @@ public sealed class MailComposer
             TryOut();
     }
 
-    /// <summary>Makes the mail of one notification.</summary>
-    /// <param name="notification">To whom, and of what: a domain's where it has a domain.</param>
-    /// <param name="breach">What is told of; its metadata may be nothing but a name.</param>
-    /// <param name="domainAccounts">The domain's accounts in the breach, as addresses or as aliases of the
-    /// domain; only the first <see cref="MaxAttachedAccounts"/> are attached. Null or empty: nothing is
-    /// attached.</param>
-    /// <param name="complete">Whether those are all of them.</param>
+    /// <summary>Composes the mail of one notification.</summary>
+    /// <param name="notification">A domain's notification if it has a domain.</param>
+    /// <param name="breach">The breach; its metadata may be empty except for the name.</param>
+    /// <param name="domainAccounts">The domain's accounts in the breach, as addresses or aliases; only the first
+    /// <see cref="MaxAttachedAccounts"/> are attached. Null or empty: nothing is attached.</param>
+    /// <param name="complete">Whether <paramref name="domainAccounts"/> holds all of them.</param>
     /// <exception cref="BadInputException">The subscriber's address can't be mailed to.</exception>
     public OutgoingMail Compose(
         Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, DateTimeOffset date)
@@ -73,13 +73,13 @@ public sealed class MailComposer
             notification.Domain);
     }
 
-    /// <summary>What the mail of a notification says, without an attachment.</summary>
+    /// <summary>Returns the content of a notification's mail, without an attachment.</summary>
     public MailParts Read(Notification notification, Breach breach) => Write(
         notification, breach, null, complete: false, out _,
         _logo is null ? _service.Logo : $"data:{_logo.Type};base64,{Convert.ToBase64String(_logo.Content)}");
 
-    /// <summary>Makes a mail that says that mails arrive; another one each time.</summary>
-    /// <exception cref="BadInputException">It is no address that can be mailed to.</exception>
+    /// <summary>Composes a test mail, with a new Message-ID each time.</summary>
+    /// <exception cref="BadInputException"><paramref name="to"/> isn't an address that can be mailed to.</exception>
     public OutgoingMail ComposeTest(string to, DateTimeOffset date)
     {
         if (!MailSyntax.IsAddress(to))
@@ -93,7 +93,7 @@ public sealed class MailComposer
     private OutgoingMail Compose(
         long number, string id, string to, MailParts parts, DateTimeOffset date, byte[]? csv, string? domain)
     {
-        // Boundaries with "=_" can't occur in quoted-printable or base64, and the same ones make the same bytes.
+        // Boundaries with "=_" can't occur in quoted-printable or base64; a fixed id keeps the bytes the same.
         var alternative = new MultipartAlternative { Boundary = $"=_{id}-text" };
         alternative.Add(Text("plain", parts.Text));
         alternative.Add(Html(parts.Html, id));
@@ -108,13 +108,13 @@ public sealed class MailComposer
         {
             MessageId = $"{id}@{_from.Domain}",
             Date = date.ToUniversalTime(),
-            // MimeKit writes it anyway, but signs only what is set.
+            // MimeKit writes the header anyway, but signs only headers that are set.
             MimeVersion = new Version(1, 0),
             Body = body,
         };
         message.From.Add(new MailboxAddress(_from.Name is null ? null : MailText.OneLine(_from.Name), _from.Address));
         message.To.Add(new MailboxAddress(null, to));
-        // RFC 3834, and what Exchange and older auto-responders look at: no absence note may answer this.
+        // RFC 3834, and the headers that Exchange and older auto-responders check: no absence note may answer this mail.
         message.Headers.Add("Auto-Submitted", "auto-generated");
         message.Headers.Add("X-Auto-Response-Suppress", "All");
         message.Headers.Add(HeaderId.Precedence, "bulk");
@@ -128,7 +128,7 @@ public sealed class MailComposer
         return new OutgoingMail(number, _from.Address, to, content.ToArray());
     }
 
-    /// <summary>Fills templates of one's own in with all there can be, and with the least: what is wrong with them is told now.</summary>
+    /// <summary>Renders custom templates with all values and with the fewest, so that errors in them are reported at once.</summary>
     private void TryOut()
     {
         var person = new Notification { Id = 0, Number = 1, Email = "somebody@example.com", Accounts = 1 };
@@ -217,7 +217,7 @@ public sealed class MailComposer
 
     private static string Count(long accounts) => accounts == 1 ? "1 email address" : $"{Number(accounts)} email addresses";
 
-    // What makes a notification unique, apart from its number, which a database made anew begins again.
+    // What makes a notification unique, except for its number, which starts again in a new database.
     private static string Fingerprint(Notification notification, Breach breach)
     {
         var what = string.Join(
@@ -227,9 +227,8 @@ public sealed class MailComposer
     }
 
     /// <summary>
-    /// A spreadsheet takes a cell that begins with = + - @ as a formula, and an alias may begin with + or -:
-    /// such a cell gets an apostrophe in front, which spreadsheets take as "this is text", and the mail says
-    /// so.
+    /// A spreadsheet reads a cell that begins with = + - @ as a formula, and an alias may begin with + or -. Such a cell gets a leading
+    /// apostrophe, which marks it as text, and the mail says so.
     /// </summary>
     private static byte[] Csv(IEnumerable<string> accounts, string domain, out int marked)
     {
@@ -243,7 +242,7 @@ public sealed class MailComposer
                 csv.Append('\'');
                 marked++;
             }
-            // No account holds a quote or a comma; if one ever did, it must not make a cell of its own.
+            // No account contains a quote or a comma; removed nevertheless, so that none could ever start a cell of its own.
             csv.Append(cell.Replace("\"", "").Replace(",", "")).Append(CrLf);
         }
         return Encoding.UTF8.GetBytes(csv.ToString());
@@ -252,14 +251,14 @@ public sealed class MailComposer
     private static string FileName(string domain) =>
         $"{string.Concat(domain.Select(c => char.IsAsciiLetterOrDigit(c) || c is '.' or '-' ? c : '-'))}-accounts.csv";
 
-    /// <summary>Sets what may need encoded words: properties of a message encode in words that are too long.</summary>
+    /// <summary>Sets a header that may need encoded words. The message's properties would encode it in words that are too long.</summary>
     private static void Fold(MimeMessage message, HeaderId id, string value) =>
         message.Headers[message.Headers.IndexOf(id)].SetValue(Format, Encoding.UTF8, value);
 
     private MimeEntity Html(string html, string id)
     {
         var text = Text("html", html);
-        // A template of one's own may leave the logo out.
+        // A custom template may omit the logo.
         if (_logo is null || !html.Contains("cid:" + MailLogo.ContentId, StringComparison.Ordinal))
             return text;
         var related = new Multipart("related") { Boundary = $"=_{id}-html" };
@@ -295,15 +294,15 @@ public sealed class MailComposer
         ContentTransferEncoding = ContentEncoding.QuotedPrintable,
     };
 
-    /// <summary>Encodes text as UTF-8 in quoted-printable, each line end (LF or CRLF) as CRLF, with one at the end.</summary>
+    /// <summary>Encodes text as UTF-8 in quoted-printable. Each line end (LF or CRLF) becomes CRLF, with one at the end.</summary>
     internal static byte[] QuotedPrintable(string text)
     {
         using var encoded = new MemoryStream();
         using (var filtered = new FilteredStream(encoded))
         {
-            // At most 76 characters a line; MimeKit adds up to 3 to its maximum for a blank at a line's end.
+            // At most 76 characters a line. MimeKit adds up to 3 to its maximum for a space at the end of a line.
             filtered.Add(new EncoderFilter(new QuotedPrintableEncoder(73)));
-            // Programs that deliver into mbox files rewrite a "From " at a line's start.
+            // Mail programs that deliver into mbox files rewrite a "From " at the start of a line.
             filtered.Add(new ArmoredFromFilter());
             filtered.Add(new Unix2DosFilter());
             filtered.Write(Encoding.UTF8.GetBytes(text.ReplaceLineEndings(CrLf).TrimEnd('\r', '\n') + CrLf));
@@ -312,7 +311,7 @@ public sealed class MailComposer
         }
     }
 
-    /// <summary>Breaks long lines at spaces; what follows on a list's item stands under its text.</summary>
+    /// <summary>Breaks long lines at spaces, and indents the continuation lines of list items.</summary>
     private static string Wrap(string text)
     {
         var wrapped = new StringBuilder(text.Length + text.Length / 32);
@@ -332,6 +331,6 @@ public sealed class MailComposer
     }
 }
 
-/// <summary>What a mail says.</summary>
-/// <param name="Text">For who reads plain text, in lines of up to 76 characters where its words allow that.</param>
+/// <summary>The content of a mail.</summary>
+/// <param name="Text">The plain text, in lines of up to 76 characters if its words allow that.</param>
 public sealed record MailParts(string Subject, string Text, string Html);

@@ -2,22 +2,22 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Who mails come from: an address, and perhaps a name to show.</summary>
-/// <param name="Name">Shown to people; null for none.</param>
-/// <param name="Address">ASCII, one @.</param>
+/// <summary>The sender of the mails.</summary>
+/// <param name="Name">Display name; null: none.</param>
+/// <param name="Address">ASCII, with one @.</param>
 public sealed record MailFrom(string? Name, string Address)
 {
-    /// <summary>Longest name, in UTF-16 units.</summary>
+    /// <summary>Maximum length of the name, in UTF-16 units.</summary>
     public const int MaxNameLength = 100;
 
     /// <summary>The part after the @; also the right side of the Message-ID.</summary>
     public string Domain => Address[(Address.LastIndexOf('@') + 1)..];
 
     /// <summary>
-    /// Reads <c>name@example.com</c>, <c>&lt;name@example.com&gt;</c> or <c>Breach notices
-    /// &lt;name@example.com&gt;</c>, the name perhaps in quotes.
+    /// Parses <c>name@example.com</c>, <c>&lt;name@example.com&gt;</c> or <c>Breach notices &lt;name@example.com&gt;</c>; the name may be
+    /// quoted.
     /// </summary>
-    /// <exception cref="BadInputException">It is none of these; the message does not hold what was found.</exception>
+    /// <exception cref="BadInputException">The text has none of these forms; the message doesn't contain it.</exception>
     public static MailFrom Parse(string text)
     {
         text = text.Trim();

@@ -2,18 +2,17 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>A logo that a mail carries.</summary>
-/// <param name="Type">image/png, image/jpeg or image/gif: what mail programs show.</param>
-/// <param name="Content">Its bytes.</param>
+/// <summary>A logo that is embedded in each mail.</summary>
+/// <param name="Type">image/png, image/jpeg or image/gif: the types that mail programs show.</param>
 internal sealed record MailLogo(string Type, byte[] Content)
 {
-    /// <summary>What HTML calls it by.</summary>
+    /// <summary>Content-ID by which the HTML refers to it.</summary>
     public const string ContentId = "logo@hibp";
 
-    // Each mail carries it.
+    // Every mail carries these bytes.
     private const int MaxBytes = 100 * 1024;
 
-    /// <exception cref="BadInputException">It is not there, too large, or no image.</exception>
+    /// <exception cref="BadInputException">The file is missing, too large, or not an image.</exception>
     public static MailLogo Read(string path)
     {
         try

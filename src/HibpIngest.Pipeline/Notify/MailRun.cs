@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>The notifications that one message has claimed, and how far they are settled.</summary>
+/// <summary>The notifications that one message has claimed, and how many of them are settled.</summary>
 public sealed class MailRun : IStageWork
 {
     internal MailRun(LoadHead load, Breach breach, MailMessage message, ClaimOrder order, NotificationClaims claims)
@@ -14,10 +14,8 @@ public sealed class MailRun : IStageWork
 
     public LoadHead Load { get; }
 
-    /// <summary>What they tell of.</summary>
     public Breach Breach { get; }
 
-    /// <summary>Which of them it is about.</summary>
     public MailMessage Message { get; }
 
     public long LoadId => Load.Id;
@@ -34,10 +32,10 @@ public sealed class MailRun : IStageWork
 
     internal NotificationClaims Claims { get; }
 
-    /// <summary>Number of the last one that needs its claim no more.</summary>
+    /// <summary>Number of the last notification that no longer needs its claim.</summary>
     internal int Settled { get; set; }
 
-    /// <summary>Those whose claims are to be given back; null: none.</summary>
+    /// <summary>Notifications whose claims are to be released; null: none.</summary>
     internal (int First, int Last)? Rest =>
         Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
 

@@ -6,21 +6,19 @@ namespace HibpIngest.Pipeline;
 public sealed class MailSchedule(
     INotifications notifications, PipelineMessages messages, LoadReports reports, IOptions<MailOptions> options)
 {
-    // Messages for so long: enough that no sender waits for one, few enough that a load that is held or hidden
-    // leaves little behind.
+    // How far messages are sent ahead: enough that no sender waits for one, few enough that a load that is held or hidden leaves few
+    // behind.
     private static readonly TimeSpan MailsAhead = TimeSpan.FromMinutes(5);
 
-    // Some 10 seconds of sending them.
+    // Sending them takes some 10 seconds.
     private const int MostMessagesAhead = 4_096;
 
     /// <summary>
-    /// Whatever there is to be done now for the mails of a notifying load: it is done, or deferred ones are due, or
-    /// its messages were lost, or more of them can be sent. May be run at any time,
-    /// beside itself. Returns whether messages were lost.
+    /// Does whatever is due for the mails of a notifying load: finishes it, sends messages for deferred notifications, restarts lost
+    /// messages, or sends further ones. Safe to run at any time and concurrently. Returns whether messages were lost.
     /// </summary>
-    /// <param name="lostAfter">Where none of its messages was sent for so long, they count as lost: longer than a
-    /// message can stay hidden.</param>
-    /// <param name="cancellationToken">Ends it between two messages.</param>
+    /// <param name="lostAfter">Messages count as lost if none was sent for this long; must exceed the maximum delay of a message.</param>
+    /// <param name="cancellationToken">Stops between two messages.</param>
     public async Task<bool> ContinueAsync(long load, TimeSpan lostAfter, CancellationToken cancellationToken)
     {
         const int DueAtOnce = 1_000;
@@ -42,12 +40,10 @@ public sealed class MailSchedule(
     }
 
     /// <summary>
-    /// Messages for a load's next notifications, each delayed by its place: as many as the system's rate takes within
-    /// some minutes, counted from the first one that waits. Each mail message that ends
-    /// sends the next ones so, which is how far ahead of the mails the messages ever are: none waits hidden for days,
-    /// and none has to be sent by an invocation that has no time left.
-    /// They are recorded before they are sent, some at a time: of those that come here at once each sends others.
-    /// What a crash keeps from being sent is sent behind
+    /// Sends messages for a load's next notifications, each delayed by its place: as many as the installation's rate allows within some
+    /// minutes, counted from the first waiting notification. Each mail message that ends calls this again, so messages are never further
+    /// ahead of the mails: none is hidden for days, and none is left to an invocation without time. They are recorded before they are sent,
+    /// in groups, so that concurrent callers send different ones. Messages that a crash kept from being sent are restarted by
     /// <see cref="ContinueAsync"/>.
     /// </summary>
     public async Task SendNextAsync(long load, CancellationToken cancellationToken)

@@ -2,7 +2,7 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Whose mails are, as the environment tells; what isn't set isn't said.</summary>
+/// <summary>The operator of the service, as set in the environment; mails omit what isn't set.</summary>
 public sealed record MailService
 {
     /// <summary>Name of the service (HIBP_SERVICE_NAME).</summary>
@@ -14,28 +14,26 @@ public sealed record MailService
     /// <summary>How to reach it: a mail address or an https link (HIBP_SERVICE_CONTACT).</summary>
     public string? Contact { get; init; }
 
-    /// <summary>
-    /// Its logo: a file, which each mail carries, or an https link, which mail programs fetch or don't (HIBP_SERVICE_LOGO).
-    /// </summary>
+    /// <summary>Logo: a file, which each mail carries, or an https link, which mail programs may fetch (HIBP_SERVICE_LOGO).</summary>
     public string? Logo { get; init; }
 
-    /// <summary>Folder of templates that take the place of the program's of the same name (HIBP_TEMPLATES).</summary>
+    /// <summary>Folder of templates that replace the built-in ones of the same name (HIBP_TEMPLATES).</summary>
     public string? Templates { get; init; }
 
-    /// <summary>Where to unsubscribe by mail: an address, or a mailto: link (HIBP_UNSUBSCRIBE_MAILTO).</summary>
+    /// <summary>Address, or mailto: link, for unsubscribing by mail (HIBP_UNSUBSCRIBE_MAILTO).</summary>
     public string? Unsubscribe { get; init; }
 
     /// <summary>Signs the mails (HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR, HIBP_DKIM_KEY); null: they aren't signed.</summary>
     public MailSigner? Signer { get; init; }
 
-    /// <summary>The link of the header List-Unsubscribe; null: there is none.</summary>
+    /// <summary>Link in the header List-Unsubscribe; null: none.</summary>
     public string? UnsubscribeLink => Unsubscribe is null ? null : Unsubscribe.Contains(':') ? Unsubscribe : "mailto:" + Unsubscribe;
 
-    /// <summary>The address in that link.</summary>
+    /// <summary>The address in <see cref="UnsubscribeLink"/>.</summary>
     public string? UnsubscribeAddress => UnsubscribeLink?["mailto:".Length..].Split('?')[0];
 
-    /// <summary>Makes sure of the values; files are looked at by <see cref="MailComposer"/>.</summary>
-    /// <exception cref="BadInputException">One is not what it has to be; the message names the variable.</exception>
+    /// <summary>Validates the values; <see cref="MailComposer"/> reads the files.</summary>
+    /// <exception cref="BadInputException">A value is invalid; the message names the variable.</exception>
     public MailService Check()
     {
         const int MostCharacters = 500;
@@ -58,10 +56,10 @@ public sealed record MailService
         return this;
     }
 
-    /// <summary>Whether a logo is a link.</summary>
+    /// <summary>Whether a text is an https link.</summary>
     public static bool IsHttps(string text) => WebAddress.TryParseLink(text) is { Scheme: "https" };
 
-    // It stands between < and > in a header, on one line of at most 998 characters.
+    // The link is put between < and > in a header, on one line of at most 998 characters.
     private static bool IsMailTo(string link) =>
         link.Length <= 900 && link.StartsWith("mailto:", StringComparison.Ordinal)
         && MailSyntax.IsAddress(link["mailto:".Length..].Split('?')[0])

@@ -9,7 +9,7 @@ using Org.BouncyCastle.Security;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Signs mails by DKIM (RFC 6376, RFC 8463), so that their headers can be trusted, List-Unsubscribe among them.</summary>
+/// <summary>Signs mails with DKIM (RFC 6376, RFC 8463), so that receivers can trust their headers, including List-Unsubscribe.</summary>
 public sealed class MailSigner
 {
     private const int MinRsaBits = 2048;
@@ -27,11 +27,11 @@ public sealed class MailSigner
     private MailSigner(string domain, string selector, AsymmetricKeyParameter key) => (_domain, _selector, _key) = (domain, selector, key);
 
     /// <summary>Reads HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR and HIBP_DKIM_KEY.</summary>
-    /// <param name="domain">Who signs: the domain of the sender, or one above it.</param>
-    /// <param name="selector">Names the public key in the domain's DNS.</param>
-    /// <param name="key">PEM of the private key, whose line breaks may be missing.</param>
+    /// <param name="domain">Signing domain: the sender's, or a parent of it.</param>
+    /// <param name="selector">Name of the public key in the domain's DNS.</param>
+    /// <param name="key">PEM of the private key; line breaks may be missing.</param>
     /// <returns>Null: none is set, and mails aren't signed.</returns>
-    /// <exception cref="BadInputException">One is missing, or not what it has to be.</exception>
+    /// <exception cref="BadInputException">One is missing or invalid.</exception>
     public static MailSigner? Parse(string? domain, string? selector, string? key)
     {
         if (domain is null && selector is null && key is null)
@@ -58,9 +58,9 @@ public sealed class MailSigner
     }
 
     /// <summary>Adds the header DKIM-Signature.</summary>
-    /// <param name="message">The mail, which must not change any more.</param>
-    /// <param name="format">How it will be written.</param>
-    /// <param name="date">The time of the signature: the same mail has the same one.</param>
+    /// <param name="message">The mail, which must not be changed afterwards.</param>
+    /// <param name="format">The format in which it will be written.</param>
+    /// <param name="date">Time of the signature; fixed, so that the same mail has the same signature.</param>
     internal void Sign(MimeMessage message, FormatOptions format, DateTimeOffset date)
     {
         var signer = new DatedSigner(_key, _domain, _selector, date)
@@ -69,7 +69,7 @@ public sealed class MailSigner
             HeaderCanonicalizationAlgorithm = DkimCanonicalizationAlgorithm.Relaxed,
             BodyCanonicalizationAlgorithm = DkimCanonicalizationAlgorithm.Relaxed,
         };
-        // From a second time: one that is added on the way breaks the signature.
+        // From is signed a second time, so that another one added in transit breaks the signature.
         signer.Sign(
             format, message,
             [.. Signed.Where(id => message.Headers.Contains(id) || message.Body!.Headers.Contains(id)), HeaderId.From]);
@@ -89,7 +89,7 @@ public sealed class MailSigner
                 _ => null,
             };
         }
-        // What a library says about a key stays out of messages.
+        // A library's message about a key must not get into ours.
         catch (Exception e) when (e is FormatException or ArgumentException or IOException or SecurityUtilityException)
         {
             return null;

@@ -6,9 +6,9 @@ using HibpIngest.Errors;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// A text with places to fill in: <c>{{name}}</c> is a value; <c>{{#name}}...{{/name}}</c> is written where the
-/// value is there (text that isn't empty, true), and once for each item of a list, which is <c>{{.}}</c> in it.
-/// In HTML every value is encoded. A name without a value is an error, so that a typing mistake can't go out.
+/// A text with placeholders. <c>{{name}}</c> is a value. <c>{{#name}}...{{/name}}</c> is written if the value is true or a non-empty text,
+/// and once for each item of a list, as <c>{{.}}</c>. In HTML every value is encoded. A name without a value is an error, so that no mail
+/// is sent with a misspelt one.
 /// </summary>
 internal sealed partial class MailTemplate
 {
@@ -18,12 +18,12 @@ internal sealed partial class MailTemplate
 
     private MailTemplate(string text, bool html)
     {
-        // A tag that has a line to itself takes the line with it.
+        // A tag that is alone on its line is removed together with the line.
         _text = LoneTag().Replace(text.ReplaceLineEndings("\n"), "${tag}");
         _html = html;
     }
 
-    /// <summary>One of the files in Templates; those that end in .html are HTML.</summary>
+    /// <summary>Loads an embedded template; files that end in .html are HTML.</summary>
     public static MailTemplate Load(string file)
     {
         using var stream = typeof(MailTemplate).Assembly.GetManifestResourceStream($"HibpIngest.Pipeline.Notify.Templates.{file}")
@@ -32,15 +32,14 @@ internal sealed partial class MailTemplate
         return new MailTemplate(reader.ReadToEnd(), file.EndsWith(".html", StringComparison.Ordinal));
     }
 
-    /// <summary>A file of one's own; what is wrong with it is said of its name.</summary>
+    /// <summary>Loads a custom template; errors in it name the file.</summary>
     public static MailTemplate Own(string path) =>
         new(File.ReadAllText(path), path.EndsWith(".html", StringComparison.Ordinal)) { _own = Path.GetFileName(path) };
 
     public static MailTemplate Parse(string text, bool html) => new(text, html);
 
     /// <summary>
-    /// Fills it in; values are string, bool or a list of strings, null is an empty text. Values are never
-    /// looked through for tags.
+    /// Renders the template. Values are string, bool or a list of strings; null is an empty text. Tags in values are not expanded.
     /// </summary>
     public string Render(IReadOnlyDictionary<string, object?> values)
     {

@@ -2,13 +2,13 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>The texts of mails: the program's own, but for those that a folder has under the same name.</summary>
+/// <summary>The templates: the built-in ones, except those that a folder replaces.</summary>
 internal sealed record MailTemplates(
     MailTemplate IndividualText, MailTemplate IndividualHtml, MailTemplate DomainText, MailTemplate DomainHtml)
 {
     private static readonly string[] Names = ["individual.txt", "individual.html", "domain.txt", "domain.html"];
 
-    /// <exception cref="BadInputException">The folder can't be read, or holds nothing that is meant.</exception>
+    /// <exception cref="BadInputException">The folder can't be read, or contains a .txt or .html file that is no template.</exception>
     public static MailTemplates Read(string? folder)
     {
         try

@@ -3,12 +3,11 @@ using System.Text;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Makes foreign text fit a mail: one line, at most so long.</summary>
+/// <summary>Makes text from outside fit a mail.</summary>
 internal static class MailText
 {
     /// <summary>
-    /// Every run of white space and control characters becomes one space; marks that turn the direction of
-    /// writing are taken out.
+    /// Replaces each run of white space and control characters with one space, and removes marks that change the writing direction.
     /// </summary>
     public static string OneLine(string text)
     {
@@ -31,8 +30,7 @@ internal static class MailText
     }
 
     /// <summary>
-    /// At most so many UTF-16 units, the last of them an ellipsis where something was cut off; never cuts a
-    /// character in two.
+    /// Cuts a text to at most <paramref name="most"/> UTF-16 units, including the ellipsis if it was cut; never splits a character.
     /// </summary>
     public static string Shorten(string text, int most)
     {

@@ -7,11 +7,10 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Sends a range of a load's notifications, at the rate of the whole system. Its key is the notification: each is
-/// claimed before it is sent and marked after, so a second delivery sends none that was
-/// marked; only a crash between the send and the mark makes a second copy, with the same Message-ID. What one
-/// recipient's server doesn't take now comes again later and holds up nobody else; while the
-/// load is held or its breach hidden nothing is sent. Nothing here depends on how many notifications the load has.
+/// Sends a range of a load's notifications, at the rate of the whole installation. Idempotency key: the notification. Each is claimed
+/// before it is sent and marked afterwards, so a redelivery sends none that is marked; only a crash between the two causes a second copy,
+/// with the same Message-ID. A notification that its recipient's server defers is retried later and delays no other. While the load is held
+/// or its breach hidden, nothing is sent. The cost doesn't depend on the load's number of notifications.
 /// </summary>
 public sealed partial class SendNotifications(
     ILoads loads, ICatalogue catalogue, INotifications notifications, IReadLayout layout, IStoreTables tables, INotificationSender sender,
@@ -19,18 +18,18 @@ public sealed partial class SendNotifications(
     TimeProvider time, ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>
 {
-    // How often somebody's server is asked again, and for how long: what RFC 5321 (4.5.4.1) has mail servers do, but
-    // that the first pauses are shorter.
+    // How often and for how long a deferred mail is retried: as RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are
+    // shorter.
     private static readonly TimeSpan FirstDeferral = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan LongestDeferral = TimeSpan.FromHours(4);
     private static readonly TimeSpan GiveUpAfter = TimeSpan.FromDays(3);
 
-    // A sender reserves a minute's mails at most, and waits for its time within the invocation only where it comes
-    // soon: it holds a place that others want.
+    // A sender reserves at most a minute of mails, and waits for its time within the invocation only if that comes soon: a waiting
+    // invocation occupies a place that other messages need.
     private static readonly TimeSpan MostReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
-    // What is wrong with its files ends the work on mails, and no other.
+    // Lazy, so that an error in its files stops only the mails.
     private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.Value.MailFrom, service));
 
     public async Task<MailRun?> TakeAsync(MailMessage message, CancellationToken cancellationToken)
@@ -42,18 +41,18 @@ public sealed partial class SendNotifications(
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach)
             .SetTag(TelemetryNames.Tags.First, message.First).SetTag(TelemetryNames.Tags.Last, message.Last);
-        _ = _composer.Value; // before anything is claimed: this is no recipient's fault
+        _ = _composer.Value; // before anything is claimed: an error here is no recipient's fault
         var order = NewOrder();
         var claims = await notifications.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
         if (claims.NoneBefore is not { } notBefore)
             return new MailRun(load, breach, message, order, claims);
-        // Others have the next seconds. Shortly before its time, for in the meantime somebody else may have reserved it.
+        // Others have reserved the next seconds. Sent again shortly before its time, because another sender may reserve that meanwhile.
         var early = order.Ahead / 2 * (1 - (Random.Shared.NextDouble() / 2));
         await SendAgainAsync(message, notBefore - early, cancellationToken);
         return null;
     }
 
-    /// <summary>Runs until the range is sent, as far as it can be now; what can't is recorded or sent on.</summary>
+    /// <summary>Sends as much of the range as can be sent now; the rest is recorded as deferred or left to another message.</summary>
     public async Task RunAsync(MailRun work, CancellationToken cancellationToken)
     {
         var (load, message) = (work.Load, work.Message);
@@ -72,15 +71,16 @@ public sealed partial class SendNotifications(
     }
 
     /// <inheritdoc/>
-    /// <remarks>One that was sent and could not be marked keeps its claim: whoever took it now would send it again.</remarks>
+    /// <remarks>A notification that was sent but could not be marked keeps its claim; otherwise another sender would send it
+    /// again.</remarks>
     public async Task ReleaseAsync(MailRun work, Exception cause) => await ReleaseRestAsync(work);
 
     /// <inheritdoc/>
-    /// <remarks>The set-up is wrong (a login refused), or a defect: another try would meet the same. The load says so,
-    /// and its resume sends what is left.</remarks>
+    /// <remarks>Caused by the set-up (a refused login) or a defect, so a retry would fail too. The load fails with the reason; resuming it
+    /// sends what is left.</remarks>
     public async Task<bool> FailAsync(MailRun work, Exception error)
     {
-        // All of them are settled: what failed is behind the mails, and comes right with another try.
+        // All notifications are settled: what failed came after the mails, and a retry fixes it.
         if (work.Rest is null && error is not TriesUsedUpException)
             return true;
         var load = work.Load;
@@ -120,7 +120,7 @@ public sealed partial class SendNotifications(
         work.Settled = last;
     }
 
-    /// <summary>False: the load was held or hidden meanwhile; whoever releases it has its messages sent again.</summary>
+    /// <returns>False: the load was held or hidden meanwhile; releasing it sends its messages again.</returns>
     private async Task<bool> SendClaimedAsync(MailRun work, CancellationToken cancellationToken)
     {
         var (load, order) = (work.Load, work.Order);
@@ -134,12 +134,12 @@ public sealed partial class SendNotifications(
                 var waitedLong = await WaitAsync(due - time.GetElapsedTime(claimedAt), cancellationToken);
                 if (waitedLong && !await MaySendAsync(load.Id, cancellationToken))
                     return await HeldAsync(work);
-                // Half the claim is kept for the send in hand: nobody else may claim what is being sent.
+                // Half of the claim is reserved for the current send, so that no other sender claims the notification meanwhile.
                 var began = time.GetElapsedTime(claimedAt);
                 if (began > options.Value.MailClaim / 2)
                     throw new StoreUnavailableException(
                         "the mail server takes too long: the rest of these notifications is sent by another message");
-                // From the last one on: what was late doesn't make the next come faster.
+                // Counted from the previous mail: a delay doesn't make the next mails come faster.
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
                 var outcome = await SendAsync(notification, work.Breach, cancellationToken);
                 work.Settled = notification.Number;
@@ -149,7 +149,7 @@ public sealed partial class SendNotifications(
                 if (!end.Recorded)
                     LogClaimLost(load.Id, notification.Number);
                 _ = outcome.Error is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
-                // One that is no longer there, whose subscriber has gone, says nothing of the others.
+                // A notification that no longer exists, because its subscriber was removed, says nothing about the others.
                 if (!end.MayGoOn && (end.Recorded || !await MaySendAsync(load.Id, cancellationToken)))
                     return await HeldAsync(work);
             }
@@ -170,7 +170,7 @@ public sealed partial class SendNotifications(
         return false;
     }
 
-    /// <summary>Whether it was so long that it is to be asked again whether mails may go out.</summary>
+    /// <summary>Waits. Returns whether that took so long that the permission to send must be checked again.</summary>
     private async Task<bool> WaitAsync(TimeSpan pause, CancellationToken cancellationToken)
     {
         cancellationToken.ThrowIfCancellationRequested();
@@ -189,8 +189,7 @@ public sealed partial class SendNotifications(
     }
 
     /// <summary>
-    /// Doubled each time; up to a quarter less, so that those who were deferred together don't come back together,
-    /// but never less than the first.
+    /// Returns the pause before the next try: doubled each time, minus up to a quarter of jitter, but never less than the first pause.
     /// </summary>
     internal static TimeSpan Deferral(int deferrals)
     {
@@ -223,18 +222,16 @@ public sealed partial class SendNotifications(
     }
 
     /// <summary>
-    /// The domain's accounts in the breach, all its loads together, from the table: SQL's rows have no index
-    /// for it and may have been purged.
+    /// Lists the domain's accounts in all loads of the breach, from the table: SQL's rows have no index for that and may have been purged.
     /// </summary>
-    /// <exception cref="RecipientDeferredException">The table throttles, or is down: one domain's listing holds
-    /// up nobody else.</exception>
+    /// <exception cref="RecipientDeferredException">The table throttles or is unavailable; other notifications are not delayed.</exception>
     private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(
         string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
     {
         var accounts = new List<string>();
         try
         {
-            // The layout that is read has every account; another one may still be filled.
+            // The layout that is read has every account; another one may still be backfilled.
             var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
             foreach (var (partition, account) in new LayoutPlacement(facts).FindAll(domain))
             {
@@ -254,6 +251,6 @@ public sealed partial class SendNotifications(
         return (accounts, true);
     }
 
-    /// <summary>What came of a mail: sent (no error), refused for good, or to be tried again after a pause.</summary>
+    /// <summary>The outcome of a mail: sent (no error), permanently refused, or deferred.</summary>
     private readonly record struct Outcome(string? Error, TimeSpan? DeferredFor);
 }

@@ -5,16 +5,16 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Brings the database to what the register knows of who is not to be told: it lacks some of that where it was restored from
-/// a backup, or where a command was broken off between the two. May be run at any time, beside itself, and again.
+/// Applies the register's suppressions to the database, which lacks some if it was restored from a backup, or if a command was interrupted
+/// between the two. Safe to run at any time, concurrently and repeatedly.
 /// </summary>
 public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLog register, InstallationKeys keys)
 {
-    /// <summary>In one transaction: what is done stays done, should it be broken off.</summary>
+    /// <summary>Suppressions applied in one transaction; those stay applied if the run is interrupted.</summary>
     private const int AtOnce = 10_000;
 
-    /// <summary>Makes sure that the key is there, and the right one, where it was ever used.</summary>
-    /// <exception cref="StoreMismatchException">It is not.</exception>
+    /// <summary>Checks that the key is set and the same as before, if one was ever used.</summary>
+    /// <exception cref="StoreMismatchException">The key is missing or another one.</exception>
     public async Task CheckKeyAsync(CancellationToken cancellationToken)
     {
         string?[] checks = [await suppressions.GetSuppressionCheckAsync(cancellationToken), await FindCheckAsync(cancellationToken)];
@@ -31,11 +31,11 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
     }
 
     /// <summary>
-    /// Checks the key, then applies what the database lacks: records it, and takes subscriptions and mails away. Whoever wished to be
-    /// told again since is taken out of its suppressions.
+    /// Checks the key, then applies the suppressions that the database lacks: records them, and deletes subscriptions and outstanding
+    /// mails. Suppressions that were lifted since are lifted in the database too.
     /// </summary>
-    /// <returns>How many it lacked.</returns>
-    /// <exception cref="StoreMismatchException">As in <see cref="CheckKeyAsync"/>.</exception>
+    /// <returns>The number of suppressions that the database lacked.</returns>
+    /// <exception cref="StoreMismatchException">As for <see cref="CheckKeyAsync"/>.</exception>
     public async Task<int> RunAsync(CancellationToken cancellationToken)
     {
         await CheckKeyAsync(cancellationToken);
@@ -44,7 +44,7 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
         var inDatabase = await suppressions.ListSuppressionsAsync(cancellationToken);
         if (await FindCheckAsync(cancellationToken) is null)
         {
-            // The register was lost, or there are none.
+            // The register was lost, or there are no suppressions.
             foreach (var one in inDatabase)
                 await register.AppendSuppressionAsync(one, lifted: false, cancellationToken);
             if (inDatabase.Count > 0)
@@ -55,12 +55,12 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
         var counting = (await register.ListSuppressionsAsync(cancellationToken)).ToDictionary(one => one.Hash);
         if (inDatabase.Any(one => !counting.ContainsKey(one.Hash)))
         {
-            // Only what it says is lifted: one that it merely lacks is no permission.
+            // Only suppressions that the register records as lifted: one that is merely missing there is no permission.
             var lifted = (await register.ListLiftedAsync(cancellationToken)).Where(known.ContainsKey).ToList();
             await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
         }
         var lacking = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
-        // Those whom nobody subscribes under, too: an import would bring them back.
+        // Addresses without a subscription too: an import would bring them back.
         foreach (var some in lacking.Chunk(AtOnce))
         {
             await suppressions.ApplySuppressionsAsync(

@@ -4,13 +4,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What an operator can have done to what readers are told of a breach.</summary>
+/// <summary>An operator's changes to a breach that readers see.</summary>
 public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, LogSchedule log, TellLog tell)
 {
-    /// <summary>Hides a breach, or shows it again; returns it once readers are told so.</summary>
-    /// <exception cref="NotPossibleException">No such breach.</exception>
-    /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
-    /// <exception cref="LogBehindException">It is done, but the account log doesn't tell it yet.</exception>
+    /// <summary>Hides a breach, or shows it again. Returns the breach once readers see the change.</summary>
+    /// <exception cref="NotPossibleException">There is no such breach.</exception>
+    /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
+    /// <exception cref="LogBehindException">The change is made, but it isn't in the journal yet.</exception>
     public Task<Breach> SetHiddenAsync(string breach, bool hidden, CancellationToken cancellationToken) =>
         ChangeAsync(
             breach,
@@ -22,10 +22,12 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
             hidden ? "is hidden" : "is no longer hidden", hidden ? "readers are still shown it" : "readers aren't shown it",
             cancellationToken);
 
-    /// <summary>Lays a document over what is known of a breach, flags taken back included; returns it once readers are told so.</summary>
-    /// <exception cref="NotPossibleException">No such breach.</exception>
-    /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
-    /// <exception cref="LogBehindException">It is done, but the account log doesn't tell it yet.</exception>
+    /// <summary>
+    /// Merges a document into a breach's metadata; it may also clear flags. Returns the breach once readers see the change.
+    /// </summary>
+    /// <exception cref="NotPossibleException">There is no such breach.</exception>
+    /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
+    /// <exception cref="LogBehindException">The change is made, but it isn't in the journal yet.</exception>
     public Task<Breach> DescribeAsync(string breach, ReadOnlyMemory<byte> document, CancellationToken cancellationToken) =>
         ChangeAsync(
             breach, name => catalogue.MergeMetadataAsync(name, document, byOperator: true, cancellationToken), "is described anew",

@@ -5,11 +5,11 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What an operator can have done to the calls of clients.</summary>
+/// <summary>An operator's commands for the calls to clients.</summary>
 public sealed class CallbackOperations(
     ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IOpenLoads register, ILoads loads, CallSchedule schedule)
 {
-    /// <summary>What there is of each client and breach; a client that was removed has no name.</summary>
+    /// <summary>Lists the deliveries by client and breach; a removed client has no name.</summary>
     public async Task<IReadOnlyList<(string? Client, CallbackSummary Summary)>> ListAsync(CancellationToken cancellationToken)
     {
         var names = (await clients.ListAsync(cancellationToken)).ToDictionary(client => client.Number, client => client.Name);
@@ -18,13 +18,12 @@ public sealed class CallbackOperations(
     }
 
     /// <summary>
-    /// Calls a paused client again. Loads that nothing but its calls keeps waiting are over for Sweep while it is paused, and are
-    /// opened again.
+    /// Resumes calls to a paused client, and reopens loads with open calls: Sweep closes a load while only paused clients keep it waiting.
     /// </summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<CallbackClient> ResumeAsync(ClientOperations operations, string client, CancellationToken cancellationToken)
     {
-        // Before, so that a crash loses no call; and after, as Sweep may have closed them in between.
+        // Before, so that a crash loses no call; and after, because Sweep may have closed loads in between.
         await MarkOpenAsync(null, load => load.Calls is { Open: > 0 }, cancellationToken);
         var resumed = await operations.SetPausedAsync(client, false, cancellationToken);
         await MarkOpenAsync(null, load => load.Calls is { Open: > 0 }, cancellationToken);
@@ -33,11 +32,11 @@ public sealed class CallbackOperations(
     }
 
     /// <summary>
-    /// Has calls made that were given up, and, of all clients, slices looked through again that could not be read. Returns how many calls,
-    /// and of how many loads.
+    /// Retries calls that were given up and, if no client is named, slices that could not be read. Returns the numbers of calls and of
+    /// loads.
     /// </summary>
-    /// <param name="client">To whom; null: to all.</param>
-    /// <param name="breach">Because of which breach; null: of all.</param>
+    /// <param name="client">Only calls to this client; null: to all.</param>
+    /// <param name="breach">Only calls because of this breach; null: of all.</param>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<(long Calls, int Loads)> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
     {
@@ -52,11 +51,10 @@ public sealed class CallbackOperations(
         return (calls, failed.Count);
     }
 
-    /// <summary>Calls that were given up are forgotten, and with <paramref name="withOpen"/> those that are to be made too. Returns how
-    /// many.</summary>
-    /// <param name="client">To whom; null: to all.</param>
-    /// <param name="breach">Because of which breach; null: of all.</param>
-    /// <param name="withOpen">Those that are to be made, too.</param>
+    /// <summary>Deletes calls that were given up. Returns their number.</summary>
+    /// <param name="client">Only calls to this client; null: to all.</param>
+    /// <param name="breach">Only calls because of this breach; null: of all.</param>
+    /// <param name="withOpen">Deletes calls that are still to be made, too.</param>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
     {
@@ -69,7 +67,7 @@ public sealed class CallbackOperations(
         return calls;
     }
 
-    /// <summary>So that Sweep sees to them, should this process die, or a message be lost.</summary>
+    /// <summary>Marks loads as open, so that Sweep continues if this process dies or a message is lost.</summary>
     private async Task<IReadOnlyList<Load>> MarkOpenAsync(string? breach, Func<Load, bool> which, CancellationToken cancellationToken)
     {
         var found = (await loads.ListLoadsAsync(breach, cancellationToken)).Where(which).ToList();
@@ -78,7 +76,7 @@ public sealed class CallbackOperations(
         return found;
     }
 
-    /// <summary>By its name; by its number too, as one that was removed has no name.</summary>
+    /// <summary>Finds a client by its name, or by its number, because a removed client has no name.</summary>
     private async Task<int?> NumberAsync(string? client, CancellationToken cancellationToken) =>
         client is null ? null
         : (await clients.ListAsync(cancellationToken)).FirstOrDefault(

@@ -8,8 +8,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Who is called back: adds, changes and removes clients, each with a key of the API for what it watches, and a secret that it is
-/// called with. Both are given back once, and kept as a hash and sealed.
+/// Adds, changes and removes the clients that are called back. Each has an API key, for registering what it watches, and a secret that
+/// authenticates the calls to it. Both are shown once; the key is stored as a hash, the secret sealed.
 /// </summary>
 public sealed class ClientOperations(
     ICallbackClients clients, IApiKeys keys, IPrefixBlobs prefixes, SecretKeys? secretKeys, TimeProvider time,
@@ -17,20 +17,23 @@ public sealed class ClientOperations(
 {
     private const int MostUrlLength = 2_000;
 
-    // Numbers have as many digits that nobody takes one for another's, and are drawn at random, as none may come again.
+    // Numbers have enough digits that one isn't mistaken for another, and are drawn at random, because none may be reused.
     private const int FirstNumber = 100_000;
 
-    /// <summary>How long a removal waits until no server knows the client's key any more, and none has a request of it in hand.</summary>
+    /// <summary>
+    /// How long a removal waits until no server still accepts the client's key or handles a request made with it.
+    /// </summary>
     public static readonly TimeSpan RemovalPause = ApiKey.KnownFor + TimeSpan.FromSeconds(5);
 
     private const string NoKeys = "what a client is called with is kept under HIBP_SECRET_KEY, which is not set: make a key with 'openssl "
         + "rand -base64 32' and set it here and where 'hibp run' runs";
 
-    /// <param name="name">Whose it is; unique among clients and keys.</param>
-    /// <param name="url">Where it is called, by https, at a public address.</param>
-    /// <param name="rpm">Requests a minute of its key.</param>
-    /// <exception cref="BadInputException">Name, address or a number can't be meant; there is no HIBP_SECRET_KEY.</exception>
-    /// <exception cref="NotPossibleException">There is one of that name.</exception>
+    /// <summary>Adds a client.</summary>
+    /// <param name="name">The client's name; unique among clients and keys.</param>
+    /// <param name="url">Address for the calls: https, and public.</param>
+    /// <param name="rpm">Requests per minute allowed for its key.</param>
+    /// <exception cref="BadInputException">The name, the address or a number is invalid, or HIBP_SECRET_KEY isn't set.</exception>
+    /// <exception cref="NotPossibleException">The name is taken.</exception>
     public async Task<NewClient> AddAsync(
         string name, string url, bool isSensitive, int cap, int rpm, CancellationToken cancellationToken)
     {
@@ -66,12 +69,12 @@ public sealed class ClientOperations(
             };
         }
         while (!await clients.AddAsync(client, cancellationToken) && !await IsThereAsync(client, cancellationToken));
-        // Behind the client: broken off here, it is one that has no key, and 'rotate --key' gives it one.
+        // After the client: if interrupted here, the client has no key, and 'rotate --key' gives it one.
         await AddKeyAsync(client, rpm, cancellationToken);
         return new NewClient(client, key, secret);
     }
 
-    /// <summary>All, by name, each with as many prefixes as it watches.</summary>
+    /// <summary>Lists the clients by name, with the number of prefixes that each watches.</summary>
     public async Task<IReadOnlyList<(CallbackClient Client, int Prefixes)>> ListAsync(CancellationToken cancellationToken)
     {
         var found = new List<(CallbackClient, int)>();
@@ -80,9 +83,9 @@ public sealed class ClientOperations(
         return found;
     }
 
-    /// <summary>Gives it another secret, which it is called with from the next call on.</summary>
+    /// <summary>Replaces the client's secret, from the next call on.</summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
-    /// <exception cref="BadInputException">There is no HIBP_SECRET_KEY.</exception>
+    /// <exception cref="BadInputException">HIBP_SECRET_KEY isn't set.</exception>
     public async Task<NewClient> RotateSecretAsync(string name, CancellationToken cancellationToken)
     {
         if (secretKeys is null)
@@ -93,9 +96,9 @@ public sealed class ClientOperations(
         return new NewClient(client, null, secret);
     }
 
-    /// <summary>Gives it another key; the one that it had is refused within seconds.</summary>
+    /// <summary>Replaces the client's key; the old one is refused within seconds.</summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
-    /// <exception cref="BadInputException">The number can't be meant.</exception>
+    /// <exception cref="BadInputException"><paramref name="rpm"/> is out of range.</exception>
     public async Task<NewClient> RotateKeyAsync(string name, int? rpm, CancellationToken cancellationToken)
     {
         if (rpm is { } given)
@@ -105,7 +108,7 @@ public sealed class ClientOperations(
         var key = NewKey();
         var client = await ChangeAsync(name, client => client with { KeyHash = ApiKey.HashOf(key) }, cancellationToken);
         await AddKeyAsync(client, rpm.Value, cancellationToken);
-        // All but the one that counts now, whoever has put them there: one that was broken off before this leaves one behind.
+        // All other keys of the client, including one that an interrupted or concurrent rotation has left.
         var current = await GetAsync(name, cancellationToken);
         foreach (var other in await KeysOfAsync(client, cancellationToken))
         {
@@ -115,13 +118,13 @@ public sealed class ClientOperations(
         return new NewClient(client, key, null);
     }
 
-    /// <summary>It is called no more until it is resumed; what is to be called is kept.</summary>
+    /// <summary>Pauses or resumes the calls to a client; calls to a paused client are kept.</summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public Task<CallbackClient> SetPausedAsync(string name, bool isPaused, CancellationToken cancellationToken) =>
         ChangeAsync(name, client => client with { IsPaused = isPaused }, cancellationToken);
 
     /// <summary>
-    /// Takes it away, with its key and what it watches. Takes <see cref="RemovalPause"/>; broken off, it is to be called again.
+    /// Removes a client with its keys and watched prefixes. Takes <see cref="RemovalPause"/>; if interrupted, it must be called again.
     /// </summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<CallbackClient> RemoveAsync(string name, CancellationToken cancellationToken)
@@ -129,20 +132,19 @@ public sealed class ClientOperations(
         var client = await GetAsync(name, cancellationToken);
         foreach (var key in await KeysOfAsync(client, cancellationToken))
             await keys.RemoveAsync(key.Hash, cancellationToken);
-        // A server that knows the key yet could store a prefix behind the deletion.
+        // A server that still accepts the key could store a prefix after the deletion.
         await Task.Delay(RemovalPause, time, cancellationToken);
         await prefixes.DeleteAsync(client.Number, cancellationToken);
         await clients.RemoveAsync(client.Number, cancellationToken);
         return client;
     }
 
-    /// <summary>Finds one by its name.</summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<CallbackClient> GetAsync(string name, CancellationToken cancellationToken) =>
         await FindAsync(name, cancellationToken)
         ?? throw new NotPossibleException($"there is no client '{name}'; hibp clients list shows those there are");
 
-    /// <summary>As many prefixes as a client watches.</summary>
+    /// <summary>Returns the number of prefixes that a client watches.</summary>
     public async Task<int> CountAsync(int number, CancellationToken cancellationToken) =>
         (await prefixes.ReadAsync(number, cancellationToken))?.Prefixes.Count ?? 0;
 
@@ -160,7 +162,7 @@ public sealed class ClientOperations(
     private async Task<CallbackClient?> FindAsync(string name, CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).FirstOrDefault(client => IsNamed(client.Name, name));
 
-    /// <summary>Whether it is what its insert was refused for: an insert whose answer is lost is sent again.</summary>
+    /// <summary>Whether the refused insert had succeeded: an insert whose response is lost is sent again.</summary>
     private async Task<bool> IsThereAsync(CallbackClient client, CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).Any(one => one.Number == client.Number && one.KeyHash == client.KeyHash);
 
@@ -180,11 +182,12 @@ public sealed class ClientOperations(
 
     private byte[] Seal(int number, string secret) => secretKeys!.Seal(Encoding.ASCII.GetBytes(secret), ContextOf(number));
 
-    /// <summary>What a client is called with; null: it is sealed under a key that is not among these.</summary>
+    /// <summary>Returns a client's secret.</summary>
+    /// <returns>Null: it is sealed under a key that is not among these.</returns>
     public static string? OpenSecret(CallbackClient client, SecretKeys? keys) =>
         keys?.Open(client.SealedSecret, ContextOf(client.Number)) is { } secret ? Encoding.ASCII.GetString(secret) : null;
 
-    /// <summary>It opens for its client only.</summary>
+    /// <summary>Binds the sealed secret to its client.</summary>
     private static byte[] ContextOf(int number) =>
         Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"client {number}"));
 
@@ -192,7 +195,7 @@ public sealed class ClientOperations(
 
     private static string NewKey() => RandomNumberGenerator.GetHexString(ApiKey.Digits, lowercase: true);
 
-    // 256 bits, in characters that a header takes.
+    // 256 bits, in characters that are valid in a header.
     private static string NewSecret() => RandomNumberGenerator.GetHexString(64, lowercase: true);
 
     private static void CheckName(string name)
@@ -221,7 +224,7 @@ public sealed class ClientOperations(
     }
 }
 
-/// <summary>A client, with what is shown once of it.</summary>
-/// <param name="Key">Its new key of the API; null: it is as it was.</param>
-/// <param name="Secret">What it is called with; null: as before.</param>
+/// <summary>A client with its credentials, which are shown only once.</summary>
+/// <param name="Key">The new API key; null: unchanged.</param>
+/// <param name="Secret">The new secret; null: unchanged.</param>
 public sealed record NewClient(CallbackClient Client, string? Key, string? Secret);

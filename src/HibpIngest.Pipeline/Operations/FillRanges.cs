@@ -8,9 +8,9 @@ using Polly;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Writes the hashes of all accounts that are in the account table, beside running loads, and turns ranges on.
-/// From its first step on every slice writes hashes itself; what was written before that is found by a walk over
-/// the table. Its key is the layout: run again it goes on where it was, run beside itself it does no harm.
+/// Backfills the hashes of all accounts in the account table while loads are running, and turns ranges on. From its first step on, slices
+/// write hashes themselves; earlier accounts are found by a walk over the table. Idempotency key: the layout. Another run resumes from the
+/// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
     StoreSetup setup, ILayouts layouts, ILayoutRegister register, INamedLocks locks, ILoads loads, IDatabaseSetup database,
@@ -18,15 +18,15 @@ public sealed partial class FillRanges(
     int chunkRows = FillRanges.ChunkRows)
 {
     /// <summary>
-    /// Rows of a part that are gathered before they are written: 80 or so for each partition of hashes, so that
-    /// transactions are full; some 4 MB, for each part that is walked at once.
+    /// Rows of a part that are gathered before they are written: about 80 for each partition of hashes, so that transactions are full, and
+    /// some 4 MB for each part that is walked in parallel.
     /// </summary>
     public const int ChunkRows = 20_000;
 
-    /// <summary>A rebuild takes it too: what it writes where the walk has been would have no hashes.</summary>
+    /// <summary>Also taken by a rebuild: accounts it writes behind the walk would have no hashes.</summary>
     internal const string LockName = "fill-ranges";
 
-    // A part of the table has so many requests in flight, more or less.
+    // Approximate number of requests in flight for one part of the table.
     private const int RequestsAPart = 4;
 
     private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
@@ -34,14 +34,14 @@ public sealed partial class FillRanges(
     private long _accounts;
     private ResiliencePipeline? _retry;
 
-    /// <summary>Returns how many accounts it has written; 0 where ranges are on already.</summary>
-    /// <param name="name">Of the layout; null: the one that is read.</param>
-    /// <param name="progress">Told how far it is.</param>
-    /// <exception cref="NotPossibleException">There is no such layout; another fill is at work.</exception>
+    /// <summary>Runs the backfill. Returns the number of accounts written; 0 if ranges are on already.</summary>
+    /// <param name="name">Name of the layout; null: the one that is read.</param>
+    /// <param name="progress">Receives the progress.</param>
+    /// <exception cref="NotPossibleException">There is no such layout, or another backfill or rebuild is running.</exception>
     public async Task<long> RunAsync(string? name, IProgress<FillProgress>? progress, CancellationToken cancellationToken)
     {
         _progress = progress;
-        // A store that was upgraded has no layout before its first host has started.
+        // An upgraded store has no layout before its first host has started.
         await setup.EnsureLayoutsAsync(cancellationToken);
         var layout = await FindAsync(name, cancellationToken);
         if (layout.Ranges == RangesState.On)
@@ -52,7 +52,7 @@ public sealed partial class FillRanges(
             time,
             async token =>
             {
-                // The database first: no slice that is done behind this is without its hashes, and no rebuild that has none ends.
+                // The database first: every slice done after this has its hashes, and no rebuild without hashes can end.
                 await RaiseAsync(layout, RangesState.Filling, token);
                 await FillAsync(layout, token);
                 await RaiseAsync(layout, RangesState.On, token);
@@ -68,7 +68,7 @@ public sealed partial class FillRanges(
         await register.PutLayoutAsync(layout with { Ranges = state }, cancellationToken);
     }
 
-    /// <summary>The layout of a name; of none, that which is read.</summary>
+    /// <summary>Returns the layout of this name, or, without a name, the one that is read.</summary>
     private async Task<StoreLayout> FindAsync(string? name, CancellationToken cancellationToken)
     {
         var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
@@ -81,7 +81,7 @@ public sealed partial class FillRanges(
     private async Task FillAsync(StoreLayout layout, CancellationToken cancellationToken)
     {
         var placement = new LayoutPlacement(layout.Facts);
-        // What is dead now is added to no range. What dies under way may be, from a page that was read before.
+        // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
         var dead = await _retiredMarks.FindAsync(cancellationToken);
         var recorded = await layouts.GetFillAsync(layout.Id, cancellationToken);
         var fill = recorded is null ? new Fill(null, [.. dead]) : JsonSerializer.Deserialize<Fill>(recorded)!;
@@ -130,7 +130,7 @@ public sealed partial class FillRanges(
         }
     }
 
-    /// <summary>The next rows of a part, by the partition of their hash, and where what comes behind them begins.</summary>
+    /// <summary>Reads the next rows of a part, grouped by the partition of their hash. Returns the token of the rest too.</summary>
     private async Task<(Dictionary<string, List<MarkedRow>> Rows, string? Next)> GatherAsync(
         TablePart part, string? token, HashSet<int> dead, CancellationToken cancellationToken)
     {
@@ -161,7 +161,7 @@ public sealed partial class FillRanges(
     private async Task WriteAsync(
         LayoutFacts facts, LayoutPlacement placement, Dictionary<string, List<MarkedRow>> gathered, CancellationToken cancellationToken)
     {
-        // A token that the service takes no longer starts its part again: a row may come twice.
+        // If the service rejects a token, the walk of its part starts over, so a row may come twice.
         var transactions =
             from partition in gathered
             from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
@@ -180,9 +180,9 @@ public sealed partial class FillRanges(
     private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
 
-    /// <summary>What is recorded of a fill.</summary>
-    /// <param name="Walk">How far the account table has been walked.</param>
-    /// <param name="Dead">Marks that were dead when it began: no page that it has read since brings them.</param>
+    /// <summary>The checkpoint of a backfill.</summary>
+    /// <param name="Walk">Progress of the walk over the account table.</param>
+    /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>
     private sealed record Fill(string? Walk, int[] Dead);
 
     private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);

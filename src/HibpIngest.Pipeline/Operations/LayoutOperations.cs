@@ -4,21 +4,21 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// What an operator does to the set of layouts: the database first, then the register, as at every start
-/// (<see cref="StoreSetup"/>). Each may be run again, and goes on where it was.
+/// An operator's changes to the set of layouts: in the database first, then in the register, as at every start (<see cref="StoreSetup"/>).
+/// Each can be repeated, and then continues.
 /// </summary>
 public sealed class LayoutOperations(
     StoreSetup setup, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, ISlices slices, INamedLocks locks,
     IStoreTables tables, TimeProvider time)
 {
-    /// <summary>Most characters of a name: tables' have 63.</summary>
+    /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>
     public const int MaxNameLength = 55;
 
     private const string LockName = "layouts";
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
-    /// <summary>The layouts that are written, by id.</summary>
+    /// <summary>Lists the layouts that are written, by id.</summary>
     public async Task<IReadOnlyList<LayoutStatus>> ListAsync(CancellationToken cancellationToken)
     {
         var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
@@ -29,15 +29,15 @@ public sealed class LayoutOperations(
     }
 
     /// <summary>
-    /// Adds a layout: every slice that is done behind this is written in it, and what was done before is to be
-    /// written by whoever adds it (<see cref="ILayouts.SetReplayedAsync"/>).
+    /// Adds a layout. Slices done from now on are written to it too; the caller must backfill earlier ones
+    /// (<see cref="ILayouts.SetReplayedAsync"/>).
     /// </summary>
-    /// <param name="name">Its tables are named by it: lower-case letters and digits.</param>
-    /// <param name="storageAccounts">Numbers of the store's storage accounts, in the order that counts.</param>
-    /// <param name="spreadDomains">Domains that lie in several partitions, and in how many.</param>
-    /// <param name="ranges">On where whoever fills it writes hashes too.</param>
-    /// <exception cref="BadInputException">No layout can be so.</exception>
-    /// <exception cref="NotPossibleException">There is one of that name, or was.</exception>
+    /// <param name="name">Becomes part of its tables' names: lower-case letters and digits.</param>
+    /// <param name="storageAccounts">Numbers of the store's storage accounts; their order matters.</param>
+    /// <param name="spreadDomains">Domains that are spread over several partitions, with the number of partitions.</param>
+    /// <param name="ranges">On: the caller's backfill writes hashes too.</param>
+    /// <exception cref="BadInputException">The layout is invalid.</exception>
+    /// <exception cref="NotPossibleException">The name is taken, or was used before.</exception>
     public async Task<StoreLayout> AddAsync(
         string name, IReadOnlyList<int> storageAccounts, IReadOnlyDictionary<string, int> spreadDomains, RangesState ranges,
         CancellationToken cancellationToken)
@@ -79,10 +79,10 @@ public sealed class LayoutOperations(
             cancellationToken);
     }
 
-    /// <summary>Has a layout read from now on. The one before stays written, so that switching back is right.</summary>
-    /// <param name="withoutRanges">It may be one whose ranges are not on, where those of the one before are.</param>
+    /// <summary>Switches reads to a layout. The previous one is still written, so switching back is possible.</summary>
+    /// <param name="withoutRanges">Allows a layout whose ranges are not on, even if those of the previous one are.</param>
     /// <returns>The layout that was read before.</returns>
-    /// <exception cref="NotPossibleException">There is none of that name; it lacks rows, or ranges.</exception>
+    /// <exception cref="NotPossibleException">There is no such layout, it lacks rows or ranges, or its rebuild isn't complete.</exception>
     public Task<StoreLayout> SwitchAsync(string name, bool withoutRanges, CancellationToken cancellationToken) => LockedAsync(
         async token =>
         {
@@ -117,12 +117,13 @@ public sealed class LayoutOperations(
         cancellationToken);
 
     /// <summary>
-    /// Takes a layout out of the set, and deletes its tables once nobody writes or reads them any more: a minute
-    /// later, or as long as a slice takes that had begun before.
+    /// Removes a layout from the set, and deletes its tables once nothing writes or reads them any more: after the slices that had begun,
+    /// and after at least <see cref="IReadLayout.SeenWithin"/>.
     /// </summary>
-    /// <param name="onWaiting">Told when it begins to wait.</param>
-    /// <param name="cancellationToken">Stops it; run again, it goes on.</param>
-    /// <exception cref="NotPossibleException">There is none of that name; it is the one that is read.</exception>
+    /// <param name="onWaiting">Called when it begins to wait.</param>
+    /// <param name="cancellationToken">Stops it; another run continues.</param>
+    /// <exception cref="NotPossibleException">There is no such layout, it is the one that is read, or the only one that is
+    /// written.</exception>
     public async Task DropAsync(string name, Action? onWaiting, CancellationToken cancellationToken)
     {
         var dropped = await LockedAsync(
@@ -148,8 +149,8 @@ public sealed class LayoutOperations(
     }
 
     /// <summary>
-    /// Until no slice writes that had begun before, whose set may have been the older one, and no reader goes by
-    /// what a switch shortly before this has ended.
+    /// Waits until the slices that had begun, possibly with the older set, have ended, and no reader still uses a layout from before a
+    /// recent switch.
     /// </summary>
     private async Task WaitAsync(CancellationToken cancellationToken)
     {
@@ -168,7 +169,7 @@ public sealed class LayoutOperations(
         ?? throw new NotPossibleException($"there is no layout {name}; there are "
             + string.Join(", ", all.Where(layout => !layout.IsDropped).Select(layout => layout.Name)));
 
-    /// <summary>One at a time: what one has seen of the set, another one would change.</summary>
+    /// <summary>Runs one change at a time: each relies on the set that it has read.</summary>
     private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => RenewingLock.RunAsync(
         locks, LockName, "another change of the layouts is under way: run it again in a minute", time, change, cancellationToken);
 }

@@ -4,21 +4,21 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What an operator can have done to loads.</summary>
+/// <summary>An operator's commands for loads.</summary>
 public sealed class LoadOperations(
     ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
     ArchivePasswords passwords,
     PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, LogSchedule log, TellLog tell, VerifyLog verify,
     PipelineMessages messages, IOptions<IngestOptions> options)
 {
-    // Small enough that a purge never holds a transaction for long.
+    // Small enough that a purge's transactions are short.
     private const int PurgeChunkRows = 50_000;
 
     /// <summary>
-    /// Sends slices of a breach again: one of its newest load, or the failed ones, or all, of every load that
-    /// isn't purged, or is in the account log. Returns how many.
+    /// Sends slices of a breach again: one of its newest load; or all, or the failed ones, of every load whose rows are in SQL or in the
+    /// journal. Returns their number.
     /// </summary>
-    /// <exception cref="NotPossibleException">No such breach or slice, or its rows are purged.</exception>
+    /// <exception cref="NotPossibleException">There is no such breach or slice, or its rows are purged.</exception>
     public async Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken)
     {
         var found = await breachLoads.ListAsync(breach, cancellationToken);
@@ -32,14 +32,14 @@ public sealed class LoadOperations(
         var sent = 0;
         foreach (var load in chosen)
         {
-            // Before and after: a crash in between leaves a mark that Sweep follows.
+            // Marked before and after: after a crash in between, Sweep follows the mark.
             await register.MarkOpenAsync(load.Id, cancellationToken);
             var requeued = await slices.RequeueSlicesAsync(load.Id, slice, failedOnly, cancellationToken);
             if (requeued.Count == 0)
                 continue;
             if (load.State == LoadState.Failed && (await loads.GetLoadAsync(load.Id, CancellationToken.None))?.Slices.Failed > 0)
             {
-                // Others still have to be requeued.
+                // Other failed slices still have to be requeued.
                 await loads.FailLoadAsync(
                     load.Id, owner: null, load.Error ?? "another slice has failed", superseded: false, CancellationToken.None);
             }
@@ -51,10 +51,10 @@ public sealed class LoadOperations(
     }
 
     /// <summary>
-    /// Carries on with a failed load; with <paramref name="restart"/> as a new load with today's settings.
-    /// Returns the load that goes on.
+    /// Resumes a failed load; with <paramref name="restart"/>, starts it over as a new load with the current settings. Returns the load
+    /// that continues.
     /// </summary>
-    /// <exception cref="NotPossibleException">No such load, or it isn't failed, or its rows are purged.</exception>
+    /// <exception cref="NotPossibleException">There is no such load, it isn't failed, or its rows are purged.</exception>
     public async Task<Load> ResumeAsync(long load, bool restart, string? password, CancellationToken cancellationToken)
     {
         var found = await GetAsync(load, cancellationToken);
@@ -69,7 +69,7 @@ public sealed class LoadOperations(
             await messages.SendLoadMessageAsync(new IngestMessage { Load = fresh.Id }, TimeSpan.Zero, cancellationToken);
             return fresh;
         }
-        // One that nobody ingests may have lost its message: a restart whose answer, or whose process, was lost.
+        // A load without an ingester may have lost its message: after a restart whose response, or whose process, was lost.
         if (found.State != LoadState.Failed && !(found.State == LoadState.Ingesting && found.LeaseExpiresAt is null))
             throw new NotPossibleException($"load {load} is {found.State.ToString().ToLowerInvariant()}, only a failed load is resumed");
         await register.MarkOpenAsync(load, cancellationToken);
@@ -96,18 +96,17 @@ public sealed class LoadOperations(
     }
 
     /// <summary>
-    /// Gives a load to another breach than its blob's name says, with what its metadata says of that one.
-    /// Returns the load.
+    /// Assigns a load to another breach than its blob's name says, with the metadata for that breach. Returns the load.
     /// </summary>
-    /// <exception cref="BadInputException">The breach's name holds what it may not.</exception>
-    /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
-    /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
-    /// <exception cref="LogBehindException">It is done, but the account log doesn't tell it yet.</exception>
+    /// <exception cref="BadInputException">The breach's name is invalid.</exception>
+    /// <exception cref="NotPossibleException">There is no such load, or it is still open.</exception>
+    /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
+    /// <exception cref="LogBehindException">The change is made, but it isn't in the journal yet.</exception>
     public async Task<Load> AssignAsync(long load, string breach, CancellationToken cancellationToken)
     {
         BreachName.Check(breach);
         var found = await GetAsync(load, cancellationToken);
-        // Read first: a document that can't be read leaves everything as it is.
+        // Read first: if the document can't be read, nothing is changed.
         var document = (await BreachDocument.ReadAsync(blobs, found.Blob.Name, breach, cancellationToken)).Document;
         await register.MarkOpenAsync(load, cancellationToken);
         await log.OpenAsync(breach, cancellationToken);
@@ -126,14 +125,14 @@ public sealed class LoadOperations(
     }
 
     /// <summary>
-    /// Takes the rows of a finished load away, in chunks, once what the account log has of it has been read back. Returns how
-    /// many. One that doesn't count (failed, or replaced) is never to be logged.
+    /// Deletes the rows of a finished load, in chunks, after verifying its journal. Returns their number. A load that doesn't count (failed
+    /// or replaced) is not journaled, and not verified.
     /// </summary>
-    /// <param name="withoutLog">There is no account log: nothing is left but the archive.</param>
-    /// <param name="progress">Told of the rows that are gone.</param>
-    /// <param name="cancellationToken">Ends it between two chunks.</param>
-    /// <exception cref="NotPossibleException">No such load, or it is still open, or not logged.</exception>
-    /// <exception cref="HibpException">The log has something else, or is damaged: nothing is purged.</exception>
+    /// <param name="withoutLog">Confirms that there is no journal, so that only the archive is left.</param>
+    /// <param name="progress">Receives the number of rows deleted.</param>
+    /// <param name="cancellationToken">Stops it between two chunks.</param>
+    /// <exception cref="NotPossibleException">There is no such load, it is still open, or it isn't journaled.</exception>
+    /// <exception cref="HibpException">The journal is damaged or doesn't match: nothing is purged.</exception>
     public async Task<long> PurgeAsync(long load, bool withoutLog, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var found = await GetAsync(load, cancellationToken);
@@ -168,7 +167,7 @@ public sealed class LoadOperations(
         return purged;
     }
 
-    /// <summary>Its rows are there, or in the log; those of a purged one that is in some other state stay as they are.</summary>
+    /// <summary>Whether its rows are in SQL, or in the journal and the load in a state that can be requeued from there.</summary>
     private static bool IsRequeued(Load load) => !load.Purged
         || (load.LoggedVersion is not null && load.State is LoadState.Done or LoadState.Upserting or LoadState.Failed);
 

@@ -5,16 +5,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What an operator can have done to the mails of a breach.</summary>
+/// <summary>An operator's commands for the mails of a breach.</summary>
 public sealed class MailOperations(
     INotifications notifications, IMatching matching, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
     LoadReports reports, PipelineMessages messages)
 {
     /// <summary>
-    /// Releases the held loads of a breach, publishes those that were not published when the database was restored, and
-    /// sends the messages of those that are notifying again. Returns their open notifications' number.
+    /// Releases the held loads of a breach, publishes those that were unpublished when the database was restored, and sends the messages of
+    /// notifying loads again. Returns the number of their open notifications.
     /// </summary>
-    /// <exception cref="NotPossibleException">No such breach, none of its loads is held, or it is retired or hidden.</exception>
+    /// <exception cref="NotPossibleException">There is no such breach, none of its loads is held, or it is retired or hidden.</exception>
     public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
     {
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
@@ -41,10 +41,10 @@ public sealed class MailOperations(
     }
 
     /// <summary>
-    /// Stops the mails of a breach: what is being sent goes back to held, and what is not matched yet will be held. A
-    /// mail that is on its way goes out. Returns how many notifications wait.
+    /// Stops the mails of a breach: notifying loads become held, and loads that are not matched yet will be held. A mail that is being sent
+    /// is not stopped. Returns the number of waiting notifications.
     /// </summary>
-    /// <exception cref="NotPossibleException">No such breach, or all of its loads are done.</exception>
+    /// <exception cref="NotPossibleException">There is no such breach, or all of its loads are done.</exception>
     public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
     {
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
@@ -57,7 +57,7 @@ public sealed class MailOperations(
         return all.Where(load => held.Contains(load.Id)).Sum(load => load.Notifications.Open);
     }
 
-    /// <summary>Who would get what, of the held loads of a breach.</summary>
+    /// <summary>Lists the open notifications of a breach's held loads.</summary>
     public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         const int Page = 1_000;

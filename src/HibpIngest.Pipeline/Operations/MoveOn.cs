@@ -5,7 +5,9 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Moves a database on that was restored from a backup, or is empty, and has it know what the account log tells.</summary>
+/// <summary>
+/// Brings a database that was restored from a backup, or is empty, up to date with the register, the journal and the catalogue.
+/// </summary>
 public sealed class MoveOn(
     IDatabaseSetup database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IAccountLogBlobs log,
     StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
@@ -15,15 +17,14 @@ public sealed class MoveOn(
         "the database was restored from a backup, and its mails may have gone out since: hibp notify releases it";
 
     /// <summary>
-    /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup is held,
-    /// what the account log tells is known again, what readers were shown since is merged in, and zips that have no load
-    /// then are loaded again, neither published nor mailed until an operator releases them. May be run again where it was
-    /// interrupted, or where something in the log was repaired.
+    /// Moves a restored database on; no host may be running. Mails that were not sent at the backup are held, the journal's loads are
+    /// restored, the catalogue published since is merged in, and zips without a load are loaded again, neither published nor mailed until
+    /// an operator releases them. Can be run again after an interruption, or after a repair of the journal.
     /// </summary>
-    /// <param name="empty">The database is empty, and is to be that of the store that the account log is of.</param>
-    /// <param name="progress">Told of the loads of the log that were looked at, and of all.</param>
-    /// <exception cref="NotPossibleException">The database is behind nothing and has no mails left, or it is empty, or isn't.</exception>
-    /// <exception cref="StoreMismatchException">The log, the database and the account table are not of one store.</exception>
+    /// <param name="empty">The database is empty, and is to become that of the journal's store.</param>
+    /// <param name="progress">Receives the number of the journal's loads processed, and of all.</param>
+    /// <exception cref="NotPossibleException">The database isn't behind and has no mails left, or is unexpectedly (not) empty.</exception>
+    /// <exception cref="StoreMismatchException">Journal, database and account table are not of one store.</exception>
     public async Task<MovedOn> RunAsync(
         CancellationToken cancellationToken, bool empty = false, IProgress<(int Done, int All)>? progress = null)
     {
@@ -43,9 +44,9 @@ public sealed class MoveOn(
         var (confirmed, brokenOff) = await register.GetConfirmedAsync(cancellationToken);
         var highest = await database.GetHighestIdsAsync(cancellationToken);
         var isBehind = brokenOff || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
-        // Before anything is sent, or said to have nothing to do: whoever asked to be forgotten since is in the backup.
+        // Before anything is sent or refused: the backup contains addresses that were forgotten since.
         var suppressed = await suppressions.RunAsync(cancellationToken);
-        // To a moment since which no load came: whose mails were not out then can't be told from whose went out since.
+        // The backup may be newer than the last load: mails not sent at the backup can't be told from mails sent since.
         var mayMail = (await loads.ListLoadsAsync(null, cancellationToken))
             .Any(load => load.State != LoadState.Done && load.HeldBecause is null);
         var isShownOlder = await catalogue.Merge.IsNewerAsync(cancellationToken);
@@ -55,13 +56,13 @@ public sealed class MoveOn(
             string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to move on"];
             throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));
         }
-        // First of all: a host that is started in between must not mail, nor take what is done by halves for the whole.
+        // First: a host that is started meanwhile must not send mails, nor take a partial state for complete.
         await register.SetMovingOnAsync(true, cancellationToken);
-        // Before anything raises the database's version, which says whether the catalogue is the newer of the two.
+        // Before anything raises the database's version, which decides whether the catalogue is newer.
         var readers = await catalogue.Merge.KeepAsync(cancellationToken);
         var hidden = new SortedSet<string>(StringComparer.OrdinalIgnoreCase);
         await database.MoveOnAsync(new StoreIds(0, 0), Because, cancellationToken);
-        // What readers have is newer than the backup.
+        // Marked, because the published catalogue differs from the backup.
         var change = await catalogue.BeginChangeAsync(cancellationToken);
         var recovered = await RecoverAsync(plan, isBehind, progress, MergeAsync, cancellationToken);
         var started = await StartZipsAsync(cancellationToken);
@@ -72,12 +73,12 @@ public sealed class MoveOn(
             if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog || load.AwaitsCalls)
                 await register.MarkOpenAsync(load.Id, cancellationToken);
         }
-        // Last: until here a start is refused, so that nothing is forgotten where this was broken off.
+        // Last: until here a start is refused, so that an interruption can't go unnoticed.
         await database.MoveOnAsync(confirmed, Because, cancellationToken);
         await catalogue.Merge.ForgetAsync(cancellationToken);
         await register.SetMovingOnAsync(false, cancellationToken);
         await change.TryPublishAsync(cancellationToken);
-        // To the database, messages from before the backup are on their way: Sweep would wait for them for SweepStaleAge.
+        // The database counts messages from before the backup as in transit: Sweep would wait for them for SweepStaleAge.
         foreach (var load in restored.Where(load => load.WaitsForLog))
             await schedule.SendAsync(load.Id, cancellationToken);
         return new MovedOn(confirmed, started)
@@ -96,7 +97,7 @@ public sealed class MoveOn(
         }
     }
 
-    /// <summary>An empty database becomes the store's; where tables and register are lost too, these do as well.</summary>
+    /// <summary>Gives the journal's identity to an empty database and, if they are lost too, to the tables and the register.</summary>
     private async Task TakeOverAsync(LogManifest? logged, CancellationToken cancellationToken)
     {
         if (logged is null)
@@ -132,7 +133,7 @@ public sealed class MoveOn(
             throw new NotPossibleException(
                 $"database {database.DisplayName} is not empty: where it was put back to a backup, hibp database restored does it");
         }
-        // Nobody is to take what follows, broken off, for a store that is whole.
+        // If the following steps are interrupted, the store must not be taken for complete.
         await register.SetMovingOnAsync(true, cancellationToken);
         var ids = new StoreIds(Math.Max(plan.Highest.Load, confirmed.Load), Math.Max(plan.Highest.Mark, confirmed.Mark));
         var identity = await register.AddIdentityAsync(new StoreIdentity(store, PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
@@ -151,21 +152,21 @@ public sealed class MoveOn(
         var registered = await register.ListLayoutsAsync(cancellationToken);
         if (registered.Count == 0)
         {
-            // The tables were lost, and are made behind this: until then, broken off, it is known that nothing is in them.
-            // Ranges begin as off, for marks have been given.
+            // The tables were lost, and are created after this: if interrupted before, it is known that they are empty. Ranges begin as
+            // off, because marks have been assigned.
             var recovered = await recover.RunAsync(plan, [], progress, beforePublishing, cancellationToken);
             await setup.EnsureLayoutsAsync(cancellationToken);
             return recovered;
         }
         await setup.EnsureLayoutsAsync(cancellationToken);
-        // What was mended in the log later comes back without a word on where it was written.
+        // Not behind means a later repair of the journal: it isn't known in which layouts the loads restored now were written.
         var full = isBehind ? await FindFullAsync(registered, cancellationToken) : [];
         return await recover.RunAsync(plan, full, progress, beforePublishing, cancellationToken);
     }
 
     /// <summary>
-    /// Layouts that every account was written in: the first, and the one that is read. Of any other it is not known how
-    /// far its filling was.
+    /// Returns the layouts that have every account: the first one, and the one that is read. For others it isn't known how far their
+    /// backfill had come.
     /// </summary>
     private async Task<IReadOnlyList<int>> FindFullAsync(IReadOnlyList<StoreLayout> registered, CancellationToken cancellationToken)
     {
@@ -174,14 +175,14 @@ public sealed class MoveOn(
         foreach (var layout in registered.Where(layout => !layout.IsDropped))
         {
             var isFirst = layout.Id == StoreLayout.First.Id;
-            // Made from the log once before, and not filled since, it lacks what that load knows to be missing.
+            // If it was recreated from the journal before and not backfilled since, it lacks rows, and the loads record that.
             if (isFirst ? await layouts.CountMissingAsync(layout.Id, cancellationToken) == 0 : layout.Id == read)
                 full.Add(layout.Id);
         }
         return full;
     }
 
-    /// <summary>Zips without a load, which were dropped behind the backup and never published, are loaded again.</summary>
+    /// <summary>Starts zips without a load, which were dropped after the backup and never published.</summary>
     private async Task<int> StartZipsAsync(CancellationToken cancellationToken)
     {
         var started = 0;

@@ -4,13 +4,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What becomes of messages that have used up their tries.</summary>
+/// <summary>Requeues dead-lettered messages.</summary>
 public sealed class PoisonQueue(IMessageQueues queues)
 {
-    /// <summary>
-    /// Sends the messages of a poison queue to its queue again: each is sent before it is deleted. Returns how
-    /// many.
-    /// </summary>
+    /// <summary>Sends a poison queue's messages to its queue again, each before it is deleted. Returns their number.</summary>
     /// <param name="queue">The queue's name, with or without the poison suffix.</param>
     public async Task<int> RequeueAsync(string queue, CancellationToken cancellationToken)
     {

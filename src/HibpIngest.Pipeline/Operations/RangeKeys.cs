@@ -5,7 +5,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>The keys of an account's hash as text, for what goes over a table at its leisure.</summary>
+/// <summary>The keys of an account's hash as strings, for walks over a table, which don't need the write path's speed.</summary>
 internal static class RangeKeys
 {
     public static (string Partition, string Row) Of(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
@@ -15,7 +15,7 @@ internal static class RangeKeys
         return ($"{partition:X2}", Encoding.ASCII.GetString(row));
     }
 
-    /// <summary>The table that a partition of hashes is in.</summary>
+    /// <summary>Returns the table that holds a partition of hashes.</summary>
     public static TablePlace PlaceOf(string partition, LayoutFacts facts, LayoutPlacement placement) => new(
         placement.StorageAccountOfRange(byte.Parse(partition, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture)),
         facts.RangesTable);

@@ -1,8 +1,8 @@
 namespace HibpIngest.Pipeline;
 
-/// <summary>How far a removal is, in accounts of the loads that are removed.</summary>
-/// <param name="Done">Off the table by now.</param>
-/// <param name="Total">All that this run has to do; 0: not known yet.</param>
-/// <param name="Waiting">It waits for slices that were under way when it began.</param>
-/// <param name="Reason">Why a store is waited for; null: it isn't.</param>
+/// <summary>Progress of a removal, in accounts of the removed loads.</summary>
+/// <param name="Done">Accounts processed.</param>
+/// <param name="Total">Accounts that this run has to process; 0: not known yet.</param>
+/// <param name="Waiting">Whether it waits for slices that were running when it began.</param>
+/// <param name="Reason">Why it waits for a store; null: it doesn't.</param>
 public readonly record struct RemovalProgress(long Done, long Total, bool Waiting = false, string? Reason = null);

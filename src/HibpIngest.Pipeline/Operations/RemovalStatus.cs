@@ -2,10 +2,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Tells which breaches are being removed, and how far that is, by what their removals have recorded in the database.</summary>
+/// <summary>Lists incomplete removals and their progress, as recorded in the database.</summary>
 public sealed class RemovalStatus(IRemovals removals, ILayouts layouts)
 {
-    /// <summary>Returns the removals that are not complete, by breach; whether somebody works on them is not known here.</summary>
+    /// <summary>Lists the removals that are not complete, by breach. Doesn't show whether a process is working on them.</summary>
     public async Task<IReadOnlyList<OpenRemoval>> ListAsync(CancellationToken cancellationToken)
     {
         var loads = await removals.ListRemovalsAsync(cancellationToken);
@@ -15,14 +15,14 @@ public sealed class RemovalStatus(IRemovals removals, ILayouts layouts)
             TablePart.OfAccounts(layout.Facts).Count + (layout.WritesRanges ? TablePart.OfRanges(layout.Facts).Count : 0));
         return [.. loads.GroupBy(one => one.Breach, one => one.Load).Select(breach =>
         {
-            // Loads without a row weigh nothing, and there is nothing to do for them.
+            // Loads without rows need no work, so they have no weight.
             var rows = breach.Sum(load => load.Last);
             var done = breach.Sum(load => load.Last * PartOf(load, parts));
             return new OpenRemoval(breach.Key, [.. breach.Select(load => load.Load)], rows > 0 ? done / rows : 0);
         })];
     }
 
-    /// <summary>Rows go once their accounts are done; where rows were purged, the tables are walked, part by part.</summary>
+    /// <summary>Rows are deleted after their accounts are done. If the rows were purged, the tables are walked part by part.</summary>
     private static double PartOf(LoadRemoval load, int parts) =>
         load.RowsPurged && load is { Mark: > 0, SharesMark: false }
             ? Math.Min((double)TableWalk.Parse(load.Token).PartsDone / parts, 1)

@@ -10,11 +10,10 @@ using Polly;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Removes a breach with the loads that it has when this begins. Before the database knows, the account log and the register
-/// do, so that a database that is restored to before it ends the removal too. Readers are done with the first transaction,
-/// which unlists them, and the catalogue that is published of it; what follows is housekeeping. Its key is the
-/// listed loads: run again, beside itself too, it goes on with those. A load that comes later has a mark of its own,
-/// and nothing of it is touched.
+/// Removes a breach with the loads that it has when this begins. The removal is recorded in the journal and the register before the
+/// database, so that a database restored to an earlier state completes it too. The first transaction unlists the loads; once the catalogue
+/// is published after that, no reader sees them, and the rest is housekeeping. Idempotency key: the listed loads; another run, even a
+/// concurrent one, continues with those. A load that comes later has its own mark and isn't touched.
 /// </summary>
 public sealed partial class RemoveBreach(
     IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
@@ -23,18 +22,18 @@ public sealed partial class RemoveBreach(
     int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
-    /// Rows worked on at once: so many of a large domain are then together that its transactions are full, and
-    /// the transaction that takes the rows away is some 100 ms.
+    /// Rows processed together: enough of a large domain that its transactions are full, and few enough that the transaction that deletes
+    /// the rows takes some 100 ms.
     /// </summary>
     public const int ChunkRows = 20_000;
 
-    // Accounts of one partition that are worked on together; the partitions of a chunk side by side.
+    // Accounts of one partition that are processed together; the partitions of a chunk are processed in parallel.
     private const int PartitionAccounts = 1_000;
 
-    // A part of the table has so many requests in flight, more or less.
+    // Approximate number of requests in flight for one part of the table.
     private const int RequestsAPart = 4;
 
-    // A slice's lease is 60 s and is not renewed once its load is being removed; twice that, for clocks and a slow renewal.
+    // A slice's lease is 60 s and isn't renewed once its load is being removed; doubled for clock differences and a slow renewal.
     private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
@@ -46,9 +45,9 @@ public sealed partial class RemoveBreach(
     private IReadOnlyList<StoreLayout> _layouts = [];
 
     /// <exception cref="NotPossibleException">
-    /// No such breach; one of its loads is open; a slice is under way and doesn't end. In the last case it is to be run again.
+    /// There is no such breach, one of its loads is open, or a running slice doesn't end; in the last case it must be run again.
     /// </exception>
-    /// <exception cref="CatalogueBehindException">Readers are still shown it; it is to be run again.</exception>
+    /// <exception cref="CatalogueBehindException">Readers still see the breach; it must be run again.</exception>
     public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
         _progress = progress;
@@ -56,17 +55,17 @@ public sealed partial class RemoveBreach(
         var recorded = await RecordAsync(name, cancellationToken);
         var removed = await UnlistAsync(name, cancellationToken);
         LogBegun(name, removed.Count);
-        // One that came in between is among them.
+        // The removal includes a load that came in between.
         if (removed.Any(load => !recorded.Contains(load.Load)))
             await RecordAsync(name, cancellationToken);
         await WaitForSlicesAsync(name, removed, cancellationToken);
-        // A fill that begins behind this finds the marks dead, and adds none of them; of a layout that is added
-        // behind it, nothing is written under them.
+        // A backfill that begins after this finds the marks retired and adds none of them, and nothing is written under them to a layout
+        // that is added after this.
         var set = await layouts.GetLayoutsAsync(cancellationToken);
         set.RequireKnown();
         _layouts = set.Written;
 
-        // Loads of a store upgraded from schema 1 share their mark: one walk over the table is for all of them.
+        // Loads of a store upgraded from schema 1 share their mark: one walk over the table covers all of them.
         var marks = removed.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
         _total = marks.Sum(AccountsOf);
         Report(0);
@@ -90,7 +89,7 @@ public sealed partial class RemoveBreach(
         return new BreachRemoval(name, [.. removed.Select(load => load.Load)], [.. left.Select(load => load.Id)], _entities);
     }
 
-    /// <summary>Takes it away from readers. No account is touched as long as the catalogue tells them of it.</summary>
+    /// <summary>Removes the loads from the catalogue. No account is changed as long as the published catalogue counts its mark.</summary>
     private async Task<IReadOnlyList<LoadRemoval>> UnlistAsync(string breach, CancellationToken cancellationToken)
     {
         var change = await publisher.BeginChangeAsync(cancellationToken);
@@ -111,14 +110,14 @@ public sealed partial class RemoveBreach(
     }
 
     /// <summary>
-    /// Records the removal in the account log, then in the register, both of which outlive a database: whatever is made from the log
-    /// is without these loads, and none of their files is loaded again.
+    /// Records the removal in the journal, then in the register, both of which outlive a database: a database restored from the journal
+    /// lacks these loads, and none of their files is loaded again.
     /// </summary>
-    /// <returns>The loads; none where the removal is refused.</returns>
+    /// <returns>Ids of the loads; empty: the removal will be refused.</returns>
     private async Task<IReadOnlySet<long>> RecordAsync(string breach, CancellationToken cancellationToken)
     {
         var all = await loads.ListLoadsAsync(breach, cancellationToken);
-        // A removal that began earlier goes on with its loads, and takes no other.
+        // A removal that began earlier continues with its own loads only.
         var begun = all.Where(load => load.Removing).ToList();
         var taken = begun.Count > 0 ? begun : all;
         if (begun.Count == 0 && taken.Any(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)))
@@ -129,7 +128,7 @@ public sealed partial class RemoveBreach(
         var ids = taken.Select(load => load.Id).ToHashSet();
         foreach (var load in taken)
         {
-            // A version that was restarted, and given to another breach, isn't removed.
+            // A version that was restarted as another load, and assigned to another breach, isn't removed.
             if (await loads.FindLoadAsync(load.Blob, cancellationToken) is not { } newest || ids.Contains(newest.Id))
                 await receipts.AddRemovedAsync(load.Blob, cancellationToken);
         }
@@ -141,14 +140,14 @@ public sealed partial class RemoveBreach(
         if (await FindLoggedAsync(load, cancellationToken) is not { } entry)
             return;
         var removal = RemovedDocument.Of(entry, (await database.GetIdentityAsync(cancellationToken))!.Id, together);
-        await logBlobs.CreateAsync(cancellationToken); // which may be another account by now, or be gone
-        // One that is there already is an earlier run's.
+        await logBlobs.CreateAsync(cancellationToken); // the container may be missing: another storage account may be configured by now
+        // An existing document is an earlier run's.
         await logBlobs.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, removal.ToJson(), cancellationToken);
     }
 
     /// <summary>
-    /// A load of which there may be something in the account log. While that is written, every load: one that was not logged yet
-    /// would come back with a database from before its removal.
+    /// Returns a load's entry if the journal may have blobs of it. While the journal is on, that includes every load: one that was not
+    /// journaled yet would come back with a database from before its removal.
     /// </summary>
     private async Task<LoadLogEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
         await log.GetLogEntryAsync(load, cancellationToken) is { } entry
@@ -156,16 +155,13 @@ public sealed partial class RemoveBreach(
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 
-    /// <summary>Whether rows that would name the entities are missing.</summary>
+    /// <summary>Whether the tables must be walked because the rows that name the entities are purged.</summary>
     private static bool IsWalked(List<LoadRemoval> sharing) => sharing.Exists(load => load.RowsPurged && HasEntities(load));
 
     private static long AccountsOf(List<LoadRemoval> sharing) =>
         sharing.Where(HasEntities).Sum(load => IsWalked(sharing) ? load.Last : Math.Max(load.Last - load.First + 1, 0));
 
-    /// <summary>
-    /// Until no slice can write behind the removal: none is begun any more, and one that is under way has a
-    /// lease.
-    /// </summary>
+    /// <summary>Waits until no slice can write after the removal: none starts any more, and a running one has a lease.</summary>
     private async Task WaitForSlicesAsync(string breach, IReadOnlyList<LoadRemoval> removed, CancellationToken cancellationToken)
     {
         long[] ids = [.. removed.Select(load => load.Load)];
@@ -185,8 +181,8 @@ public sealed partial class RemoveBreach(
     }
 
     /// <summary>
-    /// Takes a load's mark off the accounts of its rows, chunk by chunk; a chunk's rows go once its accounts
-    /// are done, so that a run that is broken off goes on where it was.
+    /// Removes a load's mark from the accounts of its rows, chunk by chunk. A chunk's rows are deleted after its accounts are done, so that
+    /// an interrupted run resumes there.
     /// </summary>
     private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
     {
@@ -213,7 +209,7 @@ public sealed partial class RemoveBreach(
             var table = tables.Accounts(new TablePlace(accounts.Place.StorageAccount, facts.AccountsTable));
             var changed = await Retry.ExecuteAsync(
                 async stop => await table.RemoveMarkAsync(accounts.Place.Partition, accounts.Aliases, load.Mark, stop), token);
-            // Accounts are counted, not the copies of them.
+            // Accounts are counted once, not in each layout.
             if (!IsFirst(facts))
                 return;
             Interlocked.Add(ref _entities, changed);
@@ -231,10 +227,7 @@ public sealed partial class RemoveBreach(
 
     private bool IsFirst(LayoutFacts facts) => ReferenceEquals(facts, _layouts[0].Facts);
 
-    /// <summary>
-    /// The accounts of a chunk by their partition, the most first, so that none of the large ones is left for
-    /// last.
-    /// </summary>
+    /// <summary>Groups the accounts of a chunk by partition, largest first, so that no large group is left for last.</summary>
     private static IEnumerable<(PartitionPlace Place, string[] Aliases)> ByPartition(AccountBatch chunk, LayoutPlacement placement) =>
         Enumerable.Range(0, chunk.Count)
             .Select(i => (Domain: Encoding.ASCII.GetString(chunk.Domain(i)), Alias: Encoding.ASCII.GetString(chunk.Alias(i))))
@@ -242,7 +235,6 @@ public sealed partial class RemoveBreach(
             .SelectMany(place => place.Order(StringComparer.Ordinal).Chunk(PartitionAccounts).Select(aliases => (place.Key, aliases)))
             .OrderByDescending(accounts => accounts.aliases.Length);
 
-    /// <summary>The same accounts by the partition of their hash.</summary>
     private static IEnumerable<(string Partition, string[] Rows)> ByHash(AccountBatch chunk) =>
         Enumerable.Range(0, chunk.Count)
             .Select(i => RangeKeys.Of(chunk.Alias(i), chunk.Domain(i)))
@@ -250,8 +242,8 @@ public sealed partial class RemoveBreach(
             .Select(partition => (partition.Key, partition.ToArray()));
 
     /// <summary>
-    /// Takes a mark off every account that has it, and off every hash, part by part of the tables, page by page;
-    /// how far each part is stands with the first of its loads.
+    /// Removes a mark from every account and every hash that has it, part by part and page by page; the progress is recorded with the first
+    /// of its loads.
     /// </summary>
     private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
     {
@@ -292,7 +284,7 @@ public sealed partial class RemoveBreach(
                 }
             }
         });
-        // Rows are no measure of what the walk finds: an account may be in several, and an earlier run may have done a part.
+        // Corrects the progress: an account may be in several loads' rows, and an earlier run may have done a part.
         Report(AccountsOf(sharing) - (Interlocked.Read(ref _done) - before));
     }
 

@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
+/// <summary>Checks that the stores exist and belong together, before anything else uses them.</summary>
 public sealed class StoreSetup(
     IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
     IBreachBlobs blobs, IAccountLogBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
@@ -19,13 +19,13 @@ public sealed class StoreSetup(
     /// Runs <see cref="EnsureAsync"/> until it has succeeded once. For a host whose process must not end because a store is
     /// unavailable: every piece of work begins with it.
     /// </summary>
-    /// <exception cref="StoreMismatchException">As there.</exception>
+    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
     public Task EnsureOnceAsync(CancellationToken cancellationToken) =>
         LazyInitializer.EnsureInitialized(ref _once, () => new RunOnce(EnsureAsync)).EnsureAsync(cancellationToken);
 
     /// <summary>
-    /// Whether the stores were set up at some time, no load is open and the catalogue isn't behind, as the register
-    /// tells: then nothing needs the database, and a serverless one may go on pausing.
+    /// Whether, according to the register, the stores were set up, no load is open and the catalogue is current. Then nothing needs the
+    /// database, and a serverless one may stay paused.
     /// </summary>
     public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
     {
@@ -37,16 +37,16 @@ public sealed class StoreSetup(
         }
         catch (StoreRefusedException)
         {
-            return false; // no register yet, or something else that the set-up tells
+            return false; // no register yet, or another problem that the set-up reports
         }
     }
 
     /// <summary>
-    /// Creates containers, queues and tables that are missing, sets up a fresh database, records or compares the store
-    /// identity, applies suppressions that the database lacks, and publishes a catalogue where there is none.
+    /// Creates missing containers, queues and tables, sets up a fresh database, records or compares the store identity, applies
+    /// suppressions that the database lacks, and publishes a catalogue if there is none.
     /// </summary>
-    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not
-    /// this program's, or HIBP_SUPPRESSION_KEY isn't the one that was used.</exception>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, the schema is not this program's, or
+    /// HIBP_SUPPRESSION_KEY isn't the one that was used.</exception>
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
         await EnsureSchemaAsync(database, cancellationToken);
@@ -58,7 +58,7 @@ public sealed class StoreSetup(
         await catalogue.EnsureAsync(cancellationToken);
     }
 
-    /// <summary>Containers, queues and the register, as far as they are missing.</summary>
+    /// <summary>Creates missing containers, queues and the register.</summary>
     internal async Task CreateStoresAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);
@@ -71,25 +71,25 @@ public sealed class StoreSetup(
     }
 
     /// <summary>
-    /// Whether the stores are set up, and belong together. Makes nothing: for what reads, or changes only what
-    /// is there. False: neither has been set up yet.
+    /// Returns whether the stores are set up, and checks that they belong together. Creates nothing: for commands that only read or change
+    /// existing data. False: they have not been set up yet.
     /// </summary>
-    /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
+    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
     public async Task<bool> CheckAsync(CancellationToken cancellationToken)
     {
-        // In the opposite order of the writes: a set-up that runs beside this is seen as not begun, or as a database without a load.
+        // In the opposite order of the writes: a concurrent set-up is seen as not begun, or as a database without a load.
         var inTable = await FindIdentityAsync(cancellationToken);
         var inDatabase = await HasSchemaAsync(database, cancellationToken) ? await database.GetIdentityAsync(cancellationToken) : null;
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
         if (inTable is null)
-            return false; // a set-up that was cut off, or is at work
+            return false; // a set-up that was interrupted, or is running
         await RequireAccountsAsync(inTable, cancellationToken);
         await RequireIdsAsync(cancellationToken);
         return true;
     }
 
-    /// <summary>Whether a database has its schema; false: it is not there, or is empty. Makes nothing.</summary>
-    /// <exception cref="StoreMismatchException">It has another program's.</exception>
+    /// <summary>Returns whether a database has its schema; false: it doesn't exist or is empty. Creates nothing.</summary>
+    /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
     public static async Task<bool> HasSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
     {
         var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);
@@ -102,8 +102,8 @@ public sealed class StoreSetup(
         return found > 0;
     }
 
-    /// <summary>A fresh database gets its schema.</summary>
-    /// <exception cref="StoreMismatchException">It has another program's.</exception>
+    /// <summary>Creates the schema in a fresh database.</summary>
+    /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
     public static async Task EnsureSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
     {
         if (!await HasSchemaAsync(database, cancellationToken))
@@ -114,8 +114,8 @@ public sealed class StoreSetup(
         await register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
 
     /// <summary>
-    /// A database that lacks ids which were in it once was restored from a backup: it would go on with marks
-    /// that are others' in the table. What is confirmed is read first: it never runs ahead of the database.
+    /// Checks that the database has the confirmed ids. If it lacks some it was restored from a backup, and would reuse marks that belong to
+    /// others in the table. The confirmed ids are read first: they are never ahead of the database.
     /// </summary>
     private async Task<StoreIds> RequireIdsAsync(CancellationToken cancellationToken)
     {
@@ -135,8 +135,8 @@ public sealed class StoreSetup(
         return highest;
     }
 
-    /// <summary>Compares the identities, and records what is missing; without asking whether the database is behind.</summary>
-    /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
+    /// <summary>Compares the identities, and records missing ones. Doesn't check whether the database is behind.</summary>
+    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
     internal async Task EnsureIdentityAsync(CancellationToken cancellationToken)
     {
         var inDatabase = await database.GetIdentityAsync(cancellationToken);
@@ -145,14 +145,14 @@ public sealed class StoreSetup(
         inDatabase ??= await database.AddIdentityAsync(
             new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
         inTable ??= await register.AddIdentityAsync(inDatabase, cancellationToken);
-        await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have been first with one of them
+        await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have added one of them first
         foreach (var number in await RequireAccountsAsync(inTable, cancellationToken))
             await accounts.PutAsync(new AccountIdentity(inTable.Id, number, accounts.Count), cancellationToken);
     }
 
     /// <summary>
-    /// Each storage account is the one of its place, and none is left out: accounts would be looked for where they are
-    /// not. Returns the numbers of those that don't say so yet, or know of fewer.
+    /// Checks that each storage account has its place, and that none is omitted: otherwise accounts would be looked up in the wrong one.
+    /// Returns the numbers of those that have no identity yet, or a smaller count.
     /// </summary>
     private async Task<IReadOnlyList<int>> RequireAccountsAsync(StoreIdentity store, CancellationToken cancellationToken)
     {
@@ -184,9 +184,9 @@ public sealed class StoreSetup(
     }
 
     /// <summary>
-    /// Database and register agree on the layouts: what one lacks, because a change was broken off between the
-    /// two or because the database was restored from a backup, it takes from the other. The higher state of
-    /// ranges is the true one: each was reached by a store that had all it says.
+    /// Makes database and register agree on the layouts. Each takes from the other what it lacks because a change was interrupted between
+    /// the two or the database was restored from a backup. The higher state of ranges is valid: a store reaches a state only once it has
+    /// all the data for it.
     /// </summary>
     internal async Task EnsureLayoutsAsync(CancellationToken cancellationToken)
     {
@@ -199,7 +199,7 @@ public sealed class StoreSetup(
             set = await layouts.AddFirstLayoutAsync(first, filled: registered.Count > 0, cancellationToken);
         }
         var known = await layouts.ListLayoutsAsync(cancellationToken);
-        // What is to be dropped last: the set is never empty.
+        // Additions before removals: the set must never be empty.
         foreach (var layout in registered.Where(one => !one.IsDropped && known.All(other => other.Id != one.Id)))
             set = await layouts.AddLayoutAsync(layout, cancellationToken);
         foreach (var layout in registered.Where(one => one.IsDropped))
@@ -216,7 +216,9 @@ public sealed class StoreSetup(
         await register.AddReadLayoutAsync(set.Layouts[0].Id, cancellationToken);
     }
 
-    /// <summary>In each of its storage accounts; ranges too where they are off, so that a fill finds their tables.</summary>
+    /// <summary>
+    /// Creates a layout's tables in each of its storage accounts; those of ranges even if they are off, for a later backfill.
+    /// </summary>
     internal async Task CreateTablesAsync(StoreLayout layout, CancellationToken cancellationToken)
     {
         foreach (var account in layout.Facts.StorageAccounts)
@@ -240,7 +242,7 @@ public sealed class StoreSetup(
 
     private async Task RequireMatchAsync(StoreIdentity? inDatabase, StoreIdentity? inTable, CancellationToken cancellationToken)
     {
-        // The database's identity is written first, so one that only the table has is another database's.
+        // The database's identity is written first, so an identity that only the table has belongs to another database.
         if (inDatabase is null && inTable is not null)
         {
             throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "

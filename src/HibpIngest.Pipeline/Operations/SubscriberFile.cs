@@ -6,25 +6,23 @@ using HibpIngest.Errors;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Reads subscribers from CSV with the header <c>email,domain</c>, in any order and case; other columns are
-/// passed over. An empty domain, or none, subscribes the address to itself. UTF-8 (with or without BOM) or
-/// UTF-16 with BOM; comma; quotes as needed; any line end.
+/// Reads subscribers from CSV with the header columns <c>email</c> and <c>domain</c>, in any order and case; other columns are ignored. An
+/// empty or missing domain subscribes the address to itself. UTF-8 (with or without BOM) or UTF-16 with BOM; comma; quotes as needed; any
+/// line end.
 /// </summary>
 public static class SubscriberFile
 {
-    /// <summary>Most subscribers in one file: some 250 MB while it is read. More go into several files.</summary>
+    /// <summary>Maximum number of subscribers in one file: some 250 MB while it is read.</summary>
     public const int MaxSubscribers = 1_000_000;
 
     // An address has at most 255 characters; other columns may be longer.
     private const int MaxLineBytes = 64 * 1024;
 
-    /// <summary>
-    /// The subscriptions in the order of the file, trimmed, lower-case, each once. The stream stays open.
-    /// </summary>
-    /// <param name="onBadLine">Called with the number of each bad line and what is wrong with it, and nothing that stands in it; the
-    /// line is passed over. Null: the first bad line is an error, and nothing is returned.</param>
-    /// <exception cref="BadInputException">The header is wrong, the file is too large, or a line is bad; the message has its number and
-    /// what is wrong, and nothing that stands in it.</exception>
+    /// <summary>Returns the distinct subscriptions in the order of the file, trimmed and in lower case. The stream stays open.</summary>
+    /// <param name="onBadLine">Called with the number and the fault of each bad line, never with its content; the line is skipped. Null:
+    /// the first bad line is an error.</param>
+    /// <exception cref="BadInputException">The header is wrong, the file is too large, or a line is bad; the message has its number and the
+    /// fault, never its content.</exception>
     public static IReadOnlyList<Subscription> Read(Stream csv, Action<long, string>? onBadLine = null)
     {
         using var reader = CsvReader.Create(csv, Options(onBadLine), leaveOpen: true);
@@ -34,7 +32,7 @@ public static class SubscriberFile
         }
         catch (CsvFormatException e)
         {
-            // Without the inner exception, so that nothing that stands in the file goes with it.
+            // Without the inner exception, so that the file's content can't be passed on with it.
             throw Bad(e.LineNumber > 0 ? e.LineNumber : reader.LineNumber + 1, "the quotes are wrong, or the line has more than "
                 + $"{MaxLineBytes:N0} bytes");
         }
@@ -46,7 +44,7 @@ public static class SubscriberFile
         HasHeader = false,
         TrackLineNumbers = true,
         TrimWhitespace = true,
-        // No address holds a line break, and so one lost quote can't swallow the lines after it.
+        // No address contains a line break, so a lost quote can't swallow the lines after it.
         AllowLineBreaksInQuotes = false,
         MalformedData = onBadLine is null ? CsvMalformedDataHandling.Throw : CsvMalformedDataHandling.Skip,
         OnMalformedRecord = onBadLine is null ? null : record => onBadLine(record.LineNumber, "the quotes are wrong"),

@@ -5,23 +5,23 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Takes subscribers away so that no import brings them back, and takes them in again where they wish. The register is
-/// changed first: what a crash keeps from the database, the next start applies to it.
+/// Adds and removes subscribers; a suppression keeps an import from adding a removed one again. The register is changed first: if a crash
+/// keeps a change from the database, the next start applies it.
 /// </summary>
 public sealed class SubscriberOperations(
     ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, ApplySuppressions apply, InstallationKeys keys,
     TimeProvider time)
 {
-    /// <summary>Subscribes to an address's own accounts, or to domains.</summary>
-    /// <param name="again">Those that are suppressed too: the person wishes it.</param>
-    /// <exception cref="NotPossibleException">There are suppressions, and no key.</exception>
+    /// <summary>Adds subscriptions to addresses or domains.</summary>
+    /// <param name="again">Adds suppressed ones too, at the person's request.</param>
+    /// <exception cref="NotPossibleException"><paramref name="again"/> is set, but there is no HIBP_SUPPRESSION_KEY.</exception>
     public async Task<SubscribersImported> AddAsync(
         IReadOnlyCollection<Subscription> wanted, bool again, CancellationToken cancellationToken)
     {
         if (again)
         {
             var known = RequireKey();
-            await apply.RunAsync(cancellationToken); // what the database doesn't know yet is to be lifted, too
+            await apply.RunAsync(cancellationToken); // suppressions that the database lacks must be lifted too
             var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
             var lifted = (await suppressions.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
             foreach (var one in lifted)
@@ -31,10 +31,10 @@ public sealed class SubscriberOperations(
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
     }
 
-    /// <summary>Takes subscriptions away, with what waits to be mailed to them.</summary>
-    /// <param name="domains">Of these domains; none: all of an address.</param>
-    /// <param name="reason">What keeps an import from bringing them back; null: nothing does.</param>
-    /// <exception cref="NotPossibleException">There is a reason, and no key.</exception>
+    /// <summary>Removes subscriptions and their outstanding mails.</summary>
+    /// <param name="domains">Only subscriptions to these domains; empty: all of an address.</param>
+    /// <param name="reason">Reason of the suppression; null: none is recorded, and an import may add them again.</param>
+    /// <exception cref="NotPossibleException">There is a reason, but no HIBP_SUPPRESSION_KEY.</exception>
     public async Task<SubscribersRemoved> RemoveAsync(
         IReadOnlyCollection<string> emails, IReadOnlyCollection<string> domains, SuppressionReason? reason,
         CancellationToken cancellationToken)
@@ -47,7 +47,7 @@ public sealed class SubscriberOperations(
                 [.. whose.Select(one => new SubscriberRemoval(one.email, one.Item2, null))], check: null, erase: false, cancellationToken);
         }
         var known = RequireKey();
-        // Under another key than either of them knows, the register must not be bound to it.
+        // Also checks the key: the register must not be bound to one under which neither of them has suppressions.
         await apply.RunAsync(cancellationToken);
         var forgotten = (await suppressions.ListSuppressionsAsync(cancellationToken))
             .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
@@ -59,7 +59,7 @@ public sealed class SubscriberOperations(
         return await suppressions.RemoveSubscribersAsync(
             removals, known.Check, erase: because == SuppressionReason.Forgotten, cancellationToken);
 
-        // Mails that still come back from whoever was forgotten make it no less.
+        // A later bounce doesn't replace the reason of an address that asked to be forgotten.
         Suppression Of(string hash) => forgotten.GetValueOrDefault(hash) ?? new Suppression(hash, because, Now);
     }
 

@@ -3,17 +3,15 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>A part of a table, as they are walked side by side.</summary>
-/// <param name="Number">0 and up.</param>
+/// <summary>A part of a table; parts are walked in parallel.</summary>
+/// <param name="Number">From 0.</param>
 internal readonly record struct TablePart(TablePlace Place, int Number)
 {
-    /// <summary>What stands for it in a record of a walk; those of other tables have others.</summary>
+    /// <summary>Identifies the part in the record of a walk; unique across tables.</summary>
     public string Key => KeyOf(Place, Number);
 
-    /// <summary>The parts of a layout's tables of accounts.</summary>
     public static IReadOnlyList<TablePart> OfAccounts(LayoutFacts facts) => Of(facts, facts.AccountsTable, IAccountTable.Parts);
 
-    /// <summary>The parts of its tables of hashes.</summary>
     public static IReadOnlyList<TablePart> OfRanges(LayoutFacts facts) => Of(facts, facts.RangesTable, IRangeTable.Parts);
 
     public static string KeyOf(TablePlace place, int number) =>

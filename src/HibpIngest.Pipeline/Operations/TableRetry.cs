@@ -4,9 +4,7 @@ using Polly.Retry;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>
-/// Retries what a table refuses that throttles or is briefly unavailable: a walk over a table may take hours, unattended.
-/// </summary>
+/// <summary>Retries requests to a table that throttles or is briefly unavailable: a walk over a table may take hours, unattended.</summary>
 internal static class TableRetry
 {
     // About two minutes in all, on top of the retries of each request: as long as a failover takes.

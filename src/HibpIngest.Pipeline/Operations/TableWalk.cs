@@ -4,20 +4,19 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>How far each part of the tables has been walked.</summary>
+/// <summary>Progress of a walk over the parts of tables.</summary>
 internal sealed class TableWalk
 {
-    // No token of a service is this short.
+    // Distinct from any token of the service, which are longer.
     private const string Done = ".";
 
     private readonly ConcurrentDictionary<string, string> _tokens;
 
     private TableWalk(IEnumerable<KeyValuePair<string, string>> tokens) => _tokens = new(tokens);
 
-    /// <summary>How many parts have been walked to their end.</summary>
     public int PartsDone => _tokens.Values.Count(token => token == Done);
 
-    /// <param name="text">As recorded; null: nothing has been walked.</param>
+    /// <param name="text">The recorded form; null: nothing has been walked.</param>
     public static TableWalk Parse(string? text) => new(
         text is null ? []
         : text.StartsWith('[') ? ParseFirst(JsonSerializer.Deserialize<string?[]>(text)!)
@@ -27,12 +26,12 @@ internal sealed class TableWalk
 
     public string? Token(TablePart part) => _tokens.GetValueOrDefault(part.Key);
 
-    /// <param name="token">Of the next page; null: there is none.</param>
+    /// <param name="token">Token of the next page; null: the part is done.</param>
     public void MoveTo(TablePart part, string? token) => _tokens[part.Key] = token ?? Done;
 
     public override string ToString() => JsonSerializer.Serialize(_tokens);
 
-    /// <summary>As recorded by programs that knew one layout: the parts of its accounts, and those of its hashes behind them.</summary>
+    /// <summary>Parses the form of versions with only one layout: the parts of its accounts, then those of its hashes.</summary>
     private static IEnumerable<KeyValuePair<string, string>> ParseFirst(string?[] tokens)
     {
         var first = StoreLayout.First.Facts;

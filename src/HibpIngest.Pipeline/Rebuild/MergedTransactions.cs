@@ -6,9 +6,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// The entity group transactions that a partition of a merge makes in one layout, in the order in which they are sent: each of
-/// one PartitionKey, at most <see cref="IAccountTable.MaxTransactionEntities"/> rows with all their marks. Its buffers are used
-/// again from partition to partition.
+/// The entity group transactions that write a partition of a merge in one layout, in sending order. Each has one PartitionKey and at most
+/// <see cref="IAccountTable.MaxTransactionEntities"/> rows with all their marks. The buffers are reused across partitions.
 /// </summary>
 internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> marks, bool withRanges)
 {
@@ -24,22 +23,22 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
 
     private MergedPartition? _partition;
 
-    // Of a domain: the first of its groups. Of a group, which is a partition of accounts: its domain, and where its rows begin.
+    // _firstGroup: a domain's first group. A group is a partition of accounts; _domainOf: its domain, _starts: where its rows begin.
     private int[] _firstGroup = [];
     private int[] _domainOf = [];
     private int[] _starts = [];
 
-    // Of an account: its group, and the first byte of its hash.
+    // _groupOf: an account's group. _hashOf: the first byte of its hash.
     private int[] _groupOf = [];
     private byte[] _hashOf = [];
 
     private RowOfAccount[] _accounts = [];
     private RowOfAccount[] _hashes = [];
 
-    /// <summary>How many there are.</summary>
+    /// <summary>Number of transactions.</summary>
     public int Count => _cuts.Count;
 
-    /// <summary>Cuts and orders them.</summary>
+    /// <summary>Cuts a partition of the merge into transactions and orders them.</summary>
     public void Fill(MergedPartition partition)
     {
         _partition = partition;
@@ -60,7 +59,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         _order.End();
     }
 
-    /// <summary>Makes a transaction; <see cref="MergedTransaction.Dispose"/> ends its use.</summary>
+    /// <summary>Builds a transaction; it must be disposed after use.</summary>
     /// <param name="index">Its place in the order.</param>
     public MergedTransaction Make(int index)
     {
@@ -119,7 +118,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         Place(partition, ref _hashes, RangePartitions, ofRanges: true);
     }
 
-    /// <summary>Counted into their groups, not sorted; then cut.</summary>
+    /// <summary>Places the rows into their groups by counting, without sorting, and cuts the groups.</summary>
     private void Place(MergedPartition partition, ref RowOfAccount[] rows, int groups, bool ofRanges)
     {
         for (var group = 0; group < groups; group++)
@@ -160,7 +159,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         return has.Count(true);
     }
 
-    /// <summary>Which of an account's rows have one of its marks.</summary>
+    /// <summary>Finds the rows of an account that have one of its marks.</summary>
     private void FindRows(int account, Span<bool> has)
     {
         has.Clear();
@@ -168,7 +167,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
             has[RowOf(marks[load])] = true;
     }
 
-    /// <summary>The marks of one row, ascending, each once.</summary>
+    /// <summary>Adds the distinct marks of one row in ascending order.</summary>
     private Range AddMarks(MarkList into, RowOfAccount row)
     {
         var start = into.Count;
@@ -213,9 +212,9 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
 
     private readonly record struct RowOfAccount(int Account, int Row);
 
-    /// <summary>A transaction; its memory is another one's once it is disposed.</summary>
-    /// <param name="OfRanges">Into the table of hashes; false: into that of accounts.</param>
-    /// <param name="StorageAccount">Number of the one it goes to.</param>
+    /// <summary>A transaction. Its memory is reused once it is disposed.</summary>
+    /// <param name="OfRanges">Whether it goes to the table of hashes instead of that of accounts.</param>
+    /// <param name="StorageAccount">Number of the storage account.</param>
     internal readonly record struct MergedTransaction(
         MergedTransactions Owner, Buffers Buffers, bool OfRanges, int StorageAccount, ReadOnlyMemory<byte> Partition, MarkedRows Rows)
         : IDisposable
@@ -234,7 +233,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         public byte[] Key { get; } = new byte[LongestKey];
     }
 
-    /// <summary>Marks of rows, one row's behind the other's.</summary>
+    /// <summary>The marks of several rows, concatenated.</summary>
     internal sealed class MarkList
     {
         private int[] _marks = new int[IAccountTable.MaxTransactionEntities];
@@ -245,7 +244,9 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
 
         public void Clear() => Count = 0;
 
-        /// <summary>Into its place among those of its row, which begin there; nothing happens where it is there.</summary>
+        /// <summary>
+        /// Inserts a mark among those of its row, which begin at <paramref name="start"/>, in order and without duplicates.
+        /// </summary>
         public void Add(int mark, int start)
         {
             var at = start;

@@ -7,9 +7,9 @@ using Polly;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Writes what a layout lacks: the loads from before it was added, each account once with all its marks, from the account log, or
-/// from SQL's rows where that doesn't have them (yet). Beside running loads, which write the layout themselves. Run again it goes
-/// on where it was, a partition of the merge being the step; run beside itself it does no harm.
+/// Writes what a layout lacks: the loads from before it was added, each account once with all its marks, from the journal, or from SQL's
+/// rows if the journal doesn't have them (yet). Runs concurrently with loads, which write the layout themselves. Idempotent: another run
+/// resumes after the last completed partition of the merge.
 /// </summary>
 public sealed partial class RebuildLayout(
     StoreSetup setup, LayoutOperations operations, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, INamedLocks locks,
@@ -17,13 +17,13 @@ public sealed partial class RebuildLayout(
     ILogger<RebuildLayout> logger)
 {
     /// <summary>
-    /// Transactions in flight for each storage account and partition of the merge, of which there are two at a time: together as many
-    /// as its 20,000 entities a second take if each took a quarter of a second and had forty. How many the service really takes at
-    /// once is found out by the way.
+    /// Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together
+    /// that is what 20,000 entities a second, the target of a storage account, need at a quarter of a second and forty entities a
+    /// transaction. How many the service accepts is found out while writing.
     /// </summary>
     private const int InFlight = 64;
 
-    /// <summary>Rows of SQL that are read at once.</summary>
+    /// <summary>Rows read from SQL at a time.</summary>
     private const int BatchRows = 20_000;
 
     private const int ReportEvery = 64;
@@ -34,14 +34,14 @@ public sealed partial class RebuildLayout(
     private long _transactions;
     private ResiliencePipeline? _retry;
 
-    /// <summary>Returns once the layout lacks nothing, and can be switched to.</summary>
-    /// <param name="progress">Told how far it is.</param>
-    /// <param name="cancellationToken">Stops it; run again, it goes on.</param>
-    /// <exception cref="BadInputException">No layout can be so; there is one of that name, which is not so.</exception>
+    /// <summary>Rebuilds a layout; afterwards it lacks nothing and can be switched to.</summary>
+    /// <param name="progress">Receives the progress.</param>
+    /// <param name="cancellationToken">Stops it; another run resumes.</param>
+    /// <exception cref="BadInputException">The layout is invalid, or one of that name exists with other settings.</exception>
     /// <exception cref="NotPossibleException">
-    /// Another one is at work; a load's rows are neither in SQL nor in the account log, or its slices are being written.
+    /// Another rebuild or backfill is running, a load's rows are neither in SQL nor in the journal, or its slices are being written.
     /// </exception>
-    /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
+    /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
     public async Task<RebuildResult> RunAsync(RebuildOrder order, IProgress<RebuildProgress>? progress, CancellationToken cancellationToken)
     {
         _progress = progress;
@@ -70,7 +70,7 @@ public sealed partial class RebuildLayout(
                 await ReplayAsync(layout, order, sources, replay, cancellationToken);
             if (await EndAsync(layout, sources, replay, cancellationToken) is not { } marks)
             {
-                // Its ranges were turned on under this, which had lost its lock: they lack the hashes of what was written since.
+                // This run had lost its lock, and the layout's ranges were turned on: they lack the hashes of what was written since.
                 layout = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(one => one.Id == layout.Id)
                     ?? throw new NotPossibleException($"layout {layout.Name} was dropped meanwhile");
                 continue;
@@ -89,7 +89,7 @@ public sealed partial class RebuildLayout(
         return new RebuildResult(layout, written.Count, rowsWritten, _accounts, _transactions, removed);
     }
 
-    /// <summary>The layout of that name, which is as wanted; null: there is none.</summary>
+    /// <returns>Null: there is no layout of that name.</returns>
     private async Task<StoreLayout?> FindAsync(RebuildOrder order, CancellationToken cancellationToken)
     {
         var found = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(layout => layout.Name == order.Name);
@@ -118,7 +118,7 @@ public sealed partial class RebuildLayout(
             ranges ? RangesState.On : RangesState.Off, cancellationToken);
     }
 
-    /// <summary>Where the rows of each load are to be had. One that nobody can read is told of before anything is written.</summary>
+    /// <summary>Finds a source for the rows of each load. Fails before anything is written if a load's rows are nowhere.</summary>
     private async Task<IReadOnlyList<Source>> FindSourcesAsync(
         StoreLayout layout, IReadOnlyList<MissingRows> missing, CancellationToken cancellationToken)
     {
@@ -145,7 +145,7 @@ public sealed partial class RebuildLayout(
                 + $"them: layout {layout.Name} can't be made whole; drop the load's archive again under another name");
     }
 
-    /// <summary>Of slices, which lie in any number of pieces.</summary>
+    /// <summary>Makes a source of slices in SQL, which need not be contiguous.</summary>
     private Source OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
     {
         var pieces = new List<(long First, long Last)>();
@@ -173,7 +173,7 @@ public sealed partial class RebuildLayout(
         await rebuilds.SetRebuildAsync(layout.Id, replay.ToJson(), cancellationToken); // before anything is written
         var all = sources.Sum(source => source.Rows);
         var (gate, read, partitions, before, part) = (new Lock(), 0L, 1, 0, 0d);
-        // While the transactions of one partition are sent, those of the next are made ready, and fill up what its last ones leave.
+        // While one partition is sent, the next is prepared, and its transactions fill the gap that the last ones of the first leave.
         int[] marks = [.. sources.Select(source => source.Mark)];
         var (transactions, next) = (Transactions(), Transactions());
         LogBegun(layout.Id, sources.Count, all, replay.Done.Count);
@@ -187,7 +187,7 @@ public sealed partial class RebuildLayout(
             },
             new Reports(done =>
             {
-                // Of two passes together.
+                // The merge reports both of its passes together.
                 Report(() => read = Math.Min(all, 2 * done));
             }),
             cancellationToken,
@@ -260,10 +260,10 @@ public sealed partial class RebuildLayout(
     }
 
     /// <summary>
-    /// All is written: what was removed meanwhile is taken off, then the rest counts. A removal that begins behind this
-    /// finds everything by itself.
+    /// Ends a replay: removes marks that were retired meanwhile, then records the loads as replayed. A removal that begins after this finds
+    /// everything itself.
     /// </summary>
-    /// <returns>Marks that were removed; null: the layout has ranges by now, and what was written without hashes doesn't count.</returns>
+    /// <returns>Number of marks removed; null: the layout has ranges by now, so what was written without hashes doesn't count.</returns>
     private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
     {
@@ -286,10 +286,9 @@ public sealed partial class RebuildLayout(
         return dead.Count;
     }
 
-    /// <summary>Where a load's rows are had from.</summary>
     private sealed record Source(long Load, int Mark, long Rows, bool IsLogged, IMergeSource Merged);
 
-    /// <summary>On the thread that reports.</summary>
+    /// <summary>Reports synchronously, unlike <see cref="Progress{T}"/>.</summary>
     private sealed class Reports(Action<long> report) : IProgress<long>
     {
         public void Report(long value) => report(value);

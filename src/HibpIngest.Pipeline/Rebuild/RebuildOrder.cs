@@ -3,37 +3,37 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What is to be rebuilt, and how.</summary>
-/// <param name="Name">Of the layout: a new one is added; one that is there gets what it lacks.</param>
+/// <summary>The settings of a rebuild.</summary>
+/// <param name="Name">Name of the layout. A new one is added; to an existing one, the missing rows are written.</param>
 public sealed record RebuildOrder(string Name)
 {
-    /// <summary>Numbers of the storage accounts; null: of a new layout, those of the one that is read.</summary>
+    /// <summary>Numbers of the storage accounts; null: those of the existing layout, or of the one that is read.</summary>
     public IReadOnlyList<int>? StorageAccounts { get; init; }
 
-    /// <summary>Domains that lie in several partitions; null: none of a new layout.</summary>
+    /// <summary>Domains that are spread over several partitions; null: those of the existing layout, or none.</summary>
     public IReadOnlyDictionary<string, int>? SpreadDomains { get; init; }
 
-    /// <summary>Whether hashes are written too; null: where the layout that is read has them.</summary>
+    /// <summary>Whether hashes are written too; null: as in the existing layout, or if the layout that is read has them.</summary>
     public bool? Ranges { get; init; }
 
-    /// <summary>That the accounts which are brought together at once may take.</summary>
+    /// <summary>Memory for the accounts that are merged at a time, in bytes.</summary>
     public long MemoryBytes { get; init; } = MergeAccounts.DefaultMemoryBytes;
 
-    /// <summary>Where rows lie meanwhile, some 21 bytes each.</summary>
+    /// <summary>Folder for temporary files, some 21 bytes a row.</summary>
     public string Folder { get; init; } = Path.GetTempPath();
 }
 
-/// <summary>How far a rebuild is: first rows are read, then the accounts they make are written.</summary>
-/// <param name="Rows">That are to be read and written.</param>
-/// <param name="Read">Of these, those that have been read.</param>
-/// <param name="Written">Which part has been written, 0 to 1, by this run or one before.</param>
-/// <param name="WrittenBefore">Which part one before had.</param>
-/// <param name="Accounts">That this run has written.</param>
+/// <summary>Progress of a rebuild: first rows are read, then the resulting accounts are written.</summary>
+/// <param name="Rows">Rows to read and write.</param>
+/// <param name="Read">Rows read.</param>
+/// <param name="Written">Part written, 0 to 1, by this run or an earlier one.</param>
+/// <param name="WrittenBefore">Part written by earlier runs.</param>
+/// <param name="Accounts">Number of accounts that this run has written.</param>
 public sealed record RebuildProgress(long Rows, long Read, double Written, double WrittenBefore, long Accounts);
 
-/// <summary>What a rebuild has done.</summary>
-/// <param name="Layout">The layout, which lacks nothing.</param>
-/// <param name="Accounts">Accounts they made, those that this run wrote.</param>
-/// <param name="Transactions">Requests this run made for them.</param>
-/// <param name="Removed">Marks that were removed meanwhile, and taken off.</param>
+/// <summary>The result of a rebuild.</summary>
+/// <param name="Layout">The layout, which lacks nothing now.</param>
+/// <param name="Accounts">Number of accounts that this run wrote for the loads.</param>
+/// <param name="Transactions">Number of requests that this run made for them.</param>
+/// <param name="Removed">Number of marks that were retired meanwhile, and removed.</param>
 public sealed record RebuildResult(StoreLayout Layout, int Loads, long Rows, long Accounts, long Transactions, int Removed);

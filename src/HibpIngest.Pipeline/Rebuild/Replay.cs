@@ -2,31 +2,29 @@ using System.Text.Json;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What is recorded of a replay, so that one that was broken off is gone on with.</summary>
+/// <summary>The checkpoint of a replay, from which an interrupted one resumes.</summary>
 internal sealed record Replay
 {
-    /// <summary>The loads that are merged, in the order of the merge.</summary>
+    /// <summary>The merged loads, in the order of the merge.</summary>
     public required IReadOnlyList<ReplayedLoad> Loads { get; init; }
 
-    /// <summary>The limit that the number of partitions comes of.</summary>
+    /// <summary>The memory limit, which determines the number of partitions.</summary>
     public required long MemoryBytes { get; init; }
 
-    /// <summary>Hashes are written too: partitions without them count for nothing once the layout has ranges.</summary>
+    /// <summary>Whether hashes are written too: partitions without them don't count once the layout has ranges.</summary>
     public bool Ranges { get; init; }
 
-    /// <summary>Into how many partitions they go; 0: not known yet.</summary>
+    /// <summary>Number of partitions of the merge; 0: not known yet.</summary>
     public int Partitions { get; set; }
 
-    /// <summary>Partitions that are written.</summary>
+    /// <summary>Partitions that are completely written.</summary>
     public required SortedSet<int> Done { get; init; }
 
-    /// <summary>
-    /// Marks that were written since a replay last came to its end: those that are removed meanwhile have to be taken off.
-    /// </summary>
+    /// <summary>Marks written since a replay last completed: those retired meanwhile must be removed.</summary>
     public required SortedSet<int> Marks { get; init; }
 
     /// <summary>
-    /// The one before, where it is of the same loads, partitions and ranges; else one that starts again, with its marks to look for.
+    /// Returns the earlier replay if it has the same loads, memory limit and ranges; otherwise a new one, which keeps the earlier marks.
     /// </summary>
     public static Replay Of(IReadOnlyList<ReplayedLoad> loads, long memoryBytes, bool ranges, Replay? before)
     {
@@ -42,12 +40,12 @@ internal sealed record Replay
         };
     }
 
-    /// <summary>Reads what <see cref="ToJson"/> has written; null: nothing, or what another program has.</summary>
+    /// <summary>Reads the output of <see cref="ToJson"/>; null: there is none.</summary>
     public static Replay? Parse(string? json) => json is null ? null : JsonSerializer.Deserialize<Replay>(json);
 
     public string ToJson() => JsonSerializer.Serialize(this);
 
-    /// <summary>The merge begins; what was done of one with other partitions counts no more.</summary>
+    /// <summary>Begins the merge. Discards completed partitions if their number has changed.</summary>
     public void Begin(int partitions)
     {
         if (Partitions != partitions)
@@ -56,6 +54,5 @@ internal sealed record Replay
     }
 }
 
-/// <summary>One of a replay's loads.</summary>
-/// <param name="IsLogged">From the account log; false: from SQL.</param>
+/// <param name="IsLogged">Whether it is read from the journal instead of SQL.</param>
 internal sealed record ReplayedLoad(long Load, int Mark, long Rows, bool IsLogged);

@@ -3,31 +3,29 @@ using HibpIngest.Errors;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// A stage's way with its messages: how work is taken on, done, given back and recorded as failed. When each of
-/// these is due, and what becomes of the message, is <see cref="StageRunner"/>'s alone.
+/// A stage's handling of its messages: how work is claimed, run, released and recorded as failed. <see cref="StageRunner"/> alone decides
+/// when to do each, and what happens to the message.
 /// </summary>
 public interface IStage<TMessage, TWork>
     where TMessage : PipelineMessage
     where TWork : class, IStageWork
 {
-    /// <summary>
-    /// Takes on what the message is of. Null: there is nothing to be done, or the message has been sent again to
-    /// come when there is.
-    /// </summary>
+    /// <summary>Claims the message's work.</summary>
+    /// <returns>Null: there is nothing to do now; if there will be later, the message has been sent again with a delay.</returns>
     Task<TWork?> TakeAsync(TMessage message, CancellationToken cancellationToken);
 
-    /// <summary>Does it; durable when this returns, or sent on.</summary>
-    /// <exception cref="LoadLostException">Somebody else has it by now.</exception>
-    /// <exception cref="StoreUnavailableException">A store is down: no try is used up.</exception>
+    /// <summary>Runs the work. When it returns, the work is durably done, or a message for the rest has been sent.</summary>
+    /// <exception cref="LoadLostException">Another owner has the work by now.</exception>
+    /// <exception cref="StoreUnavailableException">A store is unavailable: no attempt is used up.</exception>
     Task RunAsync(TWork work, CancellationToken cancellationToken);
 
-    /// <summary>Gives it back: whoever goes on need not wait for a lease to run out.</summary>
-    /// <param name="cause">A store that is down, a stop, or <see cref="LoadLostException"/>.</param>
+    /// <summary>Releases the work, so that the next owner needn't wait for the lease to expire.</summary>
+    /// <param name="cause">An unavailable store, a stop, or <see cref="LoadLostException"/>.</param>
     Task ReleaseAsync(TWork work, Exception cause);
 
-    /// <summary>Records why it failed. Returns whether the message is to come again for another try.</summary>
+    /// <summary>Records a failure. Returns whether the message must be redelivered for another attempt.</summary>
     Task<bool> FailAsync(TWork work, Exception error);
 
-    /// <summary>What an operator is told of work whose tries ended without a word.</summary>
+    /// <summary>Returns the message for an operator about work whose attempts all ended without an error, as by a crash.</summary>
     string UsedUp(TWork work);
 }

@@ -1,6 +1,6 @@
 namespace HibpIngest.Pipeline;
 
-/// <summary>What a stage has taken on by one message. Disposing it stops what keeps its lease, and never fails.</summary>
+/// <summary>The work that a stage has claimed for one message. Disposing it stops the renewal of its lease, and never throws.</summary>
 public interface IStageWork : IAsyncDisposable
 {
     long LoadId { get; }
@@ -8,9 +8,9 @@ public interface IStageWork : IAsyncDisposable
     /// <summary>Name of the load's breach.</summary>
     string Breach { get; }
 
-    /// <summary>Tries of it, this one included; 0 where they don't count.</summary>
+    /// <summary>Number of attempts, including this one; 0 if they are not counted.</summary>
     int Attempts { get; }
 
-    /// <summary>Its lease is somebody else's by now.</summary>
+    /// <summary>Whether another owner has its lease by now.</summary>
     bool IsLost { get; }
 }

@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>A load that a stage holds under a lease, renewed until this is disposed; work under a lost lease stops.</summary>
+/// <summary>A load that a stage holds under a lease, which is renewed until this is disposed; work under a lost lease stops.</summary>
 public sealed class LoadLease : IStageWork
 {
     private readonly RenewingLease _lease;
@@ -11,19 +11,19 @@ public sealed class LoadLease : IStageWork
     internal LoadLease(Load load, string owner, IIngests ingests, TimeSpan lease, TimeProvider time, CancellationToken cancellationToken)
     {
         (Load, Owner) = (load, owner);
-        // A database that fails in another way fails the work as well, which commits only what it still holds; and a long step of the
-        // work holds the load's row, and renews the lease at its end.
+        // Other database errors don't end the renewals: the work meets them too, and commits only what it still holds. A long step of the
+        // work locks the load's row, and renews the lease at its end.
         _lease = new RenewingLease(
             lease / 3, ended => ingests.RenewLoadAsync(load.Id, owner, lease, ended), time, cancellationToken);
     }
 
-    /// <summary>As read under the lease: its checkpoint may have moved before.</summary>
+    /// <summary>The load as read under the lease: its checkpoint may have moved before.</summary>
     public Load Load { get; }
 
     /// <summary>Owner of the lease: this run of a stage.</summary>
     public string Owner { get; }
 
-    /// <summary>For the work under the lease.</summary>
+    /// <summary>Cancelled when the lease is lost.</summary>
     public CancellationToken Token => _lease.Token;
 
     public bool IsLost => _lease.IsLost;

@@ -4,23 +4,23 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Takes loads for the stages whose work is a whole load, one owner at a time.</summary>
+/// <summary>Acquires the lease of a load for stages whose work is a whole load, one owner at a time.</summary>
 public sealed class LoadLeases(
     ILoads loads, IIngests ingests, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time)
 {
     /// <summary>
-    /// Takes a load in the state that it was found in. Null: it is in another by now, or somebody has it, or had it and
-    /// died. Acknowledging the message would leave the load to Sweep; it comes again when the lease has ended, and
-    /// finds which.
+    /// Acquires a load's lease, if the load is still in the state in which it was found. If another owner has the lease, the message is
+    /// sent again, visible after the lease's end: acknowledging it would leave the load to Sweep if that owner has died.
     /// </summary>
+    /// <returns>Null: the load is in another state by now, or another owner has the lease.</returns>
     /// <param name="head">The load as it was found.</param>
-    /// <param name="again">The message that comes again.</param>
-    /// <param name="cancellationToken">Ends the work under the lease too.</param>
-    /// <param name="onHeld">Told that somebody has it.</param>
+    /// <param name="again">The message to send again.</param>
+    /// <param name="cancellationToken">Also ends the work under the lease.</param>
+    /// <param name="onHeld">Called if another owner has the lease.</param>
     public async Task<LoadLease?> TakeAsync(
         LoadHead head, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
     {
-        // Of each run its own: two deliveries of one message in one process are two owners.
+        // Unique to each run: two deliveries of one message in one process are two owners.
         var owner = NewOwner();
         if (!await ingests.TryTakeLoadAsync(head.Id, head.State, owner, options.Value.LoadLease, cancellationToken))
         {
@@ -44,20 +44,22 @@ public sealed class LoadLeases(
         }
     }
 
-    /// <summary>Whoever goes on with it need not wait for the lease to run out.</summary>
+    /// <summary>Releases the lease, so that the next owner needn't wait for it to expire.</summary>
     public Task ReleaseAsync(LoadLease lease) => ReleaseAsync(lease.Load.Id, lease.Owner);
 
-    /// <summary>Gives it to whoever takes the message that it is gone on with by.</summary>
+    /// <summary>Releases the lease and sends the message that continues the load.</summary>
     public async Task HandOnAsync(LoadLease lease, PipelineMessage next)
     {
         await ReleaseAsync(lease);
         await messages.SendLoadMessageAsync(next, TimeSpan.Zero, CancellationToken.None);
     }
 
-    /// <summary>Names this process: drawn, for machines and process ids come again.</summary>
+    /// <summary>Identifies this process. Random, because machine names and process ids are reused.</summary>
     public static string Host { get; } = Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(8));
 
-    /// <summary>Names the owner of leases and claims: begins with the process, so that what a dead one holds can be told.</summary>
+    /// <summary>
+    /// Returns a new owner of leases and claims. It begins with the process, so that those of a dead process can be recognised.
+    /// </summary>
     internal static string NewOwner() => $"{Host}-{Guid.NewGuid():N}";
 
     private Task ReleaseAsync(long load, string owner) => ingests.ReleaseLoadAsync(load, owner, CancellationToken.None);

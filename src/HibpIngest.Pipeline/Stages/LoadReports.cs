@@ -7,19 +7,19 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// What whoever watches is told of a load: when its state changes, and by Sweep each minute while it is open.
-/// Nothing is asked while nobody watches.
+/// Reports loads to telemetry: when their state changes and, by Sweep, each minute while they are open. Without a listener, no query is
+/// made.
 /// </summary>
 public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords, ILoggerFactory logs)
 {
     private readonly ILogger _log = logs.CreateLogger(typeof(HibpTelemetry));
 
-    /// <summary>Tells how far a load is whose state has just changed.</summary>
+    /// <summary>Reports the progress of a load whose state has just changed.</summary>
     public async Task ReportAsync(long load)
     {
         if (!HibpTelemetry.WatchesLoads)
             return;
-        // What was done is done; should the database be down now, the next sweep tells it.
+        // The change is made; if the database is unavailable now, the next sweep reports it.
         await StageRunner.IgnoreUnavailableAsync(async () =>
         {
             if (await loads.GetLoadAsync(load, CancellationToken.None) is { } found)
@@ -28,8 +28,8 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
     }
 
     /// <summary>
-    /// Tells how far a load is. Its state is told by a line, and is no tag of the gauges: gauges of several
-    /// processes arrive a minute apart in any order, lines have their time.
+    /// Reports the progress of a load. Its state is logged and isn't a tag of the gauges: gauges of several processes arrive up to a minute
+    /// apart in any order, whereas log lines have their own time.
     /// </summary>
     public void Report(Load load)
     {
@@ -40,12 +40,12 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
     }
 
     /// <summary>
-    /// Records a load as failed, marks the current span, and tells it. Its archive's password goes: whoever
-    /// resumes it gives it again.
+    /// Records a load as failed, marks the current span as failed, and reports it. Deletes its archive's password, which must be given
+    /// again to resume it.
     /// </summary>
-    /// <param name="owner">Only while this owner holds it: whoever has taken it over meanwhile decides what
-    /// becomes of it. Null: whoever does.</param>
-    /// <param name="superseded">Its blob was replaced while it was read.</param>
+    /// <param name="owner">Records the failure only if this owner holds the load, because a new owner decides about it; null: in any
+    /// case.</param>
+    /// <param name="superseded">Whether its blob was replaced while it was read.</param>
     public async Task FailAsync(long load, BlobVersion blob, string? owner, string reason, bool superseded = false)
     {
         if (!await loads.FailLoadAsync(load, owner, reason, superseded, CancellationToken.None))

@@ -25,7 +25,7 @@ internal sealed class RenewingLease : IAsyncDisposable
         _renewing = RenewAsync(every, renew, time, failed);
     }
 
-    /// <summary>For the work under the lease.</summary>
+    /// <summary>Cancelled when the lease is lost.</summary>
     public CancellationToken Token => _token.Token;
 
     /// <summary>Whether another owner has the lease, or may have had it.</summary>

@@ -2,5 +2,5 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Every try of some work ended without a word: the process died each time, and would again.</summary>
+/// <summary>Every attempt of some work ended without an error: the process died each time, and would again.</summary>
 public sealed class TriesUsedUpException(string message) : BadInputException(message);

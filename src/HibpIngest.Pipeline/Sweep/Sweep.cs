@@ -7,9 +7,9 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Re-sends what was lost between two steps, and publishes a catalogue that may be behind, once a minute, one sweep at a
-/// time. It asks no database when no load is open and no such mark is set, so that a serverless one can pause.
-/// Everything it sends may be a second copy: every stage takes that.
+/// Sends messages again that were lost between two steps, and publishes a catalogue that may be behind, once a minute, one sweep at a
+/// time. Queries no database if no load is open and no such mark is set, so that a serverless one can pause. Idempotency: whatever it
+/// sends may be a duplicate, which every stage tolerates.
 /// </summary>
 public sealed partial class Sweep(
     IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
@@ -18,7 +18,7 @@ public sealed partial class Sweep(
 {
     private const string LockName = "sweep";
 
-    // The next minute's sweep goes on with the rest.
+    // The next minute's sweep sends the rest.
     private const int SlicesAtOnce = 1_000;
 
     public async Task RunAsync(CancellationToken cancellationToken)
@@ -47,8 +47,8 @@ public sealed partial class Sweep(
 
     private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> found, CancellationToken cancellationToken)
     {
-        // What is sent below names marks: they have to be confirmed, and a database that was put back to a
-        // backup is not to be gone on with.
+        // The messages sent below cause marks to be written: the marks must be confirmed, and a database restored from a backup must not be
+        // used.
         await setup.EnsureIdsAsync(cancellationToken);
         await SendSlicesAsync(
             await slices.ListPendingSlicesAsync(options.Value.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
@@ -99,7 +99,7 @@ public sealed partial class Sweep(
             LogResent(load.Id, "log");
             await schedule.SendAsync(load.Id, cancellationToken);
         }
-        // One of a hidden breach has none to send for, as long as it is.
+        // A load of a hidden breach has no slices to send while it is hidden.
         if (CallSchedule.IsForsaken(load, time.GetUtcNow(), options.Value.SweepStaleAge)
             && await calls.LookThroughAsync(load.Id, cancellationToken))
         {
@@ -108,16 +108,15 @@ public sealed partial class Sweep(
     }
 
     /// <summary>
-    /// Whether nobody works at a load and no message of it can be on its way: its owner died since the last one
-    /// was sent, or that was longer ago than a message can stay hidden. Other loads' messages say nothing of
-    /// this one's.
+    /// Whether no process works on a load and none of its messages can be in transit: its owner died after the last one was sent, or that
+    /// was longer ago than a message can stay hidden. Other loads' messages say nothing about this one's.
     /// </summary>
     private bool IsForsaken(Load load)
     {
         if (load.LeaseExpiresAt is not null)
             return false;
-        // None was ever sent: it was begun by an event, whose invocation has ended before its load did. (Or is
-        // just beginning, and takes a second message.)
+        // No message was ever sent: the load was started by an event whose invocation ended before the load did, or is just starting, in
+        // which case a second message is harmless.
         if (load.MessageSentAt is not { } sentAt)
             return true;
         return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || time.GetUtcNow() - sentAt >= options.Value.SweepStaleAge;
@@ -131,7 +130,7 @@ public sealed partial class Sweep(
         await messages.SendSlicesAsync(lost, cancellationToken);
     }
 
-    /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
+    /// <summary>Whether nothing of the load waits for a message. A failed load may still have slices to send.</summary>
     private bool IsSettled(Load load) =>
         load.Removing || (!AwaitsLog(load) && !(load.AwaitsCalls && load.State != LoadState.Held) && (
             load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)

@@ -17,7 +17,7 @@ public sealed class SweepOptions
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepStaleAge { get; set; } = TimeSpan.FromMinutes(20);
 
-    /// <summary>How old a dropped file without a load must be before it is started: events do get lost.</summary>
+    /// <summary>How old a dropped file without a load must be before it is started without its event, because events can be lost.</summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepBlobAge { get; set; } = TimeSpan.FromMinutes(2);
 

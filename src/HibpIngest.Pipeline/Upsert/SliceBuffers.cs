@@ -6,20 +6,18 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// The rows of one slice and their order by partition, in buffers that are used again from slice to slice.
-/// <see cref="Group"/> cuts them into entity group transactions, for each layout: one partition of accounts each,
-/// or one of hashes, each account once, at most <see cref="IAccountTable.MaxTransactionEntities"/>. Their order is
-/// the same whenever the slice is read in the same layouts: it is what progress is counted in.
+/// The rows of one slice and their order by partition, in buffers that are pooled across slices. <see cref="Group"/> cuts them into entity
+/// group transactions for each layout: one partition of accounts or of hashes each, with each account once and at most
+/// <see cref="IAccountTable.MaxTransactionEntities"/> rows. Their order is the same whenever the slice is read in the same layouts, because
+/// progress is counted in it.
 /// </summary>
 internal sealed class SliceBuffers
 {
-    // As many as one process works on at once under the host's queue settings; more are made when needed and
-    // left to the collector.
+    // As many slices as a process handles concurrently under the host's queue settings; excess buffers are garbage-collected.
     private const int KeptAtMost = 32;
 
     /// <summary>
-    /// Of the order of transactions, to be raised by whatever changes it: what is recorded as done in another
-    /// counts no more.
+    /// Version of the transactions' order. Must be raised by any change of the order: progress recorded in another order doesn't count.
     /// </summary>
     public const int OrderVersion = 3;
 
@@ -36,14 +34,14 @@ internal sealed class SliceBuffers
     private readonly List<Cut> _cuts = [];
     private readonly TransactionOrder _sequence;
 
-    // Of domains that a layout spreads: their aliases by partition, and the partitions' keys.
+    // For domains that a layout spreads: their aliases by partition, and the partitions' keys.
     private Range[] _spreadAliases = [];
     private int _spreadCount;
     private byte[] _spreadKeys = [];
     private int _spreadKeysLength;
 
-    // Of the accounts' hashes, made where they are written: the digits of the rows, as many for each; their
-    // partitions; and where the rows lie, by partition, the first of which is the one of _rangeStarts.
+    // The accounts' hashes, if they are written: the row digits, of fixed length for each account; the partitions; and the rows sorted by
+    // partition, with _rangeStarts holding the first row of each.
     private byte[] _digits = [];
     private byte[] _partitions = [];
     private Range[] _rangeRows = [];
@@ -54,13 +52,12 @@ internal sealed class SliceBuffers
         Accounts = new AccountBatch(rows);
         _order = new int[rows];
         _aliases = new Range[rows];
-        _sequence = new TransactionOrder(2 * rows); // enough for one layout: no transaction has less than one account
+        _sequence = new TransactionOrder(2 * rows); // enough for one layout: a transaction has at least one account
     }
 
-    /// <summary>The slice's rows, as read.</summary>
     public AccountBatch Accounts { get; }
 
-    /// <summary>Distinct accounts; after grouping.</summary>
+    /// <summary>Number of distinct accounts; valid after grouping.</summary>
     public int Entities { get; private set; }
 
     public static SliceBuffers Rent(int rows) =>
@@ -73,8 +70,8 @@ internal sealed class SliceBuffers
             Kept.Add(buffers);
     }
 
-    /// <summary>Sorts, cuts and orders; returns the number of transactions.</summary>
-    /// <param name="layouts">That it is to be written in, in the order of the set.</param>
+    /// <summary>Sorts, cuts and orders the rows. Returns the number of transactions.</summary>
+    /// <param name="layouts">The layouts to write, in the order of the set.</param>
     public int Group(IReadOnlyList<SliceLayout> layouts)
     {
         Sort();
@@ -94,7 +91,7 @@ internal sealed class SliceBuffers
         return _cuts.Count;
     }
 
-    /// <summary>One transaction, by its place in the order.</summary>
+    /// <summary>Returns a transaction by its place in the order.</summary>
     public SliceTransaction Transaction(int index)
     {
         var cut = _cuts[_sequence[index]];
@@ -109,7 +106,7 @@ internal sealed class SliceBuffers
             cut.Layout, cut.Kind == CutKind.Range, cut.StorageAccount, partition, rows.AsMemory(cut.First, cut.Count), bytes);
     }
 
-    /// <summary>By domain and alias, each once.</summary>
+    /// <summary>Sorts the accounts by domain and alias, and drops duplicates.</summary>
     private void Sort()
     {
         var accounts = Accounts;
@@ -128,7 +125,7 @@ internal sealed class SliceBuffers
         for (var i = 0; i < order.Length; i++)
         {
             var sameDomain = i > 0 && accounts.Domain(order[i]).SequenceEqual(accounts.Domain(order[i - 1]));
-            // Past the dedupe cap a slice may hold an account twice; a transaction may not.
+            // Past the dedupe cap a slice may hold an account twice, but a transaction must not.
             if (sameDomain && accounts.Alias(order[i]).SequenceEqual(accounts.Alias(order[i - 1])))
                 continue;
             if (Entities > first && !sameDomain)
@@ -136,7 +133,7 @@ internal sealed class SliceBuffers
                 _domains.Add((first, Entities - first));
                 first = Entities;
             }
-            // order[Entities] has been passed already, so the distinct ones are moved up in place.
+            // order[Entities] has been read already, so the distinct accounts are moved up in place.
             order[Entities] = order[i];
             _aliases[Entities] = accounts.AliasRange(order[i]);
             Entities++;
@@ -157,7 +154,7 @@ internal sealed class SliceBuffers
         }
     }
 
-    /// <summary>A domain's accounts by its partitions: counted, not sorted.</summary>
+    /// <summary>Distributes a domain's accounts over its partitions by counting, without sorting.</summary>
     private void CutSpread(
         int layout, LayoutPlacement placement, ReadOnlySpan<byte> domain, int partitions, (int First, int Count) accounts,
         ref int partition)
@@ -185,8 +182,8 @@ internal sealed class SliceBuffers
     }
 
     /// <summary>
-    /// The hash of each distinct account, once a slice whatever the layouts (some 300 ns each), and where its row
-    /// lies by partition: counted, not sorted; within one in the order of accounts.
+    /// Hashes each distinct account, once a slice for all layouts (some 300 ns each), and places the rows by partition: by counting,
+    /// without sorting; within a partition in the order of the accounts.
     /// </summary>
     private void Hash()
     {
@@ -232,7 +229,7 @@ internal sealed class SliceBuffers
         }
     }
 
-    /// <summary>What a partition is written by, in as few transactions as may be.</summary>
+    /// <summary>Cuts a partition into as few transactions as possible.</summary>
     private void Add(Cut whole)
     {
         for (var done = 0; done < whole.Count; done += IAccountTable.MaxTransactionEntities)
@@ -273,10 +270,10 @@ internal sealed class SliceBuffers
     }
 
     /// <param name="Layout">Its place in the set.</param>
-    /// <param name="Kind">Which of the buffers it is of.</param>
-    /// <param name="StorageAccount">Number of the one it goes to.</param>
+    /// <param name="Kind">Selects the buffer.</param>
+    /// <param name="StorageAccount">Number of the storage account.</param>
     /// <param name="Partition">Running number of its partition, over all layouts.</param>
-    /// <param name="Key">Where the partition's key begins; of a domain that is not spread its first row has it.</param>
+    /// <param name="Key">Start of the partition's key; unused for a domain that isn't spread, whose key is in its first row.</param>
     /// <param name="KeyLength">In bytes.</param>
     private readonly record struct Cut(
         int Layout, CutKind Kind, int StorageAccount, int Partition, int First, int Count, int Key, int KeyLength);

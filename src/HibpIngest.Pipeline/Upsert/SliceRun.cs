@@ -6,8 +6,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// One try of a slice under its lease: its transactions in their order, and which of them are done. Whatever
-/// ends it early, those in flight are waited for, so that what is recorded as done is what has been written.
+/// One attempt of a slice under its lease: its transactions in order, and which of them are done. If it ends early, it first waits for the
+/// transactions in flight, so that the recorded progress matches what has been written.
 /// </summary>
 public sealed class SliceRun : IStageWork
 {
@@ -19,7 +19,7 @@ public sealed class SliceRun : IStageWork
     private readonly CancellationTokenSource _limit;
     private readonly RenewingLease _lease;
     private readonly CancellationTokenSource _halt; // cancels transactions in flight
-    private readonly CancellationTokenSource _stop; // begins no more transactions, and ends waits
+    private readonly CancellationTokenSource _stop; // starts no further transactions, and ends waits
 
     private readonly Lock _lock = new();
     private byte[]? _done;
@@ -30,10 +30,10 @@ public sealed class SliceRun : IStageWork
         TimeProvider time, CancellationToken cancellationToken)
     {
         (Work, Owner, _rows, _tables, _options) = (work, owner, rows, tables, options);
-        // The other half is for what cannot be stopped any more, and for what waits behind it in the same invocation.
+        // The other half is for work that can no longer be stopped, and for messages that wait in the same invocation.
         _timeout = planLimit > TimeSpan.Zero ? planLimit / 2 : Timeout.InfiniteTimeSpan;
         _limit = new CancellationTokenSource(_timeout, time);
-        // The lease is kept for as long as a transaction is in flight; each renewal records the progress.
+        // The lease is renewed as long as a transaction is in flight; each renewal records the progress.
         _lease = new RenewingLease(
             options.SliceLease / 3,
             ended => slices.RenewSliceAsync(Work.Slice.Load, Work.Slice.Number, Owner, options.SliceLease, Progress, ended),
@@ -42,19 +42,17 @@ public sealed class SliceRun : IStageWork
         _stop = CancellationTokenSource.CreateLinkedTokenSource(_halt.Token, _limit.Token);
     }
 
-    /// <summary>The slice, and what upserting it needs.</summary>
     public SliceWork Work { get; private set; }
 
-    /// <summary>Who holds it: this run, and nobody else.</summary>
+    /// <summary>Lease owner; unique to this run.</summary>
     public string Owner { get; }
 
-    /// <summary>Tries that it has in all.</summary>
+    /// <summary>Maximum number of attempts.</summary>
     public required int MaxTries { get; init; }
 
-    /// <summary>It is recorded as done.</summary>
     internal bool IsCompleted { get; set; }
 
-    /// <summary>Somebody else has the slice by now, or nothing of its load may be written any more.</summary>
+    /// <summary>Whether another owner has the slice by now, or nothing of its load may be written any more.</summary>
     public bool IsLost => _lease.IsLost;
 
     public long LoadId => Work.Slice.Load;
@@ -62,10 +60,10 @@ public sealed class SliceRun : IStageWork
     public string Breach => Work.Breach;
 
     /// <inheritdoc/>
-    /// <remarks>A failed slice that comes again was requeued by hand, and is tried.</remarks>
+    /// <remarks>A failed slice that is redelivered was requeued by an operator, so its attempts don't count.</remarks>
     public int Attempts => Work.Slice.State == SliceState.Failed ? 0 : Work.Slice.Attempts;
 
-    /// <summary>How far it is; null: as recorded before.</summary>
+    /// <summary>The progress; null: as recorded before.</summary>
     public SliceProgress? Progress
     {
         get
@@ -80,15 +78,15 @@ public sealed class SliceRun : IStageWork
         }
     }
 
-    /// <summary>The set of layouts has changed since: it is all to be done again, in this one.</summary>
+    /// <summary>Starts over in a changed set of layouts.</summary>
     internal void StartAnew(LayoutSet layouts)
     {
         lock (_lock)
             (Work, _done) = (Work with { Layouts = layouts, Progress = null }, null);
     }
 
-    /// <summary>Reads the rows and upserts what is not done yet; returns the slice's number of entities.</summary>
-    /// <exception cref="StoreThrottledException">The half of the plan's limit has passed.</exception>
+    /// <summary>Reads the rows and upserts what is not done yet. Returns the slice's number of entities.</summary>
+    /// <exception cref="StoreThrottledException">Half of the plan's limit has passed.</exception>
     /// <exception cref="OperationCanceledException">It was stopped, or <see cref="IsLost">lost</see>.</exception>
     public async Task<int> UpsertAsync()
     {
@@ -141,7 +139,7 @@ public sealed class SliceRun : IStageWork
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
-            // What is in flight ends first.
+            // Transactions in flight end first.
         }
         await begun.EndAsync();
 
@@ -177,7 +175,7 @@ public sealed class SliceRun : IStageWork
         }
     }
 
-    /// <summary>The first failure is the one that counts: those behind it may be its consequence.</summary>
+    /// <summary>Records the first failure only: later ones may be its consequence.</summary>
     private async Task FailAsync(Exception error)
     {
         Interlocked.CompareExchange(ref _failure, ExceptionDispatchInfo.Capture(error), null);
@@ -190,11 +188,11 @@ public sealed class SliceRun : IStageWork
             return (done[index / 8] & (1 << (index % 8))) != 0;
     }
 
-    /// <summary>Counts the transactions that have been begun and not ended.</summary>
+    /// <summary>Counts the transactions in flight.</summary>
     private sealed class Begun
     {
         private readonly TaskCompletionSource _none = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        private int _count = 1; // whoever begins them
+        private int _count = 1; // the loop that starts them
 
         public void Add() => Interlocked.Increment(ref _count);
 
@@ -204,7 +202,7 @@ public sealed class SliceRun : IStageWork
                 _none.SetResult();
         }
 
-        /// <summary>None is begun any more; completes when all have ended.</summary>
+        /// <summary>Completes when all have ended; none may be added after this call.</summary>
         public Task EndAsync()
         {
             Remove();

@@ -1,26 +1,26 @@
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// An order of transactions in which those of one partition lie evenly in the whole, and those of each table too: in the
-/// order of domains, all that are in flight would meet one partition. The k-th of a partition's n comes at (k + p) / n of
-/// the way, and p differs from partition to partition.
+/// An order in which the transactions of each partition, and of each table, are spread evenly over the whole: in the order of domains, all
+/// transactions in flight would go to one partition. The k-th of a partition's n comes at (k + p) / n of the way, and p differs from
+/// partition to partition.
 /// </summary>
-/// <param name="capacity">Transactions that there is room for at first.</param>
+/// <param name="capacity">Initial capacity, in transactions.</param>
 internal sealed class TransactionOrder(int capacity)
 {
-    /// <summary>Most transactions of one order.</summary>
+    /// <summary>Maximum number of transactions in one order.</summary>
     public const int MostTransactions = 1 << IndexBits;
 
-    private const uint GoldenRatio = 2654435769; // of 2^32: multiples of it lie evenly between 0 and 2^32, however many there are
+    private const uint GoldenRatio = 2654435769; // times 2^32: its multiples are spread evenly over 0 to 2^32, however many there are
     private const int IndexBits = 24;
 
     private ulong[] _sequence = new ulong[capacity];
     private int _count;
 
-    /// <summary>The number of the transaction whose turn it is.</summary>
+    /// <summary>Returns the number of the transaction at a place.</summary>
     public int this[int index] => (int)(_sequence[index] & (MostTransactions - 1));
 
-    /// <param name="count">Transactions that will be placed.</param>
+    /// <param name="count">Number of transactions that will be placed.</param>
     public void Begin(int count)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan(count, MostTransactions);
@@ -29,7 +29,7 @@ internal sealed class TransactionOrder(int capacity)
         _count = count;
     }
 
-    /// <summary>Places those of one partition.</summary>
+    /// <summary>Places the transactions of one partition.</summary>
     public void Place(int start, int end, uint partition)
     {
         var phase = unchecked(partition * GoldenRatio);
@@ -37,6 +37,6 @@ internal sealed class TransactionOrder(int capacity)
             _sequence[i] = (((((ulong)(i - start) << 32) | phase) / (ulong)(end - start)) << IndexBits) | (uint)i;
     }
 
-    /// <summary>Once all are placed.</summary>
+    /// <summary>Must be called after all transactions are placed.</summary>
     public void End() => _sequence.AsSpan(0, _count).Sort();
 }

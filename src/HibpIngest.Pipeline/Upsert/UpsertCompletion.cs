@@ -2,10 +2,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Ends the upsert of a load behind its last slice, whichever that was.</summary>
+/// <summary>Completes the upsert of a load after its last slice, whichever that was.</summary>
 public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, LogSchedule log, LoadReports reports)
 {
-    /// <summary>The completion statement; whoever changes the row sends the message.</summary>
+    /// <summary>Runs the completion statement. Only the caller that changed the row sends the message.</summary>
     public async Task TryAsync(long load, CancellationToken cancellationToken)
     {
         if (!await matching.TryStartMatchingAsync(load, cancellationToken))

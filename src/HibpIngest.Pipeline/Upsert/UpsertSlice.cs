@@ -7,9 +7,9 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Upserts the accounts of one slice into the tables of every layout of the set. Its key is (load, slice): a second delivery beside the
-/// first comes again when that one's lease has ended; a late one goes on where the first was cut off, or finds
-/// the slice done and does nothing.
+/// Upserts the accounts of one slice into the tables of every layout that is written. Idempotency key: (load, slice). A concurrent
+/// redelivery is deferred until the first one's lease has ended; a later one resumes where the first was interrupted, or finds the slice
+/// done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
     ISlices slices, LoggedRows rows, IStoreTables tables, IOpenLoads open, UpsertCompletion completion, LoadReports reports,
@@ -31,14 +31,14 @@ public sealed partial class UpsertSlice(
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, work.Breach).SetTag(TelemetryNames.Tags.Slice, slice.Number);
         if (work.HeldUntil is { } heldUntil)
         {
-            // Acknowledged now, it would be missed should its holder die; it finds out when that lease has ended.
+            // Not acknowledged without a successor: if the holder dies, the deferred message finds that out after the lease's end.
             LogHeld(slice.Load, slice.Number);
             await messages.SendAfterLeaseAsync(message, heldUntil, options.Value.SliceLease, cancellationToken);
             return null;
         }
         if (slice.State == SliceState.Done)
         {
-            // The delivery that did it may have died before it looked whether it was the last.
+            // The delivery that completed it may have died before it checked whether this was the last slice.
             await completion.TryAsync(slice.Load, cancellationToken);
             return null;
         }
@@ -55,11 +55,11 @@ public sealed partial class UpsertSlice(
         var began = time.GetTimestamp();
         var entities = await work.UpsertAsync();
         if (slice.State == SliceState.Failed)
-            await open.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may open its load again
+            await open.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may reopen its load
         while (await slices.CompleteSliceAsync(
             slice.Load, slice.Number, work.Owner, entities, work.Work.Layouts.Version, CancellationToken.None) is { IsDone: false } ended)
         {
-            // Whoever has it by now goes on with it; of a load that was stopped, nobody.
+            // The new owner continues; a stopped load is not continued.
             if (ended.Layouts is not { } layouts)
                 throw new LoadLostException(slice.Load);
             LogAgain(slice.Load, slice.Number, layouts.Version);
@@ -83,11 +83,11 @@ public sealed partial class UpsertSlice(
     }
 
     /// <inheritdoc/>
-    /// <remarks>Messages of our own hold no address; of others' only the type is kept.</remarks>
+    /// <remarks>Our own errors' messages contain no address; of other errors only the type is kept.</remarks>
     public async Task<bool> FailAsync(SliceRun work, Exception error)
     {
         if (work.IsCompleted)
-            return true; // what failed is behind it, and the message's next delivery does that again
+            return true; // the failure came after completion, and the redelivery repeats those steps
         var (slice, reason) = (work.Work.Slice, UnexpectedError.Reason(error));
         var exhausted = error is TriesUsedUpException || slice.Attempts >= work.MaxTries;
         await slices.FailSliceAsync(slice.Load, slice.Number, work.Owner, reason, exhausted, CancellationToken.None);
