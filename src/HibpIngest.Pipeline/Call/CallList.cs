@@ -14,7 +14,6 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 internal sealed class CallList
 {
-    /// <summary>Bytes of a SHA-1.</summary>
     public const int HashBytes = 20;
 
     private const byte Version = 1;
@@ -33,7 +32,6 @@ internal sealed class CallList
         }
     }
 
-    /// <summary>Number of calls.</summary>
     public int Count => _starts.Count;
 
     /// <summary>Returns the number of calls that these hashes make.</summary>
@@ -72,7 +70,7 @@ internal sealed class CallList
         keys.Open(content, ContextOf(delivery)) is [Version, ..] opened && opened.Length % HashBytes == 1
             ? new CallList(opened.AsMemory(1)) : null;
 
-    /// <summary>Returns the body of a call and its idempotency key.</summary>
+    /// <summary>Returns a call's body and idempotency key.</summary>
     /// <param name="call">Index of the call, from 0.</param>
     public (byte[] Body, string IdempotencyKey) Make(int call, int client, string breach)
     {

@@ -110,7 +110,6 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         }
     }
 
-    /// <summary>Returns the result of the turn.</summary>
     public CallbackTurnEnd End()
     {
         lock (_lock)

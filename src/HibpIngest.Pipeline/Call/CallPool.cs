@@ -44,7 +44,6 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>Returns the body of a call and its idempotency key.</summary>
     public (byte[] Body, string IdempotencyKey) Make((int Delivery, int Call) call)
     {
         var state = _states[call.Delivery];
@@ -74,7 +73,6 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>Starts no further call of a delivery.</summary>
     public void Halt(CallbackKey delivery)
     {
         lock (_lock)
@@ -84,7 +82,7 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>Returns the progress of the deliveries that have advanced since the last call.</summary>
+    /// <summary>Returns the deliveries that have advanced since the last call, with their progress.</summary>
     public IReadOnlyList<CallbackResult> TakeChanged()
     {
         lock (_lock)
@@ -99,7 +97,6 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>Returns the final result of every delivery.</summary>
     /// <param name="pauseOf">Returns how long a delivery with failed calls is deferred, given the number of its earlier deferrals.</param>
     public IReadOnlyList<CallbackResult> Results(Func<int, TimeSpan> pauseOf)
     {

@@ -15,7 +15,7 @@ public sealed partial class DeliverCallbacks(
     CallSchedule schedule, IOptions<CallbackOptions> options, TimeProvider time, ILogger<DeliverCallbacks> log)
     : IStage<CallbackMessage, CallbackRun>
 {
-    // Opened together: enough to keep the largest cap in flight whatever a slice holds, and a few MB at most.
+    // Opened together: enough to keep the largest cap in flight however little a slice holds, and a few MB at most.
     private const int MostDeliveries = 32;
     private const int MostCalls = 4_096;
 
@@ -297,7 +297,6 @@ public sealed partial class DeliverCallbacks(
         LogGone(number);
     }
 
-    /// <summary>Drops the deliveries of a removed client.</summary>
     private async Task DropAsync(int client, CancellationToken cancellationToken)
     {
         var (dropped, _) = await callbacks.DropDeliveriesAsync(client, null, withOpen: true, "its client was removed", cancellationToken);

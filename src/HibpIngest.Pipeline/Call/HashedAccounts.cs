@@ -62,7 +62,6 @@ internal sealed class HashedAccounts
         }
     }
 
-    /// <summary>Returns the index of a hash's account.</summary>
     public int AccountOf(int hash) => _accounts[hash];
 
     /// <summary>Returns the first six hex digits of a hash, as a number.</summary>

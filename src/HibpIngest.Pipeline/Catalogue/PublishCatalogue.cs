@@ -247,7 +247,6 @@ public sealed partial class PublishCatalogue(
         return null;
     }
 
-    /// <summary>Returns a breach's metadata in its published form.</summary>
     internal static PublicBreach Reduce(Breach breach)
     {
         var told = PublicBreach.Of(breach);
@@ -281,7 +280,6 @@ public sealed partial class PublishCatalogue(
 
     private static string Hash(ReadOnlySpan<byte> content) => Convert.ToHexStringLower(SHA256.HashData(content));
 
-    /// <summary>Writes one snapshot's blobs over those that were listed.</summary>
     private sealed class Round(ICatalogueBlobs blobs, IReadOnlyDictionary<string, CatalogueEntry> there, long version)
     {
         private int _written;

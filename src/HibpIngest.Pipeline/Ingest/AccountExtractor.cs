@@ -100,7 +100,6 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
         Task.Factory.StartNew(Deduplicate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
 
-    /// <summary>Makes a batch's buffers available for reuse.</summary>
     public void Return(ExtractedBatch batch)
     {
         batch.Accounts.Clear();

@@ -11,7 +11,6 @@ namespace HibpIngest.Pipeline;
 internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? OtherBreach)
 {
     /// <summary>Reads the document next to a dropped file.</summary>
-    /// <param name="blob">Name of the file's blob.</param>
     /// <param name="breach">The breach that the load belongs to.</param>
     /// <exception cref="BadInputException">There is a document that can't be read.</exception>
     public static async Task<BreachDocument> ReadAsync(IBreachBlobs blobs, string blob, string breach, CancellationToken cancellationToken)

@@ -91,7 +91,7 @@ public sealed class LoadCopy(
         }
         catch (OperationCanceledException)
         {
-            // Slices of committed batches are sent, whatever ended the run.
+            // Slices of committed batches are sent even if the run is aborted.
             await sending;
             if (firstCommit == 0 || !limit.IsCancellationRequested || lease.Token.IsCancellationRequested)
                 throw;

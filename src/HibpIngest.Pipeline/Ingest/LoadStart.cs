@@ -88,7 +88,6 @@ public sealed class LoadStart(
         return head;
     }
 
-    /// <summary>Returns the settings that a new load records.</summary>
     internal static LoadSettings NewSettings(IngestOptions options) => new()
     {
         ExtractorVersion = AccountScanner.Version,

@@ -236,7 +236,7 @@ public sealed partial class RecoverLoads(
         }
         catch (Exception e) when (e is NotPossibleException or CatalogueBehindException or LogConflictException)
         {
-            // Whatever prevents the removal, readers must not see the breach.
+            // Readers must not see the breach even if it can't be removed.
             await catalogue.SetHiddenAsync(breach, true, cancellationToken);
             run.Fail($"breach {breach} was removed, and could not be removed again, so it is hidden: {e.Message}; then: hibp breach remove "
                 + $"\"{breach}\"");

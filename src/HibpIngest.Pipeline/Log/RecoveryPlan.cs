@@ -157,7 +157,6 @@ public sealed class RecoveryPlan
     private static bool IsSameBreach(PlannedLoad one, PlannedLoad other) =>
         one.Document.Breach.Equals(other.Document.Breach, StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>Takes each breach's details from the newest document of its loads.</summary>
     private void TellBreaches()
     {
         foreach (var breach in _loads.GroupBy(load => load.Document.Breach, StringComparer.OrdinalIgnoreCase))

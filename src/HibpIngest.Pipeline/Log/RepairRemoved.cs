@@ -98,7 +98,7 @@ public sealed class RepairRemoved(
     }
 }
 
-/// <summary>What <see cref="RepairRemoved"/> has to do.</summary>
+/// <summary>The plan of <see cref="RepairRemoved"/>.</summary>
 /// <param name="Loads">Removed loads that the database no longer has.</param>
 /// <param name="Skipped">One line for each load that is left alone, with the reason.</param>
 public sealed record LogRepairPlan(IReadOnlyList<LogRepairLoad> Loads, IReadOnlyList<string> Skipped);

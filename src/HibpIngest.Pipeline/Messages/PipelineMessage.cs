@@ -13,7 +13,6 @@ public abstract record PipelineMessage : WorkMessage
     /// <summary>True if this message advances the load; Sweep then uses its send time to detect loss.</summary>
     internal virtual bool MovesLoad => true;
 
-    /// <summary>Name of the span of its stage.</summary>
     internal abstract string Span { get; }
 }
 

@@ -10,7 +10,6 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     /// <summary>Maximum delay of these messages. A message counts as lost only when it is older.</summary>
     public static readonly TimeSpan LongestHidden = TimeSpan.FromMinutes(10);
 
-    /// <summary>Messages sent in parallel.</summary>
     internal const int AtOnce = 16;
 
     // Azure queues refuse delays of 7 days and more.

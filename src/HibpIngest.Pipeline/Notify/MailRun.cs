@@ -35,7 +35,7 @@ public sealed class MailRun : IStageWork
     /// <summary>Number of the last notification that no longer needs its claim.</summary>
     internal int Settled { get; set; }
 
-    /// <summary>Notifications whose claims are to be released; null: none.</summary>
+    /// <summary>Range of notifications whose claims must be released; null: none.</summary>
     internal (int First, int Last)? Rest =>
         Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
 

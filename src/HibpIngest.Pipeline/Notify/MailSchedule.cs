@@ -14,7 +14,7 @@ public sealed class MailSchedule(
     private const int MostMessagesAhead = 4_096;
 
     /// <summary>
-    /// Does whatever is due for the mails of a notifying load: finishes it, sends messages for deferred notifications, restarts lost
+    /// Does all that is due for the mails of a notifying load: finishes it, sends messages for deferred notifications, restarts lost
     /// messages, or sends further ones. Safe to run at any time and concurrently. Returns whether messages were lost.
     /// </summary>
     /// <param name="lostAfter">Messages count as lost if none was sent for this long; must exceed the maximum delay of a message.</param>

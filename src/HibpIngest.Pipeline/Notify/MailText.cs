@@ -3,7 +3,6 @@ using System.Text;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Makes text from outside fit a mail.</summary>
 internal static class MailText
 {
     /// <summary>

@@ -76,7 +76,7 @@ public sealed class CallbackOperations(
         return found;
     }
 
-    /// <summary>Finds a client by its name, or by its number, because a removed client has no name.</summary>
+    // By name, or by number, because a removed client has no name.
     private async Task<int?> NumberAsync(string? client, CancellationToken cancellationToken) =>
         client is null ? null
         : (await clients.ListAsync(cancellationToken)).FirstOrDefault(

@@ -23,7 +23,7 @@ public sealed partial class FillRanges(
     /// </summary>
     public const int ChunkRows = 20_000;
 
-    /// <summary>Also taken by a rebuild: accounts it writes behind the walk would have no hashes.</summary>
+    /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>
     internal const string LockName = "fill-ranges";
 
     // Approximate number of requests in flight for one part of the table.

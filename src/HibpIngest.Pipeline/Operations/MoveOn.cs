@@ -21,7 +21,7 @@ public sealed class MoveOn(
     /// restored, the catalogue published since is merged in, and zips without a load are loaded again, neither published nor mailed until
     /// an operator releases them. Can be run again after an interruption, or after a repair of the journal.
     /// </summary>
-    /// <param name="empty">The database is empty, and is to become that of the journal's store.</param>
+    /// <param name="empty">The database is empty, and becomes that of the journal's store.</param>
     /// <param name="progress">Receives the number of the journal's loads processed, and of all.</param>
     /// <exception cref="NotPossibleException">The database isn't behind and has no mails left, or is unexpectedly (not) empty.</exception>
     /// <exception cref="StoreMismatchException">Journal, database and account table are not of one store.</exception>

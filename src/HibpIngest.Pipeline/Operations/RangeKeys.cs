@@ -15,7 +15,6 @@ internal static class RangeKeys
         return ($"{partition:X2}", Encoding.ASCII.GetString(row));
     }
 
-    /// <summary>Returns the table that holds a partition of hashes.</summary>
     public static TablePlace PlaceOf(string partition, LayoutFacts facts, LayoutPlacement placement) => new(
         placement.StorageAccountOfRange(byte.Parse(partition, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture)),
         facts.RangesTable);

@@ -15,7 +15,6 @@ internal sealed class RetiredMarks(ILoads loads, IDatabaseSetup database, IStore
         return [.. Enumerable.Range(1, highest).Except(alive)];
     }
 
-    /// <summary>Removes a mark from a part of a table.</summary>
     /// <param name="ofRanges">Whether the table holds hashes.</param>
     /// <returns>Number of entities that had the mark.</returns>
     public async Task<long> RemoveAsync(

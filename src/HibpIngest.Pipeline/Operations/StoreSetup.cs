@@ -58,7 +58,6 @@ public sealed class StoreSetup(
         await catalogue.EnsureAsync(cancellationToken);
     }
 
-    /// <summary>Creates missing containers, queues and the register.</summary>
     internal async Task CreateStoresAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);

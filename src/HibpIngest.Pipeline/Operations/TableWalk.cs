@@ -4,7 +4,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Progress of a walk over the parts of tables.</summary>
 internal sealed class TableWalk
 {
     // Distinct from any token of the service, which are longer.

@@ -35,10 +35,8 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
     private RowOfAccount[] _accounts = [];
     private RowOfAccount[] _hashes = [];
 
-    /// <summary>Number of transactions.</summary>
     public int Count => _cuts.Count;
 
-    /// <summary>Cuts a partition of the merge into transactions and orders them.</summary>
     public void Fill(MergedPartition partition)
     {
         _partition = partition;
@@ -159,7 +157,6 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         return has.Count(true);
     }
 
-    /// <summary>Finds the rows of an account that have one of its marks.</summary>
     private void FindRows(int account, Span<bool> has)
     {
         has.Clear();
@@ -167,7 +164,6 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
             has[RowOf(marks[load])] = true;
     }
 
-    /// <summary>Adds the distinct marks of one row in ascending order.</summary>
     private Range AddMarks(MarkList into, RowOfAccount row)
     {
         var start = into.Count;

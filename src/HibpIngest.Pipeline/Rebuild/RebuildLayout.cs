@@ -23,7 +23,6 @@ public sealed partial class RebuildLayout(
     /// </summary>
     private const int InFlight = 64;
 
-    /// <summary>Rows read from SQL at a time.</summary>
     private const int BatchRows = 20_000;
 
     private const int ReportEvery = 64;
@@ -288,7 +287,7 @@ public sealed partial class RebuildLayout(
 
     private sealed record Source(long Load, int Mark, long Rows, bool IsLogged, IMergeSource Merged);
 
-    /// <summary>Reports synchronously, unlike <see cref="Progress{T}"/>.</summary>
+    /// <summary>Reports on the calling thread, unlike Progress&lt;T&gt;.</summary>
     private sealed class Reports(Action<long> report) : IProgress<long>
     {
         public void Report(long value) => report(value);

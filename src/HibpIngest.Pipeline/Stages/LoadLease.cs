@@ -34,7 +34,6 @@ public sealed class LoadLease : IStageWork
 
     public int Attempts => Load.Attempts;
 
-    /// <summary>Called when the lease is disposed.</summary>
     internal Action? OnEnd { get; set; }
 
     public async ValueTask DisposeAsync()

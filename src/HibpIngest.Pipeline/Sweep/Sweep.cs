@@ -8,8 +8,8 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>
 /// Sends messages again that were lost between two steps, and publishes a catalogue that may be behind, once a minute, one sweep at a
-/// time. Queries no database if no load is open and no such mark is set, so that a serverless one can pause. Idempotency: whatever it
-/// sends may be a duplicate, which every stage tolerates.
+/// time. Queries no database if no load is open and no such mark is set, so that a serverless one can pause. Its messages may be
+/// duplicates, which every stage tolerates.
 /// </summary>
 public sealed partial class Sweep(
     IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,

@@ -91,7 +91,6 @@ internal sealed class SliceBuffers
         return _cuts.Count;
     }
 
-    /// <summary>Returns a transaction by its place in the order.</summary>
     public SliceTransaction Transaction(int index)
     {
         var cut = _cuts[_sequence[index]];
@@ -106,7 +105,6 @@ internal sealed class SliceBuffers
             cut.Layout, cut.Kind == CutKind.Range, cut.StorageAccount, partition, rows.AsMemory(cut.First, cut.Count), bytes);
     }
 
-    /// <summary>Sorts the accounts by domain and alias, and drops duplicates.</summary>
     private void Sort()
     {
         var accounts = Accounts;
@@ -229,7 +227,6 @@ internal sealed class SliceBuffers
         }
     }
 
-    /// <summary>Cuts a partition into as few transactions as possible.</summary>
     private void Add(Cut whole)
     {
         for (var done = 0; done < whole.Count; done += IAccountTable.MaxTransactionEntities)

@@ -1,6 +1,5 @@
 namespace HibpIngest.Pipeline;
 
-/// <summary>One entity group transaction of a slice.</summary>
 /// <param name="Layout">Place of its layout in the set.</param>
 /// <param name="OfRanges">Whether it goes to the table of hashes instead of that of accounts.</param>
 /// <param name="StorageAccount">Number of the storage account.</param>

@@ -17,10 +17,8 @@ internal sealed class TransactionOrder(int capacity)
     private ulong[] _sequence = new ulong[capacity];
     private int _count;
 
-    /// <summary>Returns the number of the transaction at a place.</summary>
     public int this[int index] => (int)(_sequence[index] & (MostTransactions - 1));
 
-    /// <param name="count">Number of transactions that will be placed.</param>
     public void Begin(int count)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan(count, MostTransactions);
@@ -29,7 +27,6 @@ internal sealed class TransactionOrder(int capacity)
         _count = count;
     }
 
-    /// <summary>Places the transactions of one partition.</summary>
     public void Place(int start, int end, uint partition)
     {
         var phase = unchecked(partition * GoldenRatio);
