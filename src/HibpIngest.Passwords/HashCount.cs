@@ -3,17 +3,17 @@ using System.Runtime.InteropServices;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>A hash and how often it was seen: as fixed-size memory, so that millions lie in one array and are sorted in it.</summary>
+/// <summary>A hash and how often it was seen. Fixed size, so that millions are stored and sorted in one array.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 public readonly struct HashCount
 {
-    // Big-endian, so that they compare as the hex digits do. An NTLM hash has no last part.
+    // Big-endian, so that they compare as the hex digits do. An NTLM hash has no third part.
     private readonly ulong _first;
     private readonly ulong _second;
     private readonly uint _third;
 
     /// <param name="hash">20 bytes (SHA-1) or 16 (NTLM).</param>
-    /// <param name="count">How often it was seen; from 0.</param>
+    /// <param name="count">How often the hash was seen, 0 or more.</param>
     public HashCount(ReadOnlySpan<byte> hash, long count)
     {
         _first = BinaryPrimitives.ReadUInt64BigEndian(hash);
@@ -26,10 +26,10 @@ public readonly struct HashCount
 
     public long Count { get; }
 
-    /// <summary>The number that the hash's first five digits make.</summary>
+    /// <summary>The hash's first five hex digits, as a number.</summary>
     public int Prefix => (int)(_first >> 44);
 
-    /// <summary>A byte of the hash, from 0 to 19; 0 behind the end of an NTLM hash.</summary>
+    /// <summary>Returns a byte of the hash, from 0 to 19; 0 past the end of an NTLM hash.</summary>
     internal int ByteAt(int index) => index switch
     {
         < 8 => (int)(_first >> (56 - (8 * index))) & 0xFF,
@@ -46,7 +46,7 @@ public readonly struct HashCount
 
     public bool IsSameHash(in HashCount other) => _first == other._first && _second == other._second && _third == other._third;
 
-    /// <summary>With the count of another, of the same hash; a sum beyond the largest number is that number.</summary>
+    /// <summary>Returns the hash with the counts of both; the sum saturates at <see cref="long.MaxValue"/>.</summary>
     public HashCount Plus(in HashCount other) => new(this, AddSaturating(Count, other.Count));
 
     /// <param name="hash">20 bytes or 16.</param>
@@ -58,6 +58,6 @@ public readonly struct HashCount
             BinaryPrimitives.WriteUInt32BigEndian(hash[16..], _third);
     }
 
-    /// <summary>The sum of two counts, or the largest number.</summary>
+    /// <summary>Returns the sum of two counts, at most <see cref="long.MaxValue"/>.</summary>
     public static long AddSaturating(long one, long other) => one > long.MaxValue - other ? long.MaxValue : one + other;
 }

@@ -2,12 +2,12 @@ namespace HibpIngest.Passwords;
 
 public enum AppendConfirmation
 {
-    /// <summary>It is confirmed, by this one or an earlier one.</summary>
+    /// <summary>The transaction is confirmed, by this call or an earlier one.</summary>
     Confirmed = 0,
 
-    /// <summary>The subscription has no such transaction.</summary>
+    /// <summary>The subscription has no transaction of this id.</summary>
     NotFound,
 
-    /// <summary>Somebody else was changing it, and has not confirmed it: to be tried again.</summary>
+    /// <summary>Another caller changed the transaction at the same time without confirming it: retry.</summary>
     Busy,
 }

@@ -2,10 +2,8 @@ using HibpIngest.Messages;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>
-/// A transaction to spread over messages of its parts, or one of its parts to add. It holds no hash.
-/// </summary>
-/// <param name="Part">The part to add; null: the transaction is to be spread.</param>
+/// <summary>A confirmed transaction to split into parts, or one of its parts to add. The message holds no hash.</summary>
+/// <param name="Part">The part to add; null: the transaction is to be split into parts.</param>
 [Queue(QueueNames.PasswordsAppend)]
 public sealed record AppendMessage(string Subscription, Guid Transaction, AppendPart? Part = null) : WorkMessage
 {
@@ -13,16 +11,16 @@ public sealed record AppendMessage(string Subscription, Guid Transaction, Append
         Subscription is not null && Part is null or { Number: >= 0, Offset: >= 0, Rows: > 0, Release: not null };
 }
 
-/// <summary>Part of a transaction: all its hashes of some ranges, so that no range is in two parts.</summary>
-/// <param name="Number">Its own, from 0.</param>
-/// <param name="Offset">Of the first, in bytes of what is kept (<see cref="AppendRows"/>).</param>
-/// <param name="Release">The release that they are added to (<see cref="ReleaseKey"/>).</param>
+/// <summary>A part of a transaction. It has all the transaction's hashes of its ranges, so no range is in two parts.</summary>
+/// <param name="Number">The part's number in its transaction, from 0.</param>
+/// <param name="Offset">Where the first hash begins, in bytes of the stored transaction (<see cref="AppendRows"/>).</param>
+/// <param name="Release">The release that the hashes are added to (<see cref="ReleaseKey"/>).</param>
 public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows, string Release)
 {
-    /// <summary>Most hashes of a part, but for those of one range.</summary>
+    /// <summary>The maximum number of hashes in a part, unless a single range has more.</summary>
     public const int MostRows = 500;
 
-    /// <param name="bytes">What is kept of it.</param>
+    /// <param name="bytes">All hashes of the transaction, as stored (<see cref="AppendRows"/>).</param>
     internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int mostRows = MostRows)
     {
         var parts = new List<AppendPart>();
@@ -34,7 +32,7 @@ public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows,
             for (var first = 0; first < rows.Count;)
             {
                 var next = Math.Min(first + mostRows, rows.Count);
-                // Back to where a range begins, or, where it is all one range, on to where the next does.
+                // Cut where a range begins. If one range fills the part, extend it to where the next range begins.
                 var cut = next;
                 while (cut > first && cut < rows.Count && rows[cut].Prefix == rows[cut - 1].Prefix)
                     cut--;

@@ -9,26 +9,26 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Spreads a confirmed transaction over messages of its parts, and adds
-/// parts to the release that is served when it is spread. However often a message comes, and in whatever order, each hash of a
-/// transaction counts once; what is lost on the way <see cref="SweepAppends"/> sends again.
+/// Splits a confirmed transaction into parts, sends a message for each, and adds parts to the release that was served at the time of the
+/// split. Each hash of a transaction counts once, however often and in whatever order messages are delivered; <see cref="SweepAppends"/>
+/// resends lost messages.
 /// </summary>
-/// <param name="log">Ids and counts only.</param>
+/// <param name="log">Receives ids and counts only.</param>
 public sealed partial class AppendPasswords(
     PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)
     : IMessageStage<AppendMessage>
 {
-    // Of a part: most of it is waiting for the store.
+    // Of one part. Most of the time is spent waiting for the store.
     private const int RangesAtOnce = 16;
 
-    // What has come to its end may be in hand for a while yet, elsewhere: a function ends after minutes.
+    // A transaction that is done may still be processed in another process for a while: a function ends after minutes.
     private static readonly TimeSpan SettledAfter = TimeSpan.FromHours(1);
 
     private volatile OpenRelease? _open;
 
     public async Task RunAsync(AppendMessage message, CancellationToken cancellationToken)
     {
-        // One that is gone has come to its end long ago.
+        // A transaction that was deleted was done long ago.
         if (await appends.FindAsync(message.Subscription, message.Transaction, cancellationToken) is not
             { State: AppendState.Confirmed } transaction)
             return;
@@ -56,10 +56,10 @@ public sealed partial class AppendPasswords(
             var parts = AppendPart.Of(bytes.Span, transaction.Sha1Rows, release.ToString());
             if (transaction.Release != release.ToString())
             {
-                // Read after the transaction: whoever holds the release back first says so, then writes to those that are not begun.
+                // Read after the transaction: a repack writes its hold first, then updates the transactions that are not begun.
                 if (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken) is not null)
                     throw new StoreUnavailableException($"release {release.Name} is being repacked, and is added to when that has ended");
-                // Whoever has repacked it serves the other one first, then holds this one back no more.
+                // A repack that has ended serves the new release first, then deletes the hold.
                 if (await ChooseAsync(transaction.Release, cancellationToken) != release)
                     continue;
                 var begun = await appends.UpdateAsync(
@@ -86,7 +86,7 @@ public sealed partial class AppendPasswords(
     private async Task AddAsync(AppendPart part, AppendTransaction transaction, CancellationToken cancellationToken)
     {
         var release = await OpenAsync(ReleaseKey.Parse(part.Release), cancellationToken);
-        // A mode that the release is without has nothing to be added to.
+        // If the release lacks the mode, there is nothing to add the hashes to.
         if (await release.FindAsync(part.Mode, cancellationToken) is { } source)
         {
             var bytes = await ReadRowsAsync(
@@ -124,7 +124,7 @@ public sealed partial class AppendPasswords(
         }
     }
 
-    /// <summary>Returns the release that a transaction was begun with, as long as it is there, else the one that is served.</summary>
+    /// <summary>Returns the release that a transaction was begun with, if it still exists, otherwise the served one.</summary>
     private async Task<ReleaseKey> ChooseAsync(string? begun, CancellationToken cancellationToken)
     {
         if (begun is not null && ReleaseKey.Parse(begun) is var key
@@ -138,10 +138,10 @@ public sealed partial class AppendPasswords(
     }
 
     /// <summary>
-    /// Opens a release, and makes sure that no mode joins it any more: what it is without now, it is without for good, so that hashes of
-    /// that mode can be left out. A mode that is listed at the same time is seen here, or sees this.
+    /// Opens a release and marks it as appended to, after which no mode can join it. Hashes of a mode that it lacks can therefore be left
+    /// out. A mode that is listed at the same time is either seen here or sees the mark.
     /// </summary>
-    /// <exception cref="RangeGoneException">It was deleted.</exception>
+    /// <exception cref="RangeGoneException">The release was deleted.</exception>
     private async Task<OpenRelease> OpenAsync(ReleaseKey key, CancellationToken cancellationToken)
     {
         while (true)
@@ -155,7 +155,7 @@ public sealed partial class AppendPasswords(
                 etag = await ReleaseReader.WriteAsync(stores.Blobs, release, etag, cancellationToken);
             }
             if (etag is null)
-                continue; // somebody else has changed it
+                continue; // another process has changed the document
             if (_open is { } open && open.ETag == etag)
                 return open;
             return _open = new OpenRelease(stores, release, etag);
@@ -167,7 +167,7 @@ public sealed partial class AppendPasswords(
         await appends.ReadRowsAsync(transaction.Id, offset, length, cancellationToken)
         ?? throw new StoreMismatchException($"the hashes of transaction {transaction.Id} are gone");
 
-    /// <summary>Transactions of which a message may still be worked on somewhere.</summary>
+    /// <summary>Lists the transactions whose messages may still be processed somewhere.</summary>
     private async Task<IReadOnlySet<Guid>> ListUnsettledAsync(CancellationToken cancellationToken)
     {
         var (ids, now) = (new HashSet<Guid>(), time.GetUtcNow());
@@ -191,7 +191,7 @@ public sealed partial class AppendPasswords(
         return ranges;
     }
 
-    /// <summary>No part is done, and those that there are not are.</summary>
+    /// <summary>Returns a bit map in which no part is done. The unused bits of the last byte are set.</summary>
     private static byte[] NoneDone(int parts)
     {
         var done = new byte[(parts + 7) / 8];
@@ -203,7 +203,7 @@ public sealed partial class AppendPasswords(
     private static bool IsDone(AppendTransaction transaction, int part) =>
         part / 8 < transaction.PartsDone.Length && (transaction.PartsDone.Span[part / 8] & (1 << (part % 8))) != 0;
 
-    /// <summary>A release as one version of its document has it, without what was added to it.</summary>
+    /// <summary>A release as one version of its document describes it, and the stores of what was added to it.</summary>
     private sealed class OpenRelease(PasswordStores stores, PasswordRelease release, string etag)
     {
         private readonly ConcurrentDictionary<HashMode, Task<IRangeSource>> _sources = new();
@@ -214,7 +214,7 @@ public sealed partial class AppendPasswords(
 
         public ChangeLog Changes { get; } = new(stores.Blobs, release.Key);
 
-        /// <returns>Null: the release is without that mode.</returns>
+        /// <returns>Null if the release lacks the mode.</returns>
         public async Task<IRangeSource?> FindAsync(HashMode mode, CancellationToken cancellationToken)
         {
             if (release.BestOf(mode) is not { } part)

@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>What was added to releases, and what waits to be: for people.</summary>
+/// <summary>Reports what was added to releases and what is still to be added, for operators.</summary>
 public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends, TimeProvider time)
 {
     public async Task<AppendedRanges> ReadAsync(ReleaseKey release, CancellationToken cancellationToken)
@@ -15,7 +15,7 @@ public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends
             hold is null ? null : JsonSerializer.Deserialize(hold.Bytes.Span, RepackJson.Default.ReleaseHold)!.Release);
     }
 
-    /// <summary>Transactions that are confirmed, and not added; and those that nobody has confirmed yet.</summary>
+    /// <summary>Counts the transactions that are confirmed but not yet added, and those that are not confirmed.</summary>
     public async Task<(int Waiting, int Unconfirmed)> CountAsync(CancellationToken cancellationToken)
     {
         var (waiting, unconfirmed) = (0, 0);
@@ -29,5 +29,5 @@ public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends
 }
 
 /// <param name="Ranges">Ranges that were added to, of all modes.</param>
-/// <param name="RepackedAs">The release that is being made of it, while additions wait; null: they don't.</param>
+/// <param name="RepackedAs">The release that a repack is writing, during which additions wait; null: no repack is running.</param>
 public sealed record AppendedRanges(int Ranges, string? RepackedAs);

@@ -5,19 +5,19 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// A transaction's hashes as they are kept: those of SHA-1 and then those of NTLM, each in order and once, a count (8 bytes,
-/// little-endian) behind each hash. So that a part of them is read by itself.
+/// The format in which a transaction's hashes are stored: SHA-1 first, then NTLM, each sorted and distinct, every hash followed by its
+/// count (8 bytes, little-endian). Rows have a fixed size, so that a part can be read on its own.
 /// </summary>
 public static class AppendRows
 {
-    /// <summary>Most hashes of a mode.</summary>
+    /// <summary>The maximum number of hashes of one mode.</summary>
     public const int Most = 50_000;
 
     public static int RowBytes(HashMode mode) => mode.Bytes() + sizeof(long);
 
     public static int Bytes(int sha1Rows, int ntlmRows) => (sha1Rows * RowBytes(HashMode.Sha1)) + (ntlmRows * RowBytes(HashMode.Ntlm));
 
-    /// <summary>Sorts hashes of one mode, and adds up the counts of those that are the same.</summary>
+    /// <summary>Sorts hashes of one mode, and adds up the counts of equal hashes.</summary>
     public static void Sort(List<HashCount> rows)
     {
         var span = CollectionsMarshal.AsSpan(rows);
@@ -44,7 +44,7 @@ public static class AppendRows
         return bytes;
     }
 
-    /// <exception cref="StoreMismatchException">They are not whole, or not in order.</exception>
+    /// <exception cref="StoreMismatchException">The rows are truncated or not in order.</exception>
     public static List<HashCount> Read(HashMode mode, ReadOnlySpan<byte> bytes)
     {
         var size = RowBytes(mode);

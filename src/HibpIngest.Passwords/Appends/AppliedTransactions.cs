@@ -4,20 +4,20 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Which transactions a range holds, the oldest first: an id in base64url (22 characters) behind the other. Written with the range,
-/// in the same request, so that each counts once however often it comes.
+/// The transactions that a range contains, oldest first: their ids in base64url (22 characters each), concatenated. They are written
+/// together with the range in one request, so that each transaction counts once however often its message is delivered.
 /// </summary>
 internal readonly record struct AppliedTransactions(string Text)
 {
-    /// <summary>Most ids: a blob's metadata takes 8 KB, and so do the headers of many servers.</summary>
+    /// <summary>The maximum number of ids: a blob's metadata is limited to 8 KB, as are the headers of many servers.</summary>
     public const int Most = 300;
 
     private const int IdChars = 22;
 
     public int Count => Text.Length / IdChars;
 
-    /// <summary>Reads them; null: there are none.</summary>
-    /// <exception cref="StoreMismatchException">They are not ids.</exception>
+    /// <summary>Parses the ids; null means none.</summary>
+    /// <exception cref="StoreMismatchException">The text is not a list of ids.</exception>
     public static AppliedTransactions Parse(string? note) => note is null ? new("") : note.Length % IdChars == 0 ? new(note)
         : throw new StoreMismatchException("what a range of passwords was added to by can't be read: something else wrote it");
 
@@ -34,7 +34,7 @@ internal readonly record struct AppliedTransactions(string Text)
 
     public AppliedTransactions With(Guid id) => new(Text + Encode(id));
 
-    /// <summary>Those alone that are among the others.</summary>
+    /// <summary>Returns only the ids that are among the others.</summary>
     public AppliedTransactions Among(IEnumerable<Guid> others)
     {
         var known = others.Select(Encode).ToHashSet();

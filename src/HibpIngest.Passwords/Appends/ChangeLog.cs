@@ -8,24 +8,24 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Which ranges of a release were added to, in the order in which that came: append blobs of 16-byte records, each written when its
-/// range was (docs/passwords.md). A record may be there twice.
+/// The ranges of a release that were added to, in order of time: append blobs of 16-byte records, each written right after its range
+/// (docs/passwords.md). A record may be there twice.
 /// </summary>
 internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 {
     public const int RecordBytes = 16;
 
-    // The service takes 50,000; who has not seen that a file is full adds once to it at most.
+    // The service's limit is 50,000. A writer that has not noticed that a file is full appends to it at most once more.
     private const int MostBlocks = 45_000;
 
     private const byte RecordVersion = 1;
 
-    /// <summary>Records that are read at once, where nothing else is said.</summary>
+    /// <summary>The default maximum of records read at once.</summary>
     private const int RecordsAtOnce = 1 << 18;
 
     private int _file;
 
-    /// <summary>Notes ranges that were just written.</summary>
+    /// <summary>Records ranges that were just written.</summary>
     public async Task AddAsync(HashMode mode, IReadOnlyCollection<int> prefixes, DateTimeOffset now, CancellationToken cancellationToken)
     {
         var bytes = new byte[prefixes.Count * RecordBytes];
@@ -43,15 +43,15 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
             _file++;
     }
 
-    /// <summary>Reads what came behind a place, at most some of it.</summary>
-    /// <param name="most">Records that are read at most, of each file.</param>
-    /// <returns>The place behind what was read: the same where there was nothing more.</returns>
+    /// <summary>Reads changes after a position, up to a maximum.</summary>
+    /// <param name="most">The maximum number of records to read from each file.</param>
+    /// <returns>The position after the last record read; the same one if there was nothing more.</returns>
     public async Task<ChangePlace> ReadAsync(
         ChangePlace from, Action<RangeChange> each, CancellationToken cancellationToken,
         int most = RecordsAtOnce)
     {
         var offsets = from.Offsets.ToList();
-        // The last two: somebody may not have seen yet that one is full.
+        // From the last but one: a writer may not have noticed yet that it is full.
         for (var file = Math.Max(1, offsets.Count - 1); ; file++)
         {
             var offset = file <= offsets.Count ? offsets[file - 1] : 0;
@@ -65,7 +65,7 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
             if (file > offsets.Count)
                 offsets.Add(0);
             offsets[file - 1] = offset + whole;
-            // Another one follows only where this one has had its blocks, of a record each at least.
+            // A further file exists only if this one has reached its maximum of blocks, each of at least one record.
             if (file == offsets.Count && offsets[file - 1] < MostBlocks * RecordBytes)
                 break;
         }
@@ -90,25 +90,26 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 }
 
 /// <summary>A range that was added to.</summary>
-/// <param name="Time">When, in milliseconds since 1970.</param>
+/// <param name="Time">The time of the change, in milliseconds since 1970.</param>
 [StructLayout(LayoutKind.Auto)]
 internal readonly record struct RangeChange(HashMode Mode, int Prefix, long Time);
 
-/// <summary>A place in a list of changes.</summary>
-/// <param name="Offsets">How much of each of its files lies before it.</param>
+/// <summary>A position in a list of changes.</summary>
+/// <param name="Offsets">For each of the list's files, the number of bytes before the position.</param>
 internal sealed record ChangePlace(IReadOnlyList<long> Offsets)
 {
     public static readonly ChangePlace Start = new([]);
 
     public bool IsAt(ChangePlace other) => Offsets.SequenceEqual(other.Offsets);
 
-    /// <summary>Reads a place that was written down; the beginning where there is none.</summary>
+    /// <summary>Reads a recorded position; the beginning if none was recorded.</summary>
     public static async Task<(ChangePlace Place, string? ETag)> ReadAsync(
         IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob
             ? (JsonSerializer.Deserialize(blob.Bytes.Span, ChangeJson.Default.ChangePlace)!, blob.ETag) : (Start, null);
 
-    /// <summary>Writes it down, unless somebody else has.</summary>
+    /// <summary>Records the position, unless another process has changed the record since it was read.</summary>
+    /// <returns>The record's new ETag; null if another process was first.</returns>
     public async Task<string?> WriteAsync(IPasswordBlobs blobs, string name, string? replaces, CancellationToken cancellationToken) =>
         await blobs.WriteAsync(
             name, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(this, ChangeJson.Default.ChangePlace)), replaces,

@@ -2,11 +2,11 @@ using System.Runtime.CompilerServices;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>One mode of a release with what was added to it, as it is read from end to end.</summary>
-/// <param name="source">The release without.</param>
+/// <summary>One mode of a release together with what was added to it, to be read from end to end.</summary>
+/// <param name="source">The release as it was imported.</param>
 internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, ReleaseChanges changes, RangeOverlays overlays)
 {
-    // Each is a read of its own.
+    // Each range that was added to is a read of its own.
     private const int Ahead = 16;
 
     public static async Task<ExtendedRelease> OpenAsync(
@@ -18,7 +18,7 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
             new RangeOverlays(stores.Blobs, release));
     }
 
-    /// <summary>All ranges of a group that hold a hash, in order.</summary>
+    /// <summary>Reads all ranges of a group that hold a hash, in order.</summary>
     public async IAsyncEnumerable<ExtendedRange> ReadGroupAsync(int group, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         var first = group * PasswordNames.RangesOfGroup;
@@ -51,9 +51,9 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
     }
 }
 
-/// <summary>A range of a release that may have been added to.</summary>
-/// <param name="Imported">As it was imported; null: it held nothing.</param>
-/// <param name="Added">As it is since something was added to it; null: nothing was.</param>
+/// <summary>A range of a release, which may have been added to.</summary>
+/// <param name="Imported">The range as it was imported; null: it held nothing.</param>
+/// <param name="Added">The range with what was added to it; null: nothing was added.</param>
 internal sealed record ExtendedRange(int Prefix, RangeContent? Imported, RangeContent? Added)
 {
     public RangeContent Content => Added ?? Imported!;

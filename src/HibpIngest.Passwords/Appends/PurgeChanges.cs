@@ -1,17 +1,17 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Tells caches in front of the API which ranges were added to, of the release that is served: each change once, and again where it
-/// can't be said whether they were told.
+/// Purges the served release's changed ranges from caches in front of the API: once for each change, and again if the outcome of an earlier
+/// attempt is unknown.
 /// </summary>
-/// <param name="site">Where people reach the API (HIBP_WEB_URL), without a slash at the end.</param>
+/// <param name="site">The API's public address (HIBP_WEB_URL), without a trailing slash.</param>
 public sealed class PurgeChanges(PasswordStores stores, PurgeHook hook, string site)
 {
-    // Told before it is noted that they were: what is told twice where that is lost.
+    // The caches are purged before the position is recorded, so that many ranges are purged twice if recording fails.
     private const int RecordsAtOnce = 3_000;
 
-    /// <summary>Tells what has come since it did so last.</summary>
-    /// <exception cref="Errors.StoreUnavailableException">It can't be told now.</exception>
+    /// <summary>Purges what has changed since the last run.</summary>
+    /// <exception cref="Errors.StoreUnavailableException">The caches can't be purged now.</exception>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
         if (!hook.IsSet)
@@ -32,12 +32,12 @@ public sealed class PurgeChanges(PasswordStores stores, PurgeHook hook, string s
             await hook.PurgeAsync(changed.SelectMany(one => AddressesOf(one.Mode, one.Prefix)), cancellationToken);
             etag = await next.WriteAsync(stores.Blobs, name, etag, cancellationToken);
             if (etag is null)
-                return; // somebody else does the same
+                return; // another process is purging the same changes
             place = next;
         }
     }
 
-    /// <summary>As clients ask: some say the mode in any case.</summary>
+    /// <summary>Returns a range's addresses as clients request them: some name the mode even if it is the default.</summary>
     private IEnumerable<string> AddressesOf(HashMode mode, int prefix)
     {
         var address = $"{site}/range/{HashModes.PrefixText(prefix)}";

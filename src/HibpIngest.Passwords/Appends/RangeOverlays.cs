@@ -5,29 +5,28 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// The ranges of a release that were added to since it was imported: each a blob of its own, whole and ready to be sent, that takes
-/// the place of what the release's back ends have. These never change, so that what was verified stays so, and an addition is one
-/// write wherever the release lies.
+/// The ranges of a release that were added to since its import. Each is a blob of its own, complete and ready to be sent, which replaces
+/// the range in the release's back ends. Those never change, so that what was verified stays verified, and an addition is one write
+/// whichever back ends the release is in.
 /// </summary>
 internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 {
-    // Each lost race is somebody else's success.
+    // Each lost race is another writer's success.
     private const int MostTries = 100;
 
-    /// <summary>A range that was added to.</summary>
-    /// <exception cref="RangeGoneException">It was not, or the release is gone.</exception>
+    /// <summary>Reads a range that was added to.</summary>
+    /// <exception cref="RangeGoneException">It was not added to, or the release was deleted.</exception>
     public async Task<RangeContent> ReadAsync(HashMode mode, int prefix, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(PasswordNames.Overlay(release, mode, prefix), null, cancellationToken) is { } blob
             ? RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified, blob.Md5) : throw new RangeGoneException(release);
 
-    /// <summary>Adds a transaction's hashes of one range; nothing happens where they were added before.</summary>
-    /// <param name="source">The release without what was added to it.</param>
-    /// <param name="rows">Sorted, each once.</param>
-    /// <param name="unsettled">
-    /// Lists the transactions that may still come again, where a range holds so many that some must be forgotten. Called after the range
-    /// was read: a transaction that is in the range is in a list that is made later.
-    /// </param>
-    /// <exception cref="StoreUnavailableException">It can't be added now.</exception>
+    /// <summary>Adds a transaction's hashes of one range. Does nothing if they were added before.</summary>
+    /// <param name="source">The release as it was imported.</param>
+    /// <param name="rows">Sorted and distinct.</param>
+    /// <param name="unsettled">Lists the transactions whose messages may still be delivered again. Called if a range contains so many
+    /// transactions that some ids must be dropped, and after the range was read: a transaction that is in the range is in a list that is
+    /// made later.</param>
+    /// <exception cref="StoreUnavailableException">The hashes can't be added now.</exception>
     public async Task AddAsync(
         IRangeSource source, HashMode mode, int prefix, ReadOnlyMemory<HashCount> rows, Guid transaction,
         Func<Task<IReadOnlySet<Guid>>> unsettled, CancellationToken cancellationToken)

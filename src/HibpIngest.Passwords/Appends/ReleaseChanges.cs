@@ -3,9 +3,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Which ranges of a release were added to, and when last: as its <see cref="ChangeLog"/> has it, followed by one and read by many.
+/// The ranges of a release that were added to, and when each was last, as read from its <see cref="ChangeLog"/>. One thread follows the
+/// log, many read the result.
 /// </summary>
-/// <param name="isReplica">It is followed up to where of the primary's changes it goes, too.</param>
+/// <param name="isReplica">Whether the position up to which the primary's changes were copied is followed too.</param>
 internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, bool isReplica, TimeProvider time)
 {
     private readonly ChangeLog _log = new(blobs, release);
@@ -21,11 +22,12 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         return changes;
     }
 
-    /// <summary>Up to when it is known what was added.</summary>
+    /// <summary>The time up to which changes are known.</summary>
     public FollowedChanges Followed => _followed;
 
     /// <summary>
-    /// When a range was added to last, in milliseconds since 1970, or a little later: another number each time. 0: it never was.
+    /// When a range was last added to, in milliseconds since 1970 or slightly more, so that each addition has another number. 0: it never
+    /// was.
     /// </summary>
     public long this[HashMode mode, int prefix] =>
         Volatile.Read(ref _changed[(int)mode]) is { } changed ? Volatile.Read(ref changed[prefix]) : 0;
@@ -33,7 +35,7 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
     public async Task FollowAsync(CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
-        // Before the changes: what is copied after it was read may be among them or not.
+        // Read before the changes: what is copied later may or may not be among them.
         var copied = isReplica
             ? (await ChangePlace.ReadAsync(blobs, PasswordNames.Copied(release), cancellationToken)).Place : ChangePlace.Start;
         while (true)
@@ -46,7 +48,8 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         _followed = new FollowedChanges(now, copied);
     }
 
-    /// <summary>Returns when the first range behind a place was added to; null: none was.</summary>
+    /// <summary>Returns the time of the first change after a position.</summary>
+    /// <returns>Null if there is none.</returns>
     public async Task<DateTimeOffset?> FindFirstAsync(ChangePlace from, CancellationToken cancellationToken)
     {
         DateTimeOffset? first = null;
@@ -58,7 +61,7 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         return first;
     }
 
-    /// <summary>The ranges that were added to from then on, in order.</summary>
+    /// <summary>Lists the ranges that were added to since a time, in order.</summary>
     public IEnumerable<int> Since(HashMode mode, DateTimeOffset since)
     {
         var (changed, from) = (Volatile.Read(ref _changed[(int)mode]), Math.Max(1, since.ToUnixTimeMilliseconds()));
@@ -71,7 +74,7 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
 
     private void Note(RangeChange change)
     {
-        // 8 MB a mode: less than the index of its packs.
+        // 8 MB per mode: less than the index of its packs.
         ref var changed = ref _changed[(int)change.Mode];
         if (changed is null)
             Volatile.Write(ref changed, new long[HashModes.Ranges]);
@@ -81,6 +84,6 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
 }
 
 /// <summary>How far changes were followed.</summary>
-/// <param name="At">Changes until then are known.</param>
-/// <param name="Copied">In a replica, up to where in the primary's list.</param>
+/// <param name="At">The time up to which changes are known.</param>
+/// <param name="Copied">In a replica, the position up to which the primary's changes were copied.</param>
 internal sealed record FollowedChanges(DateTimeOffset At, ChangePlace Copied);

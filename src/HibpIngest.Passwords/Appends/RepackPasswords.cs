@@ -6,21 +6,22 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Makes a new release of packs of the one that is served and of what was added to it. What is added meanwhile waits, and goes to the
-/// new one: so that nothing is in neither, or counts twice.
+/// Writes a new release of packs from the served release and what was added to it. Transactions that are confirmed in the meantime wait and
+/// are added to the new release, so that none is lost and none counts twice.
 /// </summary>
 public sealed class RepackPasswords(PasswordStores stores, PasswordReleases releases, IPasswordAppends appends, TimeProvider time)
 {
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
     /// <summary>
-    /// Repacks. Killed, it is given once more and goes on: until then additions wait. Where it fails or is stopped, they go on.
+    /// Repacks the served release. If the process is killed, additions wait until the same command is run again, which resumes. If the
+    /// repack fails or is cancelled, additions resume at once.
     /// </summary>
-    /// <param name="name">The new release's name; null: the date's.</param>
-    /// <param name="folder">Where packs are made, each of hundreds of megabytes.</param>
+    /// <param name="name">The new release's name; null: it is named by the date.</param>
+    /// <param name="folder">Folder for temporary packs, each of hundreds of megabytes.</param>
     /// <param name="serve">Serves the new release; called once it is listed.</param>
-    /// <param name="waiting">Told how many transactions still have to be added before it begins.</param>
-    /// <param name="progress">Told how far it is.</param>
+    /// <param name="waiting">Receives the number of transactions that must still be added before packing begins.</param>
+    /// <param name="progress">Receives the progress of packing.</param>
     /// <exception cref="NotPossibleException">Nothing is served, nothing was added to it, or it is not in packs.</exception>
     public async Task<RepackedPasswords> RunAsync(
         string? name, string folder, Func<string, CancellationToken, Task> serve, IProgress<int>? waiting, IProgress<ImportStep>? progress,
@@ -40,7 +41,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         }
         catch (Exception)
         {
-            // What was not listed is nobody's; unless somebody else goes on with it.
+            // Delete what was not listed, unless another run has taken over the repack.
             if (await IsHeldAsync(from.Key, hold, CancellationToken.None))
             {
                 await releases.DeleteAsync(to, CancellationToken.None);
@@ -61,8 +62,9 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             $"release {from.Name} is not in pack, in all its modes: what is repacked is packs");
     }
 
-    /// <summary>Says that nothing is to be begun to be added to the release.</summary>
-    /// <returns>The new release's name: of an earlier run, where that was killed; and what tells that this run is the last.</returns>
+    /// <summary>Writes the hold that keeps transactions from being begun with the release.</summary>
+    /// <returns>The new release's name, which is an earlier run's if that was killed, and the hold's ETag, which tells whether this run is
+    /// still the latest.</returns>
     private async Task<(string Release, string ETag)> HoldAsync(
         PasswordRelease from, string? name, CancellationToken cancellationToken)
     {
@@ -75,7 +77,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
                 throw new NotPossibleException($"release {from.Name} is being repacked as {hold.Release}, or was when that was killed: "
                     + $"give --release {hold.Release}, or none, to go on with that");
             }
-            // Written anew: where the earlier run is still there, it sees that, and ends.
+            // Rewritten: an earlier run that is still alive sees the new ETag and ends.
             return (hold.Release, await WriteAsync(hold, held.ETag));
         }
         if (!await releases.HasChangesAsync(from.Key, cancellationToken))
@@ -91,11 +93,11 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             cancellationToken) ?? throw new NotPossibleException($"release {from.Name} is just being repacked by somebody else");
     }
 
-    /// <summary>Whether this run is the last that has begun.</summary>
+    /// <summary>Returns whether this run is the latest one.</summary>
     private async Task<bool> IsHeldAsync(ReleaseKey release, string hold, CancellationToken cancellationToken) =>
         (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken))?.ETag == hold;
 
-    /// <summary>Waits until what was begun to be added to the release is.</summary>
+    /// <summary>Waits until the transactions that were begun with the release are added.</summary>
     private async Task SettleAsync(ReleaseKey release, IProgress<int>? waiting, CancellationToken cancellationToken)
     {
         while (true)
@@ -107,8 +109,8 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
                     continue;
                 if (one.Release == release.ToString())
                     begun++;
-                // Who has read it before the hold was there can't begin it with this release any more. It may have been begun with
-                // another one, which was deleted since.
+                // A process that read the transaction before the hold existed can no longer begin it with this release. The transaction may
+                // have been begun with another release, which was deleted since.
                 else if (await appends.UpdateAsync(one, cancellationToken) is null)
                     isLost = true;
             }
@@ -124,7 +126,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         CancellationToken cancellationToken)
     {
         Directory.CreateDirectory(folder);
-        // Of a run that was killed.
+        // Left by a run that was killed.
         await releases.DeleteAsync(name, cancellationToken);
         var to = await releases.BeginAsync(name, cancellationToken);
         var steps = new StepProgress(progress, old.Sum(part => part.Rows), old.Sum(part => part.Rows));
@@ -132,7 +134,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         foreach (var part in old)
         {
             var source = await ExtendedRelease.OpenAsync(stores, from, part, time, cancellationToken);
-            // In place of nothing: a run that lasts on beside a later one spoils nothing of it.
+            // Written only where no blob exists: a run that continues alongside a later one can't damage its packs.
             var target = new PackTarget(stores.Blobs, to, part.Mode, folder, replaces: null);
             var (groups, imported) = (new GroupRecord[PasswordNames.Groups], new RowSum[PasswordNames.Groups]);
             var degree = new ParallelOptions { MaxDegreeOfParallelism = Environment.ProcessorCount, CancellationToken = cancellationToken };
@@ -182,13 +184,13 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
                 }
             }
             PresentRanges.Add(present, range.Prefix);
-            // As it is: nothing is compressed again, and a pack has no use for rows.
+            // Copied as it is: nothing is compressed again, and a pack needs no rows.
             await writer.AddAsync(range.Prefix, default, range.Content.Stored.Bytes.ToArray(), cancellationToken);
         }
         return (new GroupRecord(total.Rows, total.Sum, present, await writer.CompleteAsync(total.Rows, cancellationToken)), imported);
     }
 
-    /// <summary>Whether some rows have every hash of others, with no smaller count.</summary>
+    /// <summary>Returns whether some rows have every hash of the others, with no smaller count.</summary>
     private static bool Contains(List<HashCount> rows, List<HashCount> others)
     {
         var at = 0;
@@ -206,8 +208,8 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
 /// <param name="From">The release that was served.</param>
 public sealed record RepackedPasswords(string From, string Release, IReadOnlyList<ReleasePart> Parts);
 
-/// <summary>What <see cref="PasswordNames.Hold"/> says.</summary>
-/// <param name="Release">The release that is made of it.</param>
+/// <summary>The content of <see cref="PasswordNames.Hold"/>.</summary>
+/// <param name="Release">The release that the repack writes.</param>
 internal sealed record ReleaseHold(string Release, DateTimeOffset Since);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]

@@ -7,15 +7,15 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Takes hashes that are to be added to what is served, and their confirmation. The row of a confirmed transaction is its message's
-/// outbox: it says when one was sent, and <see cref="SweepAppends"/> sends another where that is never or long ago.
+/// Accepts hashes to add to the served release, and their confirmation. The row of a confirmed transaction is the outbox of its message: it
+/// records when one was sent, and <see cref="SweepAppends"/> sends another if that was never or long ago.
 /// </summary>
-/// <param name="log">Told of messages that were not sent.</param>
+/// <param name="log">Receives a warning for each message that was not sent.</param>
 public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SubmitAppends> log)
 {
-    /// <summary>Keeps hashes as a new transaction, which counts once it is confirmed. Nothing is told from what was sent before.</summary>
-    /// <param name="sha1">Those of SHA-1, in any order; sorted here.</param>
-    /// <param name="cancellationToken">Stops it, until something of it has been written.</param>
+    /// <summary>Stores hashes as a new transaction, which counts once it is confirmed. Equal submissions are not recognised.</summary>
+    /// <param name="sha1">SHA-1 hashes in any order; sorted in place.</param>
+    /// <param name="cancellationToken">Ignored once writing has begun.</param>
     public async Task<Guid> SubmitAsync(
         string subscription, List<HashCount> sha1, List<HashCount> ntlm, CancellationToken cancellationToken)
     {
@@ -44,15 +44,15 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
 
         async Task WriteAsync()
         {
-            // Whoever sent them may leave meanwhile: hashes without a row would stay for ever.
+            // Not cancellable: if the client disconnected halfway, hashes without a row would stay for ever.
             await appends.WriteRowsAsync(transaction.Id, rows, CancellationToken.None);
             await appends.AddAsync(transaction, CancellationToken.None);
         }
     }
 
     /// <summary>
-    /// Confirms a transaction: it will be added. Of those who confirm it at the same time one sends its message. Where that fails it
-    /// is confirmed all the same, and its row says that no message was sent.
+    /// Confirms a transaction, so that it will be added. If several callers confirm it at the same time, one sends its message. If sending
+    /// fails, the transaction is confirmed all the same, and its row says that no message was sent.
     /// </summary>
     public async Task<AppendConfirmation> ConfirmAsync(string subscription, Guid id, CancellationToken cancellationToken)
     {
@@ -66,7 +66,7 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
             CancellationToken.None);
         if (confirmed is null)
         {
-            // Somebody else was first; or it was this one, and the answer was lost: then Sweep sends the message.
+            // Another caller was first, or this update succeeded and its response was lost: then Sweep sends the message.
             return (await appends.FindAsync(subscription, id, cancellationToken))?.State switch
             {
                 null => AppendConfirmation.NotFound,
@@ -93,7 +93,8 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
                 await queues.Get(message.GetQueue()).CreateAsync(CancellationToken.None);
                 await queues.SendAsync(message, TimeSpan.Zero, CancellationToken.None);
             }
-            // Behind the message: a row that says too much would keep Sweep from sending it. Where this loses, it is in hand already.
+            // After the message: recording the time first would keep Sweep from sending a message that was lost. If the update loses a
+            // race, the transaction is being processed already.
             await appends.UpdateAsync(confirmed with { SentAt = time.GetUtcNow() }, CancellationToken.None);
         }
         catch (HibpException e)

@@ -6,19 +6,22 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Looks after transactions: those that were confirmed, and not added in time, get a message again; those that nobody confirmed, and
-/// those that have ended a while ago, go.
+/// Resends the messages of transactions that were confirmed but not added in time, and deletes transactions that were never confirmed or
+/// were added a while ago.
 /// </summary>
-/// <param name="log">Counts only.</param>
+/// <param name="log">Receives counts only.</param>
 public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SweepAppends> log)
 {
-    /// <summary>How long a transaction waits to be confirmed, as Have I Been Pwned says it does.</summary>
+    /// <summary>How long a transaction can be confirmed: the time that Have I Been Pwned documents.</summary>
     public static readonly TimeSpan UnconfirmedFor = TimeSpan.FromHours(24);
 
-    /// <summary>How long after the last message there is another, or as long as it has taken until then.</summary>
+    /// <summary>
+    /// The minimum time before a message is sent again. It grows to the transaction's age when the last message was sent, if that is
+    /// longer.
+    /// </summary>
     public static readonly TimeSpan SendAgainAfter = TimeSpan.FromMinutes(10);
 
-    // Who confirms once more is told that it is; and no message is on its way any more.
+    // Until then a repeated confirmation succeeds; and no message is on its way any more.
     private static readonly TimeSpan DoneFor = TimeSpan.FromDays(7);
 
     private static readonly TimeSpan LateAfter = TimeSpan.FromDays(1);

@@ -1,15 +1,16 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>One mode of a release, as one of the back ends has it. Immutable, so that what is read of it is of one release.</summary>
+/// <summary>One mode of a release in one of the back ends. Immutable, so that everything read from it belongs to one release.</summary>
 internal interface IRangeSource
 {
-    /// <summary>When it was whole.</summary>
+    /// <summary>When the part was complete.</summary>
     DateTimeOffset CompletedAt { get; }
 
-    /// <summary>A range; null: there is no hash in it.</summary>
-    /// <exception cref="Errors.StoreUnavailableException">It can't be read now, or is missing.</exception>
+    /// <summary>Reads a range.</summary>
+    /// <returns>Null if the range has no hash.</returns>
+    /// <exception cref="Errors.StoreUnavailableException">The range can't be read now, or is missing.</exception>
     Task<RangeContent?> ReadAsync(int prefix, CancellationToken cancellationToken);
 
-    /// <summary>All ranges of a group that hold any, in order.</summary>
+    /// <summary>Reads all ranges of a group that hold a hash, in order.</summary>
     IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadGroupAsync(int group, CancellationToken cancellationToken);
 }

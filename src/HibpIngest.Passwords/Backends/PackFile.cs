@@ -4,7 +4,10 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>A pack that is being made: a file first, so that it goes up as a whole and needs no memory. It is gone when disposed.</summary>
+/// <summary>
+/// A pack that is being built. It is a temporary file first, so that it is uploaded as a whole and needs no memory; disposing it deletes
+/// the file.
+/// </summary>
 internal sealed class PackFile : IAsyncDisposable
 {
     private const int EntryBytes = 8;
@@ -17,15 +20,15 @@ internal sealed class PackFile : IAsyncDisposable
     {
         _file = new FileStream(
             path, FileMode.Create, FileAccess.ReadWrite, FileShare.Delete, bufferSize: 1 << 16, FileOptions.Asynchronous);
-        // At once, so that a process that is killed leaves nothing: what is open stays until it is closed.
+        // Deleted right away, so that a killed process leaves nothing: an open file stays until it is closed.
         File.Delete(path);
         _file.Write(PackIndex.PackHeader(mode, group));
     }
 
-    /// <summary>What it holds; from its beginning once it is complete.</summary>
+    /// <summary>The pack's bytes, positioned at the beginning once it is complete.</summary>
     public Stream Content => _file;
 
-    /// <summary>What the index has of a pack without a member, which is not written: nobody would read of it.</summary>
+    /// <summary>Returns the record of a pack without ranges. Such a pack is not written, as nothing would be read from it.</summary>
     public static PackRecord OfNothing()
     {
         var entries = new byte[PasswordNames.RangesOfGroup * EntryBytes];
@@ -34,7 +37,7 @@ internal sealed class PackFile : IAsyncDisposable
         return new PackRecord(PackIndex.PackHeaderBytes, 0, PackRecord.NoETag, entries);
     }
 
-    /// <summary>Adds a range; they come in order.</summary>
+    /// <summary>Adds a range; ranges come in order.</summary>
     public async ValueTask AddAsync(int prefix, byte[] gzip, CancellationToken cancellationToken)
     {
         Place(prefix % PasswordNames.RangesOfGroup);
@@ -42,7 +45,7 @@ internal sealed class PackFile : IAsyncDisposable
         await _file.WriteAsync(gzip, cancellationToken);
     }
 
-    /// <summary>What is known of it, as long as it has no version.</summary>
+    /// <summary>Returns the pack's record, still without an ETag.</summary>
     public async Task<PackRecord> CompleteAsync(long rows, CancellationToken cancellationToken)
     {
         Place(PasswordNames.RangesOfGroup - 1);
@@ -54,7 +57,7 @@ internal sealed class PackFile : IAsyncDisposable
 
     public ValueTask DisposeAsync() => _file.DisposeAsync();
 
-    /// <summary>All ranges up to this one begin here: those in between are empty.</summary>
+    /// <summary>Sets the offset of all ranges up to this one: those in between are empty.</summary>
     private void Place(int upTo)
     {
         if (_file.Position > uint.MaxValue)

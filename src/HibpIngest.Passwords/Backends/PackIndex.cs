@@ -5,10 +5,13 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Where each range of a mode is within its packs: read whole, and asked as it lies (docs/passwords.md, "Index").</summary>
+/// <summary>
+/// The offset of each range of a mode within its packs. The index is read whole and queried in its binary form (docs/passwords.md,
+/// "Index").
+/// </summary>
 internal sealed class PackIndex
 {
-    /// <summary>At the beginning of every pack: what it is, its mode, its number, and zeros.</summary>
+    /// <summary>Size of every pack's header: magic number, mode, pack number, zeros.</summary>
     public const int PackHeaderBytes = 16;
 
     private const int HeaderBytes = 16;
@@ -62,7 +65,7 @@ internal sealed class PackIndex
         return bytes;
     }
 
-    /// <exception cref="StoreMismatchException">It is none, is damaged, or is of another mode.</exception>
+    /// <exception cref="StoreMismatchException">The content is not an index, is damaged, or is of another mode.</exception>
     public static PackIndex Parse(HashMode mode, ReadOnlyMemory<byte> content)
     {
         var bytes = content.ToArray();
@@ -72,10 +75,10 @@ internal sealed class PackIndex
         return new PackIndex(bytes);
     }
 
-    /// <summary>The version of a pack that this is the index of.</summary>
+    /// <summary>The version of the pack that this index describes.</summary>
     public string ETagOf(int pack) => _etags[pack];
 
-    /// <summary>Where a range is; a length of 0: there is no hash in it.</summary>
+    /// <summary>Returns the position of a range; a length of 0 means that it has no hash.</summary>
     public (long Offset, int Length) PlaceOf(int prefix)
     {
         var offset = OffsetOf(prefix);
@@ -85,13 +88,13 @@ internal sealed class PackIndex
         return (offset, (int)(end - offset));
     }
 
-    /// <summary>What is known of a pack, as this was made of.</summary>
+    /// <summary>Returns a pack's record.</summary>
     public PackRecord RecordOf(int pack) => new(
         BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack))),
         BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack) + 8)), ETagOf(pack),
         _bytes.AsMemory(EntryAt(pack * PasswordNames.RangesOfGroup), PasswordNames.RangesOfGroup * EntryBytes));
 
-    /// <summary>CRC-32 of the range's member.</summary>
+    /// <summary>CRC-32 of the range's gzip member.</summary>
     public uint ChecksumOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.AsSpan(EntryAt(prefix) + 4));
 
     private uint OffsetOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.AsSpan(EntryAt(prefix)));
@@ -101,21 +104,23 @@ internal sealed class PackIndex
     private static int EntryAt(int prefix) => EntriesAt + (prefix * EntryBytes);
 }
 
-/// <summary>What is known of a pack that was written.</summary>
-/// <param name="Entries">8 bytes a range, as the index has them: offset and CRC-32, little-endian.</param>
+/// <summary>The record of a pack that was written.</summary>
+/// <param name="Entries">8 bytes per range, as in the index: offset and CRC-32, little-endian.</param>
 internal sealed record PackRecord(long Length, long Rows, string ETag, ReadOnlyMemory<byte> Entries)
 {
-    /// <summary>In place of a version: it was not written.</summary>
+    /// <summary>The ETag of a pack that was not written.</summary>
     public const string NoETag = "";
 
-    /// <summary>Where a range of it is, counted from its first; a length of 0: there is no hash in it.</summary>
+    /// <summary>
+    /// Returns the position of one of the pack's ranges, counted from its first; a length of 0 means that it has no hash.
+    /// </summary>
     public (long Offset, int Length) PlaceOf(int range)
     {
         var offset = OffsetOf(range);
         return (offset, (int)((range + 1 == PasswordNames.RangesOfGroup ? Length : OffsetOf(range + 1)) - offset));
     }
 
-    /// <summary>CRC-32 of a range's member.</summary>
+    /// <summary>CRC-32 of a range's gzip member.</summary>
     public uint ChecksumOf(int range) => BinaryPrimitives.ReadUInt32LittleEndian(Entries.Span[((range * 8) + 4)..]);
 
     private uint OffsetOf(int range) => BinaryPrimitives.ReadUInt32LittleEndian(Entries.Span[(range * 8)..]);

@@ -8,10 +8,10 @@ namespace HibpIngest.Passwords;
 /// <summary>Ranges within packs: one ranged read each.</summary>
 internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, PackIndex index) : IRangeSource
 {
-    // Many members a request, little of it in memory at a time.
+    // Many gzip members per request, with little memory.
     private const int WindowBytes = 4 << 20;
 
-    /// <exception cref="StoreMismatchException">It is not the one that the release names.</exception>
+    /// <exception cref="StoreMismatchException">The index is not the version that the release names.</exception>
     public static async Task<PackSource> OpenAsync(
         IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)
     {
@@ -34,9 +34,9 @@ internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, Relea
     public IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadGroupAsync(int group, CancellationToken cancellationToken) =>
         ReadPackAsync(blobs, release, part.Mode, group, index.RecordOf(group), cancellationToken);
 
-    /// <summary>All of a pack, in order; it needs no index.</summary>
-    /// <exception cref="RangeGoneException">It is another version than the record's, or gone.</exception>
-    /// <exception cref="StoreMismatchException">It is not what the record says.</exception>
+    /// <summary>Reads a whole pack in order; needs no index.</summary>
+    /// <exception cref="RangeGoneException">The pack is another version than the record's, or was deleted.</exception>
+    /// <exception cref="StoreMismatchException">The pack does not match its record.</exception>
     public static async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadPackAsync(
         IPasswordBlobs blobs, ReleaseKey release, HashMode mode, int pack, PackRecord record,
         [EnumeratorCancellation] CancellationToken cancellationToken)

@@ -5,8 +5,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Which ranges hold a hash: a bit each. So that one that is missing is an error and not an answer, and one that is empty costs
-/// no read.
+/// One bit per range, set if the range holds a hash. A missing range is thereby an error instead of an empty response, and an empty range
+/// costs no read.
 /// </summary>
 internal sealed class PresentRanges
 {
@@ -22,17 +22,17 @@ internal sealed class PresentRanges
 
     private static ReadOnlySpan<byte> Magic => "HIBPPR01"u8;
 
-    /// <summary>Whether there is a hash in it.</summary>
+    /// <summary>Whether the range holds a hash.</summary>
     public bool this[int prefix] => (_bits.Span[prefix / 8] & (1 << (prefix % 8))) != 0;
 
-    /// <summary>Notes in a group's bits that there is a hash in a range.</summary>
+    /// <summary>Sets a range's bit among its group's bits.</summary>
     public static void Add(Span<byte> bits, int prefix)
     {
         var place = prefix % PasswordNames.RangesOfGroup;
         bits[place / 8] |= (byte)(1 << (place % 8));
     }
 
-    /// <summary>Made of the groups' bits, in order.</summary>
+    /// <summary>Builds the list from the groups' bits, in order.</summary>
     public static byte[] Make(HashMode mode, IEnumerable<ReadOnlyMemory<byte>> groups)
     {
         var bytes = new byte[Bytes];
@@ -48,7 +48,7 @@ internal sealed class PresentRanges
         return bytes;
     }
 
-    /// <exception cref="StoreMismatchException">It is none, is damaged, or is of another mode.</exception>
+    /// <exception cref="StoreMismatchException">The content is not such a list, is damaged, or is of another mode.</exception>
     public static PresentRanges Parse(HashMode mode, ReadOnlyMemory<byte> content)
     {
         var bytes = content.Span;

@@ -3,10 +3,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Ranges that are kept one by one, as blobs or as rows of a table.</summary>
+/// <summary>Ranges that are stored one by one, as blobs or as rows of a table.</summary>
 internal abstract class SingleRangeSource(ReleaseKey release, ReleasePart part, PresentRanges present) : IRangeSource
 {
-    // Of a group that is read as a whole.
+    // Concurrent reads when a group is read as a whole.
     private const int AtOnce = 16;
 
     public DateTimeOffset CompletedAt => Part.CompletedAt;
@@ -29,11 +29,11 @@ internal abstract class SingleRangeSource(ReleaseKey release, ReleasePart part, 
         }
     }
 
-    /// <summary>Null: it is not there, and should be.</summary>
+    /// <returns>Null if the range is missing although it is listed.</returns>
     protected abstract Task<RangeContent?> ReadPresentAsync(int prefix, CancellationToken cancellationToken);
 }
 
-/// <summary>A blob a range.</summary>
+/// <summary>One blob per range.</summary>
 internal sealed class BlobSource(IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, PresentRanges present)
     : SingleRangeSource(release, part, present)
 {
@@ -42,7 +42,7 @@ internal sealed class BlobSource(IPasswordBlobs blobs, ReleaseKey release, Relea
             ? RangeContent.OfGzip(Part.Mode, blob.Bytes, blob.LastModified, blob.Md5) : null;
 }
 
-/// <summary>An entity a hash; made to text for each read.</summary>
+/// <summary>One entity per hash, formatted as text for each read.</summary>
 internal sealed class TableSource(IPasswordTables tables, ReleaseKey release, ReleasePart part, PresentRanges present)
     : SingleRangeSource(release, part, present)
 {

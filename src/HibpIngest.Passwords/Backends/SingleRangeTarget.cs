@@ -8,7 +8,7 @@ internal abstract class SingleRangeTarget(IPasswordBlobs blobs, ReleaseKey relea
 {
     public abstract PasswordBackend Backend { get; }
 
-    /// <summary>On their way at once, of one group.</summary>
+    /// <summary>The maximum number of concurrent writes of one group.</summary>
     protected abstract int AtOnce { get; }
 
     public abstract Task BeginAsync(bool anew, CancellationToken cancellationToken);
@@ -31,7 +31,7 @@ internal abstract class SingleRangeTarget(IPasswordBlobs blobs, ReleaseKey relea
         public async ValueTask AddAsync(
             int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken)
         {
-            // The rows are the caller's again when this returns.
+            // The caller reuses the rows when this returns.
             _writing.Add(target.WriteAsync(prefix, target.KeepsRows ? rows.ToArray() : default, gzip, cancellationToken));
             if (_writing.Count < target.AtOnce)
                 return;
@@ -50,11 +50,11 @@ internal abstract class SingleRangeTarget(IPasswordBlobs blobs, ReleaseKey relea
             await Task.WhenAll(_writing).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
     }
 
-    /// <summary>It writes rows, not what is sent.</summary>
+    /// <summary>Whether it writes rows rather than the gzip.</summary>
     protected abstract bool KeepsRows { get; }
 }
 
-/// <summary>A blob a range.</summary>
+/// <summary>One blob per range.</summary>
 internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashMode mode) : SingleRangeTarget(blobs, release, mode)
 {
     private readonly (IPasswordBlobs Blobs, ReleaseKey Release, HashMode Mode) _to = (blobs, release, mode);
@@ -72,7 +72,7 @@ internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashM
             PasswordNames.Range(_to.Release, _to.Mode, prefix), PasswordContent.Range(gzip), IPasswordBlobs.Anything, cancellationToken);
 }
 
-/// <summary>An entity a hash.</summary>
+/// <summary>One entity per hash.</summary>
 internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, HashMode mode) : SingleRangeTarget(stores.Blobs, release, mode)
 {
     private readonly string _table = PasswordNames.Table(release, mode);
@@ -81,7 +81,7 @@ internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, Has
 
     public override PasswordBackend Backend => PasswordBackend.Table;
 
-    // Of partitions of their own: what a table takes is the service's to say.
+    // Each writes partitions of its own; the service limits what a table accepts.
     protected override int AtOnce => 8;
 
     protected override bool KeepsRows => true;

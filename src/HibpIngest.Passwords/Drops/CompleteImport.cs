@@ -6,9 +6,9 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Ends the import of a dropped file: once all its groups are done, lists them in the release, serves that, and deletes the file; or
-/// gives it up. The key is the plan. Everything may be done twice, or by several at once: what was begun is the plan's state, and what
-/// is written is the same each time.
+/// Completes the import of a dropped file: once all its groups are done, lists them in the release, serves it and deletes the file; or
+/// abandons the import. The idempotency key is the plan. Every step may run twice or concurrently: the plan's state records what was begun,
+/// and what is written is the same each time.
 /// </summary>
 public sealed partial class CompleteImport(
     PasswordStores stores, PasswordReleases releases, ReplicatedReleases replicated, IPasswordDrops drops, ImportPlans plans,
@@ -18,7 +18,7 @@ public sealed partial class CompleteImport(
 
     private static readonly ImportState[] Stoppable = [ImportState.Planned, ImportState.Running];
 
-    /// <summary>Goes on as far as it can; nothing happens where groups are missing.</summary>
+    /// <summary>Completes the import as far as possible; does nothing if groups are missing.</summary>
     public async Task TryAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         if ((await plans.FindAsync(plan.Release, plan.Mode, cancellationToken)).Plan is not { } now || !now.IsSame(plan))
@@ -44,11 +44,11 @@ public sealed partial class CompleteImport(
             await FinishAsync(now, groups, cancellationToken);
     }
 
-    /// <summary>Gives an import up, unless it can't be stopped any more: its file stays, and is refused.</summary>
+    /// <summary>Abandons an import, unless it can't be stopped any more. Its file stays and is recorded as refused.</summary>
     internal async Task EndAsync(ImportPlan plan, string reason, CancellationToken cancellationToken) =>
         await EndAsync(plan, now => now with { State = ImportState.Ended, Reason = reason }, cancellationToken);
 
-    /// <summary>Gives an import up whose file is not what it was; where it can't be stopped any more, it is finished.</summary>
+    /// <summary>Abandons an import whose file was replaced or deleted; an import that can't be stopped any more is completed.</summary>
     internal async Task EndReplacedAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         if (await EndAsync(plan, now => now with { State = ImportState.Ended }, cancellationToken))
@@ -57,7 +57,7 @@ public sealed partial class CompleteImport(
             await TryAsync(plan, cancellationToken);
     }
 
-    /// <summary>Notes that a file is not imported, and says so once.</summary>
+    /// <summary>Records that a file is not imported, and logs it the first time.</summary>
     internal async Task RefuseAsync(DroppedPasswords file, string reason, CancellationToken cancellationToken)
     {
         var refused = new RefusedFile(NameText.HoldsAt(file.Name) ? "" : NameText.Escape(file.Name), reason, time.GetUtcNow());
@@ -73,7 +73,8 @@ public sealed partial class CompleteImport(
         return true;
     }
 
-    /// <summary>The records of all groups, also of those that are not in the file; null: somebody has finished meanwhile.</summary>
+    /// <summary>Reads the records of all groups, with empty ones for groups that are not in the file.</summary>
+    /// <returns>Null if another process has finished the import in the meantime.</returns>
     private async Task<GroupRecord[]?> ReadAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         var nothing = new GroupRecord(0, 0, new byte[PresentRanges.GroupBytes], PackFile.OfNothing());
@@ -83,7 +84,7 @@ public sealed partial class CompleteImport(
         return groups.Contains(null) ? null : [.. groups.OfType<GroupRecord>()];
     }
 
-    /// <summary>Whether the import can be finished; if not, it is given up.</summary>
+    /// <summary>Returns whether the import can be completed; if not, it is abandoned.</summary>
     private async Task<bool> CheckAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
     {
         var total = Total(groups);
@@ -120,7 +121,7 @@ public sealed partial class CompleteImport(
             await EndAsync(plan, $"'{plan.File}': {e.Message}", cancellationToken);
             return false;
         }
-        // An import by the command into the same release and mode is not known here, and writes over what is there.
+        // An import by 'hibp passwords import' into the same release and mode is not visible here, and overwrites packs.
         var changed = 0;
         await EachAsync(plan.Groups.Where(group => groups[group].Rows > 0), async (group, token) =>
         {
@@ -151,7 +152,7 @@ public sealed partial class CompleteImport(
                 return;
             LogListed(plan.File, plan.Release, total.Rows, plan.Mode.Name());
         }
-        // Somebody else may have done all of it, and what is served may be another release by now.
+        // Another process may have completed all of it, and another release may be served by now.
         if ((await plans.FindAsync(plan.Release, plan.Mode, cancellationToken)).Plan is not { State: ImportState.Finishing } now
             || !now.IsSame(plan))
             return;
@@ -162,7 +163,8 @@ public sealed partial class CompleteImport(
             await TidyAsync(done, cancellationToken);
     }
 
-    /// <summary>Lists the part, or gives the import up at its very end: its release was deleted, or appended to.</summary>
+    /// <summary>Lists the part. If the release was deleted or appended to, abandons the import, even at this stage.</summary>
+    /// <returns>False if the import was abandoned.</returns>
     private async Task<bool> ListAsync(ImportPlan plan, ReleasePart part, CancellationToken cancellationToken)
     {
         string? reason = null;
@@ -183,7 +185,7 @@ public sealed partial class CompleteImport(
         return false;
     }
 
-    /// <summary>Writes the index, if it isn't there: its version is named by the release, and must not change.</summary>
+    /// <summary>Writes the index unless it exists: the release names its version, which must not change.</summary>
     private async Task<string> WriteIndexAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
     {
         var name = PasswordNames.Index(plan.Key, plan.Mode);
@@ -219,14 +221,14 @@ public sealed partial class CompleteImport(
         }
     }
 
-    /// <summary>Takes away what is left of an import that has ended, the plan last.</summary>
+    /// <summary>Removes what is left of an import that has ended, the plan last.</summary>
     private async Task TidyAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         if (plan.State == ImportState.Ended)
         {
             if (plan.Reason is not null)
                 await RefuseAsync(plan.Source, plan.Reason, cancellationToken);
-            // Those of this plan alone: another one's have other versions.
+            // Only packs of this plan: another plan's have other versions.
             var (done, _) = await plans.ListRecordsAsync(plan, cancellationToken);
             await EachAsync(done, async (group, token) =>
             {

@@ -9,8 +9,8 @@ internal sealed class DropReader(IPasswordDrops drops, DroppedPasswords file)
 
     public long Length => file.Length;
 
-    /// <summary>Bytes from an offset on: as many as that, or all that are left.</summary>
-    /// <exception cref="FileReplacedException">There is no such version any more.</exception>
+    /// <summary>Reads bytes from an offset, at most <paramref name="most"/>.</summary>
+    /// <exception cref="FileReplacedException">This version of the file no longer exists.</exception>
     public async Task<ReadOnlyMemory<byte>> ReadAsync(long offset, int most, CancellationToken cancellationToken)
     {
         var length = (int)Math.Min(most, file.Length - offset);

@@ -5,10 +5,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Imports one group of a dropped file: reads its lines, writes its pack, reads that back, and notes it; who notes the last one
-/// completes the import. The key is plan and group. A pack is committed once for each plan, whoever works on it at the same time: what
-/// is about to be written is noted before, so that whoever finds it written takes it for what it is, and it is written only in
-/// place of the version that was there before (If-Match), which was looked for before the plan was.
+/// Imports one group of a dropped file: reads its lines, writes its pack, reads that back and records the group as done; the process that
+/// records the last group completes the import. The idempotency key is plan and group. A pack is committed once for each plan, even if
+/// several processes work on it: a draft record is written first, by which any process recognises the pack once it is written, and the pack
+/// is written only in place of the version (If-Match) that was found before the plan was read.
 /// </summary>
 public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, ImportPlans plans, CompleteImport complete)
     : IMessageStage<ImportMessage>
@@ -21,7 +21,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
 
     private readonly SemaphoreSlim _groups = new(GroupsAtOnce);
 
-    // Each is somebody else's commit between two calls of this one.
+    // Each round is another process's commit between two calls of this one.
     private const int MostRounds = 16;
 
     /// <summary>Returns when the group is done, by any process, or its plan no longer exists.</summary>
@@ -51,7 +51,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         string? written = null;
         for (var round = 0; round < MostRounds; round++)
         {
-            // First: where it is still the same at the end, no plan behind this one has written it.
+            // First: if the version is still the same at the end, no later plan has written the pack.
             var pack = await blobs.FindAsync(name, cancellationToken);
             var (plan, _) = await plans.FindAsync(release.Name, message.Mode, cancellationToken);
             if (plan is null || (plan.Id, plan.Key) != (message.Plan, release))
@@ -90,7 +90,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         throw new StoreUnavailableException($"pack {message.Group:X2} of release {release.Name} was written by others all the time");
     }
 
-    /// <summary>Where a pack was written by this plan, notes that the group is done, once it was read back.</summary>
+    /// <summary>Records the group as done if this plan has written the pack, after reading it back.</summary>
     private async Task<bool> AdoptAsync(
         ImportPlan plan, int group, PasswordBlobVersion? pack, IEnumerable<string> drafts, CancellationToken cancellationToken)
     {
@@ -118,11 +118,11 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         }
         catch (Exception e) when (e is StoreMismatchException or RangeGoneException)
         {
-            return false; // damaged, another draft's, or replaced by now
+            return false; // damaged, another draft's, or replaced in the meantime
         }
     }
 
-    /// <returns>The version that was written; null: nothing was, for somebody else has, or there is nothing to be written.</returns>
+    /// <returns>The version that was written; null if another process has written the pack, or there is nothing to write.</returns>
     private async Task<string?> WriteAsync(ImportPlan plan, int group, PasswordBlobVersion? before, CancellationToken cancellationToken)
     {
         var rows = new GroupRows(plan.Mode);

@@ -9,7 +9,7 @@ public sealed class ImportMessages(IMessageQueues queues)
 {
     private const int AtOnce = 16;
 
-    /// <summary>Sends a message for each of these groups; one that is sent twice changes nothing.</summary>
+    /// <summary>Sends a message for each group; sending one twice changes nothing.</summary>
     internal Task SendAsync(ImportPlan plan, IEnumerable<int> groups, CancellationToken cancellationToken)
     {
         var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
@@ -18,7 +18,7 @@ public sealed class ImportMessages(IMessageQueues queues)
     }
 
     /// <summary>
-    /// Returns whether both queues are empty: no message is waiting or being worked on, and none needs an operator. The service counts
+    /// Returns whether both queues are empty: no message is waiting or being processed, and none needs an operator. The service counts
     /// invisible messages too, and never too few.
     /// </summary>
     internal async Task<bool> AreNoneAsync(CancellationToken cancellationToken)

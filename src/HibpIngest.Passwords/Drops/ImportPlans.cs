@@ -7,12 +7,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>What is noted of imports of dropped files: plans, what was done by each, and files that are refused.</summary>
+/// <summary>The records of imports of dropped files: plans, what each has done, and refused files.</summary>
 public sealed class ImportPlans(IPasswordBlobs blobs)
 {
     private const string RecordEnding = ".json";
 
-    /// <summary>All imports that are under way, by release.</summary>
+    /// <summary>Lists all imports in progress, by release.</summary>
     public async Task<IReadOnlyList<ImportInHand>> ListInHandAsync(CancellationToken cancellationToken)
     {
         var found = new List<ImportInHand>();
@@ -54,19 +54,21 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         }
     }
 
-    /// <summary>The plan of a release and mode; null: there is none.</summary>
+    /// <summary>Returns the plan of a release and mode, or null.</summary>
     internal async Task<(ImportPlan? Plan, string? ETag)> FindAsync(string release, HashMode mode, CancellationToken cancellationToken)
     {
         var blob = await blobs.ReadAsync(PasswordNames.ImportPlan(release, mode), null, cancellationToken);
         return blob is null ? (null, null) : (Parse(blob, ImportPlanJson.Default.ImportPlan), blob.ETag);
     }
 
-    /// <summary>Adds a plan; false: there is one of that release and mode, maybe this one.</summary>
+    /// <summary>Adds a plan.</summary>
+    /// <returns>False if that release and mode have a plan already, which may be this one.</returns>
     internal async Task<bool> AddAsync(ImportPlan plan, CancellationToken cancellationToken) =>
         await WriteAsync(plan, null, cancellationToken);
 
-    /// <summary>Moves a plan on from one of these states.</summary>
-    /// <returns>As it is now, moved on by this or by somebody else; null: it is in another state, or another one's, or gone.</returns>
+    /// <summary>Moves a plan from one of some states to the next.</summary>
+    /// <returns>The plan as it is now, moved by this call or by another process; null if it is in another state, was replaced by another
+    /// plan, or was deleted.</returns>
     internal async Task<ImportPlan?> MoveAsync(
         ImportPlan plan, Func<ImportPlan, ImportPlan> change, ImportState[] from, CancellationToken cancellationToken)
     {
@@ -85,7 +87,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         }
     }
 
-    /// <summary>Deletes a plan, and, before it, what was noted of it.</summary>
+    /// <summary>Deletes a plan, after its records.</summary>
     internal async Task DeleteAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         var (now, etag) = await FindAsync(plan.Release, plan.Mode, cancellationToken);
@@ -95,7 +97,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         await blobs.DeleteAsync(PasswordNames.ImportPlan(plan.Release, plan.Mode), etag!, cancellationToken);
     }
 
-    /// <summary>Deletes what was noted of a plan; also what somebody who was late has noted behind its end.</summary>
+    /// <summary>Deletes a plan's records, including those that a late process has written after the plan's end.</summary>
     internal async Task ForgetAsync(ReleaseKey release, HashMode mode, string plan, CancellationToken cancellationToken)
     {
         var names = new List<string>();
@@ -105,7 +107,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
             await blobs.DeleteAsync(name, cancellationToken);
     }
 
-    /// <summary>The groups that are done, and the names of what was about to be written of each.</summary>
+    /// <summary>Returns the groups that are done, and the names of the draft records of each group.</summary>
     internal async Task<(HashSet<int> Done, ILookup<int, string> Drafts)> ListRecordsAsync(
         ImportPlan plan, CancellationToken cancellationToken)
     {
@@ -122,18 +124,18 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         return (done, drafts.ToLookup(one => one.Group, one => one.Name));
     }
 
-    /// <summary>What was written of a group and read back.</summary>
+    /// <summary>Returns the record of a group that was written and read back, or null.</summary>
     internal async Task<GroupRecord?> FindRecordAsync(ImportPlan plan, int group, CancellationToken cancellationToken) =>
         await FindRecordAsync(RecordOf(plan, group), cancellationToken);
 
     internal async Task<GroupRecord?> FindRecordAsync(string name, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob ? Parse(blob, ImportJson.Default.GroupRecord) : null;
 
-    /// <summary>Notes that a group was written and read back. Who finds it done by another one leaves that.</summary>
+    /// <summary>Records that a group was written and read back; an existing record stays.</summary>
     internal Task AddRecordAsync(ImportPlan plan, int group, GroupRecord record, CancellationToken cancellationToken) =>
         WriteRecordAsync(RecordOf(plan, group), record, cancellationToken);
 
-    /// <summary>Notes what is about to be written of a group, so that whoever finds it written knows it.</summary>
+    /// <summary>Records what is about to be written of a group, so that any process that finds the pack recognises it.</summary>
     internal Task AddDraftAsync(ImportPlan plan, int group, GroupRecord record, CancellationToken cancellationToken)
     {
         var made = XxHash3.HashToUInt64(record.Pack!.Entries.Span, record.Pack.Length);
@@ -141,7 +143,8 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
             string.Create(CultureInfo.InvariantCulture, $"{FolderOf(plan)}{group:x2}-{made:x16}{RecordEnding}"), record, cancellationToken);
     }
 
-    /// <summary>Notes why a version of a file is not imported; false: it was noted before.</summary>
+    /// <summary>Records why a version of a file is not imported.</summary>
+    /// <returns>False if it was recorded before.</returns>
     internal async Task<bool> RefuseAsync(string id, RefusedFile file, CancellationToken cancellationToken) =>
         await blobs.WriteAsync(
             PasswordNames.Refused(id),
@@ -182,7 +185,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         }
         catch (JsonException)
         {
-            // Said below.
+            // Reported below.
         }
         throw new StoreMismatchException(
             "a document of the import of passwords can't be read: a newer program or something else wrote it");

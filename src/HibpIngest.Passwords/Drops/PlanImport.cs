@@ -8,11 +8,11 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Takes on a dropped file: looks at its beginning, finds where its groups begin, notes all that as a plan, and sends a message for
-/// each group. The key is the file's name with its ETag: a version that is taken on twice has one plan, and its messages may be
-/// sent twice. A file that is no sorted list is refused, with the reason, and left where it is.
+/// Accepts a dropped file: checks its beginning, finds where its groups begin, records that as a plan and sends a message for each group.
+/// The idempotency key is the file's name with its ETag: a version that is accepted twice has one plan, and its messages may be sent twice.
+/// A file that is not a sorted list is refused with the reason, and stays where it is.
 /// </summary>
-/// <param name="complete">Ends what another version of the file had begun.</param>
+/// <param name="complete">Ends the import of an earlier version of the file.</param>
 public sealed partial class PlanImport(
     IPasswordDrops drops, ImportPlans plans, PasswordReleases releases, ImportMessages messages, CompleteImport complete,
     TimeProvider time, ILogger<PlanImport> log)
@@ -23,7 +23,7 @@ public sealed partial class PlanImport(
 
     /// <summary>Plans the present version of a file that an event announced; a version that has a plan keeps it.</summary>
     /// <param name="file">The file's name within the container.</param>
-    /// <param name="cancellationToken">Stops it; the next scan finds the file.</param>
+    /// <param name="cancellationToken">Stops planning; the next scan finds the file.</param>
     public async Task RunAsync(string file, CancellationToken cancellationToken)
     {
         // If it was deleted or replaced, the present version has an event of its own.
@@ -31,7 +31,9 @@ public sealed partial class PlanImport(
             await RunAsync(found, cancellationToken);
     }
 
-    /// <summary>Returns when its messages are sent, or it is refused; where it was replaced meanwhile, at once.</summary>
+    /// <summary>
+    /// Plans a version of a file. Returns when its messages are sent, when it is refused, or at once if it was replaced in the meantime.
+    /// </summary>
     public async Task RunAsync(DroppedPasswords file, CancellationToken cancellationToken)
     {
         try
@@ -44,7 +46,7 @@ public sealed partial class PlanImport(
         }
         catch (FileReplacedException)
         {
-            // What is there now has an event of its own, and is found by the next scan.
+            // The new version has an event of its own, and is found by the next scan.
         }
     }
 
@@ -65,7 +67,7 @@ public sealed partial class PlanImport(
         plan ??= await MakeAsync(file, id, cancellationToken);
         if (plan.State != ImportState.Planned)
             return;
-        // Some seconds; who stopped between the two would leave it to Sweep, minutes later.
+        // Takes some seconds; stopping between the two would leave the file to the sweep, minutes later.
         await messages.SendAsync(plan, plan.Groups, CancellationToken.None);
         await plans.MoveAsync(plan, now => now with { State = ImportState.Running }, [ImportState.Planned], CancellationToken.None);
     }
@@ -123,7 +125,7 @@ public sealed partial class PlanImport(
         }
     }
 
-    /// <summary>The release that the file's folder names; null: it is in none.</summary>
+    /// <summary>Returns the release that the file's folder names, or null.</summary>
     private static string? ReleaseOf(string name)
     {
         if (NameText.HoldsAt(name))
@@ -144,7 +146,9 @@ public sealed partial class PlanImport(
         };
     }
 
-    /// <summary>The mode, by the first line; what shows at once is not found out by 256 messages.</summary>
+    /// <summary>
+    /// Determines the mode by the first line, and checks the first 64 KB, so that an obvious error isn't found by 256 messages.
+    /// </summary>
     private static async Task<HashMode> InspectAsync(DropReader text, CancellationToken cancellationToken)
     {
         var head = await text.ReadAsync(0, HeadBytes, cancellationToken);
@@ -152,7 +156,7 @@ public sealed partial class PlanImport(
             throw new BadInputException($"'{text.Name}': expected lines HASH:COUNT, found a compressed file: {Command}");
         var mode = ModeOf(head.Span) ?? throw new BadInputException(
             $"'{text.Name}': expected lines HASH:COUNT with 40 hex digits (SHA-1) or 32 (NTLM), found something else: {Command}");
-        // As a piece of its own would be read, whatever group it is of.
+        // Read in the same way as a group's piece, whichever group it belongs to.
         var (lines, rows) = (new HashLines(mode, text.Name, 0), new HashCount[HeadBytes / 32]);
         int count;
         try

@@ -3,19 +3,20 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// The lines of one group of a sorted text: hands out range after range, and sees to it that all of them are of the group and in
-/// order. That all groups were read so proves that the whole text is sorted.
+/// The lines of one group of a sorted text. Passes on range after range, and checks that all lines belong to the group and are in order. If
+/// that holds for all groups, the whole text is sorted.
 /// </summary>
-/// <param name="end">Where the next group's do.</param>
+/// <param name="end">Where the next group's lines begin.</param>
 internal sealed class SortedPiece(DropReader text, HashMode mode, int group, long begin, long end)
 {
-    /// <summary>One such is read while another is worked on.</summary>
+    /// <summary>One block is read while another is processed.</summary>
     private const int ReadBytes = 4 << 20;
 
     private const int RowsAtOnce = 8_192;
 
     /// <summary>
-    /// Rows that are held at once: 500 times what a range has of two thousand million hashes, in some 100 MB with its text.
+    /// The maximum number of rows held at once: 500 times the size of a range in a release of 2,000 million hashes, about 100 MB with its
+    /// text.
     /// </summary>
     private const int MostRows = 1 << 20;
 
@@ -23,14 +24,16 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
     private HashCount[] _range = new HashCount[4_096];
     private int _rows;
 
-    /// <summary>What is wrong with a file at a place, without its line: it may be one of passwords.</summary>
+    /// <summary>Returns a message about a position in a file, without the line itself: it may be a password.</summary>
     public static string Said(string file, long at, string what) =>
         $"'{file}', at byte {at}: {what}; mend the file, or import it by 'hibp passwords import', which sorts, and drop it again or "
         + "delete it";
 
-    /// <summary>Hands out ranges in order, each with its hashes: distinct, with counts above 0, valid until it returns.</summary>
-    /// <exception cref="BadInputException">A line is not as it should be, or not where it should be.</exception>
-    /// <exception cref="FileReplacedException">It is gone.</exception>
+    /// <summary>
+    /// Passes on ranges in order, each with its hashes: distinct, with counts above 0, valid until <paramref name="each"/> returns.
+    /// </summary>
+    /// <exception cref="BadInputException">A line is malformed or out of order.</exception>
+    /// <exception cref="FileReplacedException">The file was replaced or deleted.</exception>
     public async Task ReadAsync(
         Func<int, ReadOnlyMemory<HashCount>, CancellationToken, ValueTask> each, CancellationToken cancellationToken)
     {
@@ -44,7 +47,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
                 var read = await coming;
                 next += read.Length;
                 coming = ReadAsync(next, cancellationToken);
-                // What the piece before it left of a line; nearly always some bytes.
+                // Prepend the unfinished line of the previous block, usually a few bytes.
                 var bytes = new byte[left.Length + read.Length];
                 left.CopyTo(bytes);
                 read.CopyTo(bytes.AsMemory(left.Length));
@@ -91,8 +94,8 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
         }
     }
 
-    /// <summary>Adds a row to the range in hand, unless that is whole.</summary>
-    /// <returns>False: it is not where it should be.</returns>
+    /// <summary>Adds a row to the current range, unless the row begins the next one.</summary>
+    /// <returns>False if the row is out of order.</returns>
     private bool Add(in HashCount row, out bool isWhole)
     {
         isWhole = false;
@@ -125,7 +128,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
 
     private string OutOfOrder() => $"expected sorted lines, found one that belongs elsewhere (looking for those of {group:X2})";
 
-    /// <summary>Where a row's line begins, or empty lines before it.</summary>
+    /// <summary>Returns where a row's line begins, or empty lines before it.</summary>
     private long PlaceOf(ReadOnlySpan<byte> bytes, long at, bool isEnd, int row)
     {
         var lines = new HashLines(mode, text.Name, 0);

@@ -5,25 +5,25 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Finds where each group begins in a sorted text, by looking into it at few places. Of a text that isn't sorted it finds
-/// something: whoever reads what is between two of them sees that (<see cref="SortedPiece"/>).
+/// Finds where each group begins in a sorted text by sampling it at few positions. For a text that isn't sorted the offsets are
+/// meaningless, which is detected when the groups are read (<see cref="SortedPiece"/>).
 /// </summary>
 internal sealed class SortedText(DropReader text)
 {
-    /// <summary>So much is read rather than looked into: one request either way.</summary>
+    /// <summary>Up to this size a section is read instead of bisected: one request either way.</summary>
     private const int WindowBytes = 256 << 10;
 
-    /// <summary>Holds some lines, wherever it begins.</summary>
+    /// <summary>Enough for some lines, wherever the sample begins.</summary>
     private const int LookBytes = 8 << 10;
 
-    /// <summary>A read is a round trip and little else.</summary>
+    /// <summary>A read is mostly a round trip.</summary>
     private const int ReadsAtOnce = 16;
 
     private readonly SemaphoreSlim _reads = new(ReadsAtOnce);
 
-    /// <summary>The first byte of each group's lines, and, last, the text's length.</summary>
-    /// <exception cref="BadInputException">A line is none.</exception>
-    /// <exception cref="FileReplacedException">It is gone.</exception>
+    /// <summary>Returns the first byte of each group's lines, and, last, the text's length.</summary>
+    /// <exception cref="BadInputException">A line is malformed.</exception>
+    /// <exception cref="FileReplacedException">The file was replaced or deleted.</exception>
     public async Task<long[]> LocateAsync(CancellationToken cancellationToken)
     {
         var offsets = new long[PasswordNames.Groups + 1];
@@ -32,7 +32,7 @@ internal sealed class SortedText(DropReader text)
         return offsets;
     }
 
-    /// <summary>Those between two that are known.</summary>
+    /// <summary>Fills in the offsets between two that are known.</summary>
     private async Task FillAsync(long[] offsets, int first, int end, CancellationToken cancellationToken)
     {
         if (end - first < 2)
@@ -55,7 +55,7 @@ internal sealed class SortedText(DropReader text)
         await Task.WhenAll(FillAsync(offsets, first, middle, cancellationToken), FillAsync(offsets, middle, end, cancellationToken));
     }
 
-    /// <summary>The first line, from one on that is known to begin there and before another, that is not before a group.</summary>
+    /// <summary>Returns the start of the first line that belongs to a group or a later one, between two known line starts.</summary>
     private async Task<long> BisectAsync(int group, long begin, long stop, CancellationToken cancellationToken)
     {
         var (found, top) = (stop, stop);
@@ -84,10 +84,10 @@ internal sealed class SortedText(DropReader text)
         return found;
     }
 
-    /// <summary>The first line that begins behind a place, and before another; null: there is none.</summary>
+    /// <summary>Returns the first line that begins after a position and before another, or null.</summary>
     private async Task<(long Start, int Group)?> FirstBehindAsync(long place, long stop, CancellationToken cancellationToken)
     {
-        // The end of the line that the place is in.
+        // Skip the rest of the line at that position.
         var bytes = await ReadAsync(place, LookBytes, cancellationToken);
         if (LineEnds.Find(bytes.Span, place + bytes.Length == text.Length, crEnds: true) is not { } rest)
             throw TooLong(place);
@@ -96,9 +96,9 @@ internal sealed class SortedText(DropReader text)
         return null;
     }
 
-    /// <summary>Where lines that are not empty begin, and in which groups they are, from one place on up to another.</summary>
-    /// <param name="most">Bytes read at a time.</param>
-    /// <param name="bytes">What is known to be there.</param>
+    /// <summary>Lists where non-empty lines begin, and their groups, from one position up to another.</summary>
+    /// <param name="most">The number of bytes to read at a time.</param>
+    /// <param name="bytes">Bytes that were read there already.</param>
     private async IAsyncEnumerable<(long Start, int Group)> LinesAsync(
         long at, long stop, int most, [EnumeratorCancellation] CancellationToken cancellationToken, ReadOnlyMemory<byte> bytes = default)
     {

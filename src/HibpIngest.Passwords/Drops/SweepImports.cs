@@ -5,28 +5,28 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Goes on with imports of dropped files that were broken off between two steps, and takes on files that no event has announced.
-/// Everything it sends may be a second copy.
+/// Resumes imports of dropped files that were interrupted between two steps, and plans files that no event has announced. Every message it
+/// sends may be a duplicate.
 /// </summary>
 public sealed partial class SweepImports(
     IPasswordDrops drops, ImportPlans plans, ImportMessages messages, PlanImport plan, CompleteImport complete, TimeProvider time,
     ILogger<SweepImports> log)
 {
-    // Many times what 256 sends take.
+    // Many times the duration of 256 sends.
     private static readonly TimeSpan SendingAge = TimeSpan.FromMinutes(1);
 
-    // What is left of an import without its file hurts nobody, and a listing costs as much as a write.
+    // Leftovers of an import whose file is gone harm nothing, and a listing costs as much as a write.
     private static readonly TimeSpan RestingTime = TimeSpan.FromMinutes(15);
 
     private DateTimeOffset _looksAgainAt;
 
-    /// <summary>Takes on files that have neither a plan nor a reason against it.</summary>
-    /// <param name="minimumAge">Younger ones are left to the next scan, or to the event that is on its way.</param>
+    /// <summary>Plans files that have neither a plan nor a refusal.</summary>
+    /// <param name="minimumAge">Younger files are left to the next scan, or to the event that is on its way.</param>
     /// <param name="cancellationToken">Ends it between two files.</param>
     public async Task ScanAsync(TimeSpan minimumAge, CancellationToken cancellationToken) =>
         await ScanAsync(await ListAsync(cancellationToken), minimumAge, cancellationToken);
 
-    /// <summary>Does both. Where nothing is dropped and nothing was found lately, it costs one listing.</summary>
+    /// <summary>Resumes imports and plans files. Costs one listing if no file is there and nothing was found lately.</summary>
     /// <param name="minimumAge">As in <see cref="ScanAsync(TimeSpan, CancellationToken)"/>.</param>
     /// <param name="cancellationToken">Ends it between two imports.</param>
     public async Task RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
@@ -75,7 +75,7 @@ public sealed partial class SweepImports(
 
     private async Task SweepAsync(ImportPlan one, CancellationToken cancellationToken)
     {
-        // Asked before what is done is: what is missing then had no message even before it was looked for.
+        // Checked before the groups that are done: a group that is missing then had no message even before it was looked for.
         var areNone = one.State == ImportState.Running && await messages.AreNoneAsync(cancellationToken);
         var missing = one.Groups.Except((await plans.ListRecordsAsync(one, cancellationToken)).Done).ToList();
         if (missing.Count == 0 || one.State is not (ImportState.Planned or ImportState.Running))
@@ -94,7 +94,8 @@ public sealed partial class SweepImports(
         }
     }
 
-    /// <summary>Forgets refused files that are gone, or replaced; whether there were any.</summary>
+    /// <summary>Forgets refused files that were deleted or replaced.</summary>
+    /// <returns>Whether any file was refused.</returns>
     private async Task<bool> ForgetAsync(List<DroppedPasswords> files, CancellationToken cancellationToken)
     {
         var refused = await plans.ListRefusedIdsAsync(cancellationToken);

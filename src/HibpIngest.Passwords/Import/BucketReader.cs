@@ -25,7 +25,6 @@ internal sealed class BucketReader
 
     public long Left { get; private set; }
 
-    /// <summary>Fills the rows, or as many as are left.</summary>
     public int Read(Span<HashCount> rows, CancellationToken token)
     {
         var filled = 0;

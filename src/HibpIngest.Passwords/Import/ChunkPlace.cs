@@ -3,10 +3,10 @@ using System.Runtime.CompilerServices;
 namespace HibpIngest.Passwords;
 
 /// <summary>A chunk of the spool.</summary>
-/// <param name="Offset">Of its link; negative where there is none.</param>
+/// <param name="Offset">The offset of the chunk's link; negative if there is no chunk.</param>
 internal readonly record struct ChunkPlace(long Offset, int Rows)
 {
-    /// <summary>What a chunk begins with: offset (8 bytes) and rows (4) of the one before it, and the bucket (4).</summary>
+    /// <summary>Size of the link at a chunk's beginning: offset (8 bytes) and rows (4) of the previous chunk, and the bucket (4).</summary>
     public const int LinkBytes = 16;
 
     public static readonly ChunkPlace None = new(-1, 0);

@@ -1,9 +1,6 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>
-/// A stream whose beginning can be looked at, and which tells another thread how far it has been read. What it reads
-/// stays open.
-/// </summary>
+/// <summary>A stream whose beginning can be peeked at, and whose read position another thread can query. Leaves the source open.</summary>
 internal sealed class CountedStream(Stream source) : Stream
 {
     private byte[] _head = [];
@@ -26,7 +23,7 @@ internal sealed class CountedStream(Stream source) : Stream
         set => source.Position = value;
     }
 
-    /// <summary>The first bytes, before any is read.</summary>
+    /// <summary>Returns the first bytes; called before any are read.</summary>
     public ReadOnlySpan<byte> Peek(int bytes)
     {
         var head = new byte[bytes];

@@ -5,9 +5,9 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// From files to sorted ranges, by way of a work folder: what is read is spread over buckets there, and each bucket is
-/// sorted when it is asked for (<see cref="SortedRanges"/>). An import that was interrupted goes on at its last
-/// checkpoint, when it is opened with the same inputs and options on the same folder.
+/// Turns files into sorted ranges by way of a work folder: rows are spread over buckets there, and each bucket is sorted when it is read
+/// (<see cref="SortedRanges"/>). An interrupted import resumes from its last checkpoint if it is opened with the same inputs and options on
+/// the same folder.
 /// </summary>
 public sealed class HashImport : IDisposable
 {
@@ -15,7 +15,7 @@ public sealed class HashImport : IDisposable
     private const string StateFile = "state.json";
     private const int Blocks = 4;
 
-    // Read at once and then spread: few enough to stay in the cache.
+    // Rows that are parsed and then spread over buckets at once: few enough to stay in the CPU cache.
     private const int RowsAtOnce = 2_048;
 
     private readonly ImportOptions _options;
@@ -56,7 +56,7 @@ public sealed class HashImport : IDisposable
         else
         {
             (_directory, _position) = (new SpoolDirectory(buckets), ImportPosition.Start);
-            // In this order: a state never speaks of a spool that isn't there.
+            // Delete the state first: a state must never describe a spool that isn't there.
             File.Delete(StatePath);
         }
         RandomAccess.SetLength(file, _spoolLength);
@@ -66,14 +66,14 @@ public sealed class HashImport : IDisposable
     public ImportStart Start { get; }
 
     /// <summary>
-    /// Tells this import from others, in 16 hex digits: the same files, unchanged, read the same way. Null: an input can be read
-    /// once only, and nobody can tell.
+    /// Identifies the import, in 16 hex digits: the same unchanged files, read in the same way. Null: an input can be read only once, and
+    /// can't be compared.
     /// </summary>
     public string? Source => _keepsState ? SpoolState.SourceOf(_options, _inputs) : null;
 
     private string StatePath => Path.Combine(_options.WorkFolder, StateFile);
 
-    /// <summary>Looks into the work folder, which is made if need be, and keeps others out of it until disposed.</summary>
+    /// <summary>Opens the work folder, creating it if needed, and locks it until disposed.</summary>
     /// <exception cref="BadInputException">Another import uses the folder, or there is too little memory.</exception>
     public static HashImport Open(ImportOptions options, IReadOnlyList<ImportInput> inputs)
     {
@@ -108,12 +108,12 @@ public sealed class HashImport : IDisposable
     }
 
     /// <summary>
-    /// Reads what has not been read yet, with a checkpoint now and then; once. Stopped by whatever, it leaves the last
-    /// checkpoint to go on from.
+    /// Reads the inputs from the last checkpoint on, recording further checkpoints; called once. If interrupted, the last checkpoint
+    /// remains.
     /// </summary>
-    /// <param name="progress">Told after each block of text (1 MiB), from another thread.</param>
-    /// <exception cref="BadInputException">An input is damaged, or a line not as it should be.</exception>
-    /// <exception cref="StoreFullException">The work folder has no room left.</exception>
+    /// <param name="progress">Called after each block of text (1 MiB), from another thread.</param>
+    /// <exception cref="BadInputException">An input is damaged, or a line is malformed.</exception>
+    /// <exception cref="StoreFullException">The work folder's disk is full.</exception>
     public async Task<ImportSummary> ReadAsync(IProgress<ImportProgress>? progress, CancellationToken token)
     {
         if (!_isComplete)
@@ -134,7 +134,7 @@ public sealed class HashImport : IDisposable
         return new ImportSummary(Start, _position.Lines, _directory.Rows, _position.ZeroRows);
     }
 
-    /// <summary>What was read, sorted; once <see cref="ReadAsync"/> has ended.</summary>
+    /// <summary>Returns the sorted rows of a mode; <see cref="ReadAsync"/> must have completed.</summary>
     public SortedRanges Ranges(HashMode mode)
     {
         _slots ??= SortSlots.For(_directory.MostRowsOfBucket, _options.SortBytes);
@@ -142,8 +142,8 @@ public sealed class HashImport : IDisposable
     }
 
     /// <summary>
-    /// Gives back to the system what the last step has used: arrays of tens of megabytes, which the collector would keep beside
-    /// those of the next.
+    /// Returns the last step's memory to the system: arrays of tens of megabytes, which the collector would keep in addition to those of
+    /// the next step.
     /// </summary>
     internal void FreeMemory()
     {
@@ -161,10 +161,7 @@ public sealed class HashImport : IDisposable
         return new SortedRanges(_file, _spoolLength, _directory, ordinal * HashSpool.Buckets, slots);
     }
 
-    /// <summary>
-    /// Deletes what the import has left in the work folder, and the folder if there is nothing else in it; ends the
-    /// import.
-    /// </summary>
+    /// <summary>Ends the import and deletes its files, and the work folder if it holds nothing else.</summary>
     public void Delete()
     {
         File.Delete(StatePath);
@@ -256,7 +253,7 @@ public sealed class HashImport : IDisposable
         {
             await stop.CancelAsync();
             await checkpoint.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-            // What comes in once may never come; its thread ends with the next piece of it.
+            // Standard input may never deliver another byte; its thread ends with the next one.
             if (_keepsState)
                 await reading.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
@@ -294,8 +291,7 @@ public sealed class HashImport : IDisposable
     }
 
     /// <summary>
-    /// What has been collected goes to the file at once; that it is on the disk, and the state behind it, is waited
-    /// for beside the reading that goes on.
+    /// Writes the collected rows to the file at once; flushing it to disk and writing the state run concurrently with further reading.
     /// </summary>
     private Task Checkpoint(HashSpool spool, bool isComplete)
     {

@@ -5,17 +5,17 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Lines of <c>HASH:COUNT</c>: 40 hex digits for SHA-1 or 32 for NTLM, in either case, and a whole number. They end by
-/// LF, CRLF or CR; empty lines, blanks behind a line and a byte order mark before any line are passed over.
+/// Lines of <c>HASH:COUNT</c>: 40 hex digits for SHA-1 or 32 for NTLM, in either case, and a whole number. Lines end with LF, CRLF or CR.
+/// Empty lines, trailing blanks and a byte order mark before any line are skipped.
 /// </summary>
-/// <param name="mode">Tells how many digits are expected.</param>
-/// <param name="lines">Lines of the text that were read before.</param>
+/// <param name="mode">Determines the number of digits.</param>
+/// <param name="lines">The number of lines of the text that were read before.</param>
 internal sealed class HashLines(HashMode mode, string name, long lines) : ILineReader
 {
-    /// <summary>Most bytes of a line. The longest sensible one has 60, the mark and its end among them.</summary>
+    /// <summary>The maximum length of a line in bytes. The longest plausible line has 60, including the mark and the line end.</summary>
     public const int LongestLine = 1024;
 
-    /// <summary>Digits that can't overflow whatever they are.</summary>
+    /// <summary>A number of this many digits can't overflow.</summary>
     private const int SafeDigits = 18;
 
     private readonly int _digits = mode.Digits();
@@ -26,17 +26,17 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
 
     public long ZeroRows { get; private set; }
 
-    /// <summary>Bytes before the line, within what was handed in last, that was found bad.</summary>
+    /// <summary>Offset of the malformed line within the text of the last call.</summary>
     public int BadAt { get; private set; }
 
-    /// <summary>What was expected there, and what was found; empty: no line was found bad.</summary>
+    /// <summary>What was expected there, and what was found; empty: no line was malformed.</summary>
     public string Wrong { get; private set; } = "";
 
     public (int Rows, int Bytes) Read(ReadOnlySpan<byte> text, bool isEnd, Span<HashCount> rows)
     {
         Span<byte> hash = stackalloc byte[20];
         hash = hash[..(_digits / 2)];
-        // What the quick way looks at without asking whether it is there: hash, colon, digits, and two bytes of line end.
+        // The fast path reads this many bytes without a bounds check: hash, colon, digits, and two bytes of line end.
         var quick = _digits + 1 + SafeDigits + 2;
         var (count, at, lines, zeros) = (0, 0, Lines, 0);
         while (count < rows.Length && at < text.Length)
@@ -73,7 +73,7 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
         return (count, at);
     }
 
-    /// <summary>A line as nearly all are. Looks for no line end: hash and count tell where it is.</summary>
+    /// <summary>Reads a line of the usual form without searching for its end: hash and count determine where it is.</summary>
     private bool TryReadUsual(ReadOnlySpan<byte> text, Span<byte> hash, out long count, out int length)
     {
         count = 0;
@@ -99,7 +99,7 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
         return text[at] == '\r' && text[at + 1] == '\n';
     }
 
-    /// <returns>False for one without anything.</returns>
+    /// <returns>False if the line is empty.</returns>
     private bool TryReadAny(ReadOnlySpan<byte> line, Span<byte> hash, out long count)
     {
         count = 0;
@@ -136,7 +136,7 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
         return "";
     }
 
-    // Never the line itself: what was taken for a list of hashes may be one of passwords.
+    // Never quote the line: a supposed list of hashes may be a list of passwords.
     private BadInputException Bad(string found)
     {
         Wrong = $"expected HASH:COUNT with the {_digits} hex digits of mode {mode.Name()} and a count from 0 to {long.MaxValue}, {found}";

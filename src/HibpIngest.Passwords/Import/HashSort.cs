@@ -1,19 +1,19 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Sorts hashes where they lie, by one byte after the other from the first (American flag sort), and small groups by
-/// insertion. Hashes being evenly spread, two or three bytes are all that is looked at.
+/// Sorts hashes in place, one byte after the other from the first (American flag sort), and small groups by insertion. Hashes are evenly
+/// distributed, so only two or three bytes are examined.
 /// </summary>
 /// <remarks>
-/// Not Span.Sort: it calls a comparer through a delegate that both structs are copied for, and compares each hash some
-/// 19 times where a bucket of 490,000 is sorted.
+/// Not Span.Sort: it calls a comparer through a delegate that copies both structs, and compares each hash about 19 times for a bucket of
+/// 490,000.
 /// </remarks>
 internal static class HashSort
 {
     private const int Bytes = 20;
     private const int FewRows = 24;
 
-    /// <summary>Sorts by hash; counts of the same hash stay side by side in any order.</summary>
+    /// <summary>Sorts by hash; counts of the same hash stay adjacent in any order.</summary>
     public static void Sort(Span<HashCount> rows)
     {
         if (rows.Length <= FewRows)
@@ -22,9 +22,9 @@ internal static class HashSort
             SortFrom(rows, 0);
     }
 
-    /// <summary>Adds up counts of the same hash.</summary>
+    /// <summary>Adds up the counts of equal hashes.</summary>
     /// <param name="rows">Sorted.</param>
-    /// <returns>How many hashes they are now, at the front.</returns>
+    /// <returns>The number of distinct hashes, which are at the front.</returns>
     public static int Sum(Span<HashCount> rows)
     {
         if (rows.IsEmpty)
@@ -44,7 +44,7 @@ internal static class HashSort
     {
         Span<int> next = stackalloc int[256];
         Span<int> ends = stackalloc int[256];
-        // What all have in common is passed over without a call for each byte of it.
+        // Skip a common prefix without a call for each byte.
         for (; ; index++)
         {
             if (index == Bytes)

@@ -6,19 +6,18 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Spreads hashes over buckets by their first three digits. What is collected of a bucket is appended to one file when
-/// its buffer is full: chunks of a link (<see cref="ChunkPlace"/>) and the hashes as they lie in memory, for this
-/// machine alone. Nothing that was written is changed, so cutting the file to an earlier length undoes what came
-/// after.
+/// Spreads hashes over buckets by their first three digits. A bucket's full buffer is appended to one file as a chunk: a link
+/// (<see cref="ChunkPlace"/>) and the hashes in memory layout, readable on this machine only. Nothing written is ever changed, so
+/// truncating the file to an earlier length undoes everything after it.
 /// </summary>
 internal sealed class HashSpool
 {
     public const int Buckets = 1 << 12;
 
-    /// <summary>Digits of a prefix behind those that tell the bucket.</summary>
+    /// <summary>The number of prefixes in a bucket.</summary>
     public const int PrefixesOfBucket = HashModes.Ranges / Buckets;
 
-    // Beyond this, larger chunks make reading them no faster.
+    // Larger chunks don't make reading faster.
     private const int MostRowsOfBuffer = 4_096;
     private const int LeastRowsOfBuffer = 16;
     private const int OutputBytes = 1 << 20;
@@ -33,8 +32,8 @@ internal sealed class HashSpool
     private long _written;
 
     /// <param name="file">Written from <paramref name="length"/> on.</param>
-    /// <param name="directory">Of what is before that.</param>
-    /// <param name="modes">Rows come in groups of so many, one of each mode.</param>
+    /// <param name="directory">Describes the chunks before that.</param>
+    /// <param name="modes">The rows come in groups of this many, one per mode.</param>
     public HashSpool(SafeFileHandle file, long length, SpoolDirectory directory, int modes, long bufferBytes)
     {
         _file = file;
@@ -46,13 +45,11 @@ internal sealed class HashSpool
         _filled = new int[Buckets * modes];
     }
 
-    /// <summary>Of what has been appended.</summary>
     public SpoolDirectory Directory { get; }
 
-    /// <summary>Of the file, with what is on its way there.</summary>
+    /// <summary>Length of the file, including output that is not written yet.</summary>
     public long Length => _written + _inOutput;
 
-    /// <exception cref="IOException">The file can't be written.</exception>
     public void Add(ReadOnlySpan<HashCount> rows)
     {
         if (_modes == 1)
@@ -66,7 +63,7 @@ internal sealed class HashSpool
     }
 
     /// <summary>
-    /// Writes what has been collected: the directory and the file are whole, the latter as the system has it.
+    /// Writes all buffered rows. The directory and the file are then complete, though the file may still be in the system's cache.
     /// </summary>
     public void Flush()
     {

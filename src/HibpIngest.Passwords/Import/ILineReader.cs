@@ -1,23 +1,22 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>Turns the lines of one text into hashes. It counts the lines, so it is one text's alone.</summary>
+/// <summary>Parses the lines of one text into hashes. It counts lines, so an instance reads one text only.</summary>
 internal interface ILineReader
 {
-    /// <summary>Lines read so far, empty ones among them.</summary>
+    /// <summary>Lines read so far, including empty ones.</summary>
     long Lines { get; }
 
-    /// <summary>Hashes of a line: one for each mode, in the order of the modes.</summary>
+    /// <summary>Hashes per line: one for each mode, in the order of the modes.</summary>
     int RowsOfLine { get; }
 
-    /// <summary>Rows that were left out because their count is 0.</summary>
+    /// <summary>Rows that were skipped because their count is 0.</summary>
     long ZeroRows { get; }
 
-    /// <summary>Reads lines until the text or the rows' room ends.</summary>
-    /// <param name="text">Where the last call left off.</param>
-    /// <param name="isEnd">The text ends with it, so that its last line needs no end.</param>
+    /// <summary>Reads lines until the text or the room for rows ends.</summary>
+    /// <param name="text">Begins where the last call left off.</param>
+    /// <param name="isEnd">Whether the text ends with it, so that its last line needs no line end.</param>
     /// <param name="rows">Receives the hashes; room for at least <see cref="RowsOfLine"/>.</param>
-    /// <returns>Hashes, and bytes of the text that are done with; the rest is the beginning of a line, unless the rows
-    /// are full.</returns>
-    /// <exception cref="HibpIngest.Errors.BadInputException">A line is not as it should be.</exception>
+    /// <returns>The number of hashes, and of bytes consumed. The rest is an unfinished line, unless the rows are full.</returns>
+    /// <exception cref="HibpIngest.Errors.BadInputException">A line is malformed.</exception>
     (int Rows, int Bytes) Read(ReadOnlySpan<byte> text, bool isEnd, Span<HashCount> rows);
 }

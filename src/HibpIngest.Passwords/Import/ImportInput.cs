@@ -1,31 +1,31 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>Where lines come from: a text, or a gzip or zip of texts, told apart by how it begins.</summary>
-/// <param name="Name">For messages, and a part of what it is known by when an import goes on.</param>
-/// <param name="Open">Opens it from its beginning; read synchronously, and disposed. Seekable, unless it is read once
-/// only.</param>
+/// <summary>A source of lines: a text, or a gzip or zip of texts, recognised by its first bytes.</summary>
+/// <param name="Name">Used in messages, and to recognise the input when an import resumes.</param>
+/// <param name="Open">Opens the input at its beginning; the stream is read synchronously and disposed. It must be seekable, unless it can
+/// be read only once.</param>
 public sealed record ImportInput(string Name, Func<Stream> Open)
 {
-    /// <summary>What the command line calls standard input.</summary>
+    /// <summary>The name of standard input on the command line.</summary>
     public const string StandardInputName = "-";
 
-    /// <summary>In bytes; null where that isn't known.</summary>
+    /// <summary>Length in bytes; null if unknown.</summary>
     public long? Length { get; init; }
 
     /// <summary>
-    /// Tells one state of its content from another (when it was changed, an ETag). Null: it can be read once only, so
-    /// that an import of it that was interrupted begins again.
+    /// Identifies a state of the content (modification time, ETag). Null: it can be read only once, so an interrupted import of it starts
+    /// again.
     /// </summary>
     public string? Version { get; init; }
 
-    /// <summary>A file as it is now.</summary>
-    /// <exception cref="HibpIngest.Errors.BadInputException">There is none.</exception>
+    /// <summary>Returns a file as it is now.</summary>
+    /// <exception cref="HibpIngest.Errors.BadInputException">The file doesn't exist.</exception>
     public static ImportInput File(string path)
     {
         var file = new FileInfo(path);
         if (!file.Exists)
             throw new Errors.BadInputException($"'{path}': expected a file, found none; check the path");
-        // No buffer of its own: what reads it takes large blocks.
+        // No buffer: it is read in large blocks.
         return new ImportInput(path, () => new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 1))
         {
             Length = file.Length,
@@ -33,6 +33,6 @@ public sealed record ImportInput(string Name, Func<Stream> Open)
         };
     }
 
-    /// <summary>A text or a gzip that comes in once.</summary>
+    /// <summary>Returns a text or a gzip that can be read only once.</summary>
     public static ImportInput StandardInput(Stream input) => new(StandardInputName, () => input);
 }
