@@ -7,7 +7,7 @@ namespace HibpIngest.Passwords;
 /// <param name="site">The API's public address (HIBP_WEB_URL), without a trailing slash.</param>
 public sealed class PurgeChanges(PasswordStores stores, PurgeHook hook, string site)
 {
-    // The caches are purged before the position is recorded, so that many ranges are purged twice if recording fails.
+    // The caches are purged before the position is recorded, so at most this many changes are purged twice if recording fails.
     private const int RecordsAtOnce = 3_000;
 
     /// <summary>Purges what has changed since the last run.</summary>

@@ -2,36 +2,33 @@ namespace HibpIngest.Passwords;
 
 public sealed record ImportOptions
 {
-    /// <summary>512 MiB: what the smallest machines have to spare.</summary>
+    /// <summary>512 MiB: what the smallest machines can spare.</summary>
     public const long DefaultMemoryBytes = 512L << 20;
 
-    /// <summary>Below this, what the runtime itself takes would be most of it.</summary>
+    /// <summary>Below this, the runtime itself would take most of the memory.</summary>
     public const long LeastMemoryBytes = 64L << 20;
 
-    /// <summary>
-    /// Where hashes lie until they are sorted: 28 bytes a line, twice that for passwords. For one import at a time.
-    /// </summary>
+    /// <summary>Folder for unsorted hashes: 28 bytes per line, 56 for passwords. Used by one import at a time.</summary>
     public required string WorkFolder { get; init; }
 
     /// <summary>
-    /// Most bytes that the process is meant to take, roughly: an eighth collects hashes on their way to the disk,
-    /// three eighths sort them, and half is for what isn't under this class's control: the runtime, and whatever is
-    /// made of the sorted ranges.
+    /// The approximate memory limit of the process in bytes: an eighth buffers hashes on their way to the disk, three eighths sort them,
+    /// and half is for everything else: the runtime, and whatever is built from the sorted ranges.
     /// </summary>
     public long MemoryBytes { get; init; } = DefaultMemoryBytes;
 
-    /// <summary>How the hashes were made; of no consequence for passwords.</summary>
+    /// <summary>The hashes' mode; ignored for passwords.</summary>
     public HashMode Mode { get; init; } = HashMode.Sha1;
 
-    /// <summary>The lines are passwords, which are hashed for every mode, rather than hashes.</summary>
+    /// <summary>Whether the lines are passwords, which are hashed for every mode, rather than hashes.</summary>
     public bool Plain { get; init; }
 
-    /// <summary>The modes that come of it.</summary>
+    /// <summary>The modes that the import produces.</summary>
     public IReadOnlyList<HashMode> Modes => Plain ? HashModes.All : [Mode];
 
     /// <summary>
-    /// Text between two checkpoints. 512 MiB: some ten seconds of work, and enough for a full chunk of each bucket
-    /// beside the partly filled one that a checkpoint makes.
+    /// Bytes of text between two checkpoints. 512 MiB: about ten seconds of work, and enough for a full chunk of each bucket in addition to
+    /// the partly filled one that a checkpoint writes.
     /// </summary>
     internal long CheckpointBytes { get; init; } = 512L << 20;
 

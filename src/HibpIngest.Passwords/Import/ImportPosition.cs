@@ -2,13 +2,13 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Where in the inputs reading stands, and what has been counted up to there.</summary>
-/// <param name="Input">Ordinal of the input; their number at the end.</param>
-/// <param name="Entry">Of a zip, the top-level entry that the text lies in.</param>
-/// <param name="Text">Ordinal of the text in the entry, or in an input that is no zip.</param>
-/// <param name="Offset">Bytes of the text that are done with, inflated.</param>
-/// <param name="TextLines">Lines of the text that are done with.</param>
-/// <param name="ZeroRows">Rows left out in all.</param>
+/// <summary>The read position within the inputs, and the counts up to there.</summary>
+/// <param name="Input">Ordinal of the input; the number of inputs at the end.</param>
+/// <param name="Entry">In a zip, the top-level entry that contains the text.</param>
+/// <param name="Text">Ordinal of the text within the entry, or within an input that is not a zip.</param>
+/// <param name="Offset">Bytes of the text that were processed, decompressed.</param>
+/// <param name="TextLines">Lines of the text that were processed.</param>
+/// <param name="ZeroRows">Rows skipped in all texts.</param>
 internal sealed record ImportPosition(
     int Input, ArchivePosition Entry, int Text, long Offset, long TextLines, long Lines, long ZeroRows)
 {

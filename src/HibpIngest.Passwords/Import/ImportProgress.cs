@@ -1,8 +1,7 @@
 namespace HibpIngest.Passwords;
 
-/// <param name="Bytes">Read of the files as they are, compressed or not; those that an earlier run had read are among
-/// them.</param>
-/// <param name="BytesInAll">Null where that isn't known.</param>
-/// <param name="Lines">Read, in this run and those it goes on from.</param>
-/// <param name="Rows">Hashes found so far, the same one as often as it came.</param>
+/// <param name="Bytes">Bytes read from the files, compressed or not, including earlier runs.</param>
+/// <param name="BytesInAll">Null if unknown.</param>
+/// <param name="Lines">Lines read, including earlier runs.</param>
+/// <param name="Rows">Hashes found so far; duplicates count each time.</param>
 public readonly record struct ImportProgress(long Bytes, long? BytesInAll, long Lines, long Rows);

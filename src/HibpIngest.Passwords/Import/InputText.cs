@@ -2,10 +2,10 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>One text of the inputs, while it is the one that is read.</summary>
-/// <param name="Name">For messages: the input's, and the entry's behind it.</param>
-/// <param name="Content">From <paramref name="Offset"/> on; not disposed by who reads it.</param>
-/// <param name="Offset">Bytes of it that an earlier run was done with.</param>
-/// <param name="TextLines">Lines of it that an earlier run was done with.</param>
+/// <summary>The text of the inputs that is currently read.</summary>
+/// <param name="Name">Used in messages: the input's name followed by the entry's.</param>
+/// <param name="Content">Begins at <paramref name="Offset"/>; not to be disposed by the reader.</param>
+/// <param name="Offset">Bytes of the text that an earlier run has processed.</param>
+/// <param name="TextLines">Lines of the text that an earlier run has processed.</param>
 internal sealed record InputText(
     int Input, ArchivePosition Entry, int Text, string Name, Stream Content, long Offset, long TextLines);

@@ -5,8 +5,7 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// The texts of several inputs, one after the other, from a position on. For one thread, but for <see
-/// cref="BytesRead"/>.
+/// The texts of several inputs, one after the other, from a position on. Single-threaded, except for <see cref="BytesRead"/>.
 /// </summary>
 internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
 {
@@ -14,8 +13,7 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
     private const int SkipBytes = 1 << 20;
 
     /// <summary>
-    /// The files are the operator's own, and lists of every range have a million entries. Deflate can't inflate to
-    /// more than 1,032 times its size.
+    /// The files are the operator's own, and lists of every range have a million entries. Deflate expands at most 1,032 to 1.
     /// </summary>
     private static readonly ArchiveLimits Limits = new()
     {
@@ -27,10 +25,10 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
     private long _bytesBefore;
     private CountedStream? _current;
 
-    /// <summary>Of the inputs as they are.</summary>
+    /// <summary>Bytes of the inputs as they are stored.</summary>
     public long BytesRead => Interlocked.Read(ref _bytesBefore) + (Volatile.Read(ref _current)?.Reached ?? 0);
 
-    /// <summary>Every text is read to its end, or left, before the next.</summary>
+    /// <summary>Each text must be read, or abandoned, before the next one is requested.</summary>
     /// <exception cref="BadInputException">An input is damaged, or can't be read in this way.</exception>
     public IEnumerable<InputText> ReadFrom(ImportPosition start)
     {
@@ -111,7 +109,7 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
         }
     }
 
-    /// <summary>Messages of a zip name its entries only.</summary>
+    /// <summary>Adds the input's name to messages about a zip, which name its entries only.</summary>
     public static T Named<T>(string name, Func<T> read)
     {
         try

@@ -1,19 +1,16 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>Where a line ends, and what is left of it without what isn't its own.</summary>
 internal static class LineEnds
 {
-    /// <summary>
-    /// U+FEFF. One downloader writes it before every range, so that it stands before lines in the middle too.
-    /// </summary>
+    /// <summary>U+FEFF. One downloader writes it before every range, so it also occurs before lines in the middle of a text.</summary>
     public static ReadOnlySpan<byte> ByteOrderMark => [0xEF, 0xBB, 0xBF];
 
     /// <summary>
-    /// Finds the line that a text begins with. A CR at the text's very end may be half of a line end: such a line
-    /// isn't whole until more is known.
+    /// Finds the first line of a text. A CR at the end of <paramref name="text"/> may be half of a CRLF: such a line is incomplete until
+    /// more is read.
     /// </summary>
     /// <param name="crEnds">Whether a CR without LF ends a line too.</param>
-    /// <returns>Bytes of the line, and with its end; null where it isn't whole.</returns>
+    /// <returns>The length of the line without and with its end; null if the line is incomplete.</returns>
     public static (int Bytes, int WithEnd)? Find(ReadOnlySpan<byte> text, bool isEnd, bool crEnds)
     {
         var end = crEnds ? text.IndexOfAny((byte)'\n', (byte)'\r') : text.IndexOf((byte)'\n');

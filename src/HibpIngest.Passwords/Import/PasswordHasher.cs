@@ -6,16 +6,16 @@ using Org.BouncyCastle.Crypto.Digests;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Hashes passwords as the ranges have them. For one thread.</summary>
+/// <summary>Hashes passwords for each mode. Not thread-safe.</summary>
 internal sealed class PasswordHasher
 {
     // .NET has no MD4.
     private readonly MD4Digest _md4 = new();
     private char[] _characters = new char[256];
 
-    /// <param name="password">In UTF-8. What isn't valid counts by its bytes for SHA-1, and as U+FFFD for NTLM, which
-    /// is made of characters.</param>
-    /// <param name="hash">As long as the mode's hashes are.</param>
+    /// <param name="password">In UTF-8. Invalid bytes are hashed as they are for SHA-1, and as U+FFFD for NTLM, which hashes UTF-16
+    /// characters.</param>
+    /// <param name="hash">Must have the length of the mode's hashes.</param>
     [SuppressMessage(
         "Security", "CA5350:Do Not Use Weak Cryptographic Algorithms",
         Justification = "it is the name by which others ask for a password, and protects nothing")]

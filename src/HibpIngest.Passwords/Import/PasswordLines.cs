@@ -3,13 +3,13 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Lines of one password each, in UTF-8, hashed for both modes with a count of 1. They end by LF or CRLF; empty ones
-/// and the byte order mark that the text may begin with are passed over.
+/// Lines of one password each, in UTF-8, hashed for both modes with a count of 1. Lines end with LF or CRLF; empty lines and a byte order
+/// mark at the beginning of the text are skipped.
 /// </summary>
-/// <param name="lines">Lines of the text that were read before.</param>
+/// <param name="lines">The number of lines of the text that were read before.</param>
 internal sealed class PasswordLines(string name, long lines) : ILineReader
 {
-    /// <summary>Most bytes of a password: far beyond any, so that a file that is no text is noticed.</summary>
+    /// <summary>The maximum length of a password in bytes: far above any real one, so that a binary file is noticed.</summary>
     public const int LongestLine = 1 << 16;
 
     private readonly PasswordHasher _hasher = new();

@@ -3,12 +3,12 @@ using System.Collections.Concurrent;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// The memory that buckets are sorted in: so many equal arrays, made when first needed. Where a bucket is larger than one,
-/// it is read in pieces.
+/// The memory that buckets are sorted in: a fixed number of equal arrays, allocated when first needed. A bucket that is larger than one of
+/// them is read in pieces.
 /// </summary>
 internal sealed class SortSlots : IDisposable
 {
-    // Fewer leave a processor waiting while what has been sorted is taken.
+    // With fewer, a processor would idle while sorted rows are consumed.
     private const int LeastSlots = 2;
 
     private readonly ConcurrentBag<HashCount[]> _free = [];
@@ -25,7 +25,7 @@ internal sealed class SortSlots : IDisposable
 
     public int Slots { get; }
 
-    /// <summary>As many slots for the largest bucket as are of use and fit into the memory.</summary>
+    /// <summary>Allocates as many slots for the largest bucket as are useful and fit into the memory.</summary>
     public static SortSlots For(long mostRowsOfBucket, long bytes)
     {
         var all = bytes / ChunkPlace.RowBytes;

@@ -4,13 +4,13 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// The hashes of one mode that an import has read: sorted, each once with the sum of its counts, range by range. They
-/// lie unsorted in buckets of 256 ranges (<see cref="PrefixesOfBucket"/>) and are sorted each time they are read, so
-/// that any part of them can be read again, also after a restart, and by several at once.
+/// The hashes of one mode that an import has read: sorted, distinct with the sum of their counts, range by range. They are stored unsorted
+/// in buckets of 256 ranges (<see cref="PrefixesOfBucket"/>) and sorted on each read, so that any part can be read again, also after a
+/// restart and by several readers at once.
 /// </summary>
 public sealed class SortedRanges
 {
-    /// <summary>A bucket holds the ranges whose prefixes share three digits.</summary>
+    /// <summary>The number of buckets; the prefixes of a bucket share three hex digits.</summary>
     public const int Buckets = HashSpool.Buckets;
 
     public const int PrefixesOfBucket = HashSpool.PrefixesOfBucket;
@@ -31,7 +31,7 @@ public sealed class SortedRanges
         _slots = slots;
     }
 
-    /// <summary>Hashes as they were read: the same one as often as it came.</summary>
+    /// <summary>Returns the number of rows before duplicates are summed.</summary>
     public long Rows(int firstBucket, int buckets)
     {
         CheckBuckets(firstBucket, buckets);
@@ -42,12 +42,10 @@ public sealed class SortedRanges
     }
 
     /// <summary>
-    /// Hands out every range of some buckets that has hashes, in the order of the prefixes. Buckets ahead are sorted
-    /// on other threads meanwhile, as far as there is memory.
+    /// Passes on every range of some buckets that has hashes, in the order of the prefixes. The next buckets are sorted on other threads
+    /// meanwhile, as far as memory allows.
     /// </summary>
-    /// <param name="each">
-    /// Takes a prefix and its hashes: sorted, distinct, each with a count above 0. They are valid until it ends.
-    /// </param>
+    /// <param name="each">Receives a prefix and its hashes: sorted, distinct, with counts above 0, valid until it returns.</param>
     /// <exception cref="BadInputException">A bucket's distinct hashes don't fit into the memory.</exception>
     /// <exception cref="IOException">The spool can't be read, or is damaged.</exception>
     public async Task ReadAsync(
@@ -68,7 +66,7 @@ public sealed class SortedRanges
                         next++;
                         continue;
                     }
-                    // Who has a slot never waits for one, so that several who read at once can't wait for one another.
+                    // A reader that holds a slot never waits for another, so that concurrent readers can't deadlock.
                     var slot = ahead.Count == 0 ? await _slots.TakeAsync(token) : _slots.TryTake();
                     if (slot is null)
                         break;
@@ -105,7 +103,7 @@ public sealed class SortedRanges
         }
     }
 
-    /// <summary>The range that the first of some sorted hashes is in, and how many of them are.</summary>
+    /// <summary>Returns the first range of some sorted hashes, and the number of its hashes.</summary>
     internal static (int Prefix, int Rows) FirstRange(ReadOnlySpan<HashCount> rows)
     {
         var prefix = rows[0].Prefix;
@@ -115,7 +113,7 @@ public sealed class SortedRanges
         return (prefix, count);
     }
 
-    /// <returns>Distinct hashes, at the slot's front.</returns>
+    /// <returns>The number of distinct hashes, at the slot's front.</returns>
     private int Sort(int bucket, HashCount[] slot, CancellationToken token)
     {
         var reader = new BucketReader(_spool, _spoolLength, _firstOfMode + bucket, _directory[_firstOfMode + bucket]);
@@ -126,8 +124,8 @@ public sealed class SortedRanges
             filled = SortAndSum(slot.AsSpan(0, filled));
             if (reader.Left == 0)
                 return filled;
-            // The bucket is larger than the slot. Where duplicates leave less than a quarter of that free, ever more would be
-            // sorted for ever less that is read.
+            // The bucket is larger than the slot. If summing duplicates leaves less than a quarter of the slot free, each further round
+            // would sort more to read less.
             if (reader.Left > slot.Length - filled && filled > slot.Length / 4 * 3)
             {
                 throw new BadInputException(

@@ -3,8 +3,8 @@ using System.Buffers.Binary;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Where the last chunk of each bucket lies in the spool, and how many hashes the bucket has. Each chunk begins with
-/// where the one before it lies, so that this is all that is held, however much is spooled.
+/// For each bucket, the position of its last chunk in the spool and its number of hashes. Each chunk points to the previous one, so this is
+/// all that is held in memory, however much is spooled.
 /// </summary>
 internal sealed class SpoolDirectory
 {
@@ -26,7 +26,7 @@ internal sealed class SpoolDirectory
 
     public long MostRowsOfBucket => _entries.Max(entry => entry.Rows);
 
-    /// <returns>Null where that isn't what the bytes are.</returns>
+    /// <returns>Null if the bytes are not a valid directory.</returns>
     public static SpoolDirectory? Read(ReadOnlySpan<byte> bytes, int buckets, long spoolLength)
     {
         if (bytes.Length != buckets * BytesOfBucket)

@@ -5,20 +5,19 @@ using System.Text.Json.Serialization;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// What an import needs to go on: written to the work folder at every checkpoint, when the spool up to its length is
-/// safe.
+/// The data from which an import resumes: written to the work folder at every checkpoint, once the spool up to its length is on disk.
 /// </summary>
-/// <param name="Format">Of this and of the spool.</param>
-/// <param name="Modes">Names of the modes, in the order in which their buckets lie in the directory.</param>
-/// <param name="SpoolLength">What comes behind it was written after the checkpoint.</param>
-/// <param name="Directory">A <see cref="SpoolDirectory"/>.</param>
+/// <param name="Format">Version of the format of this document and of the spool.</param>
+/// <param name="Modes">Names of the modes, in the order of their buckets in the directory.</param>
+/// <param name="SpoolLength">Bytes after this were written after the checkpoint.</param>
+/// <param name="Directory">A serialized <see cref="SpoolDirectory"/>.</param>
 internal sealed record SpoolState(
     int Format, bool Plain, IReadOnlyList<string> Modes, IReadOnlyList<SpoolState.Input> Inputs, ImportPosition Position, bool IsComplete,
     long SpoolLength, byte[] Directory)
 {
     public const int CurrentFormat = 1;
 
-    /// <summary>Null: there is none. Its format is another than the current one where it is damaged.</summary>
+    /// <returns>Null if there is none. A damaged state is returned with a format other than <see cref="CurrentFormat"/>.</returns>
     public static SpoolState? Read(string file)
     {
         byte[] bytes;
@@ -37,12 +36,12 @@ internal sealed record SpoolState(
         }
         catch (JsonException)
         {
-            // A machine that lost its power may leave anything.
+            // A power failure may leave any content.
         }
         return new SpoolState(0, false, [], [], ImportPosition.Start, false, 0, []);
     }
 
-    /// <summary>Replaces the one before in one step, once it is on the disk.</summary>
+    /// <summary>Replaces the previous state atomically, after flushing to disk.</summary>
     public void Write(string file)
     {
         var written = file + ".new";
@@ -58,7 +57,7 @@ internal sealed record SpoolState(
         Plain == options.Plain && Modes.SequenceEqual(options.Modes.Select(mode => mode.Name()))
         && Inputs.SequenceEqual(inputs.Select(Input.Of)) && Inputs.All(input => input.Version is not null);
 
-    /// <summary>A digest of what <see cref="IsOf"/> compares.</summary>
+    /// <summary>Returns a digest of what <see cref="IsOf"/> compares.</summary>
     public static string SourceOf(ImportOptions options, IReadOnlyList<ImportInput> inputs)
     {
         var known = new SpoolState(
@@ -70,7 +69,6 @@ internal sealed record SpoolState(
 
     private bool IsWhole => Modes is not null && Inputs is not null && Position is not null && Directory is not null;
 
-    /// <summary>What an input is known by.</summary>
     internal sealed record Input(string Name, long? Length, string? Version)
     {
         public static Input Of(ImportInput input) => new(input.Name, input.Length, input.Version);

@@ -1,6 +1,6 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>A piece of a text, with room before it for the line that the piece before it left unfinished.</summary>
+/// <summary>A block of a text, with room before it for the previous block's unfinished line.</summary>
 internal sealed class TextBlock(int room, int bytes)
 {
     private readonly byte[] _bytes = GC.AllocateUninitializedArray<byte>(room + bytes);
@@ -13,7 +13,7 @@ internal sealed class TextBlock(int room, int bytes)
 
     public bool IsEnd { get; private set; }
 
-    /// <summary>Of the inputs as they are, with this.</summary>
+    /// <summary>Bytes of the inputs as they are stored, including this block.</summary>
     public long BytesRead { get; set; }
 
     public ReadOnlySpan<byte> Span => _bytes.AsSpan(_begin, _end - _begin);
@@ -26,7 +26,7 @@ internal sealed class TextBlock(int room, int bytes)
         (_begin, _end) = (room, room + read);
     }
 
-    /// <summary>Puts before it what the piece before it left; at most as much as there is room.</summary>
+    /// <summary>Prepends the previous block's unfinished line, which must fit into the room.</summary>
     public void Prepend(ReadOnlySpan<byte> left)
     {
         _begin -= left.Length;

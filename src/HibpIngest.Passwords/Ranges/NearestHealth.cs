@@ -1,15 +1,15 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Whether the nearest account is asked at all: after some failures in a row it is not, save by one request every few seconds.
+/// Decides whether the nearest account is read. After several consecutive failures it is skipped, except by one request every few seconds.
 /// Thread-safe.
 /// </summary>
 internal sealed class NearestHealth(TimeProvider time)
 {
-    /// <summary>In a row: fewer are what any network does now and then.</summary>
+    /// <summary>Consecutive failures after which it is skipped; fewer occur in any network now and then.</summary>
     public const int MostFailures = 5;
 
-    /// <summary>Between two trials while it is skipped.</summary>
+    /// <summary>The interval between trial reads while it is skipped.</summary>
     public static readonly TimeSpan TrialEvery = TimeSpan.FromSeconds(5);
 
     private int _failures;
@@ -24,15 +24,15 @@ internal sealed class NearestHealth(TimeProvider time)
             && Interlocked.CompareExchange(ref _triedAt, time.GetTimestamp(), before) == before ? NearestTrial.Beside : NearestTrial.None;
     }
 
-    /// <summary>It answered in time.</summary>
+    /// <summary>Records a response in time.</summary>
     public NearestChange Succeeded() =>
         Volatile.Read(ref _failures) > 0 && Interlocked.Exchange(ref _failures, 0) >= MostFailures
             ? NearestChange.Back : NearestChange.None;
 
-    /// <summary>It failed, or took too long.</summary>
+    /// <summary>Records a failure or a timeout.</summary>
     public NearestChange Failed()
     {
-        // Before it counts: the first trial is a while from now.
+        // Set before the failure is counted, so that the first trial is a full interval from now.
         if (Volatile.Read(ref _failures) < MostFailures)
             Volatile.Write(ref _triedAt, time.GetTimestamp());
         return Interlocked.Increment(ref _failures) == MostFailures ? NearestChange.Skipped : NearestChange.None;
@@ -43,10 +43,10 @@ internal enum NearestTrial
 {
     None = 0,
 
-    /// <summary>At the same time as the primary.</summary>
+    /// <summary>Read at the same time as the primary.</summary>
     Beside = 1,
 
-    /// <summary>And the primary only when that takes too long.</summary>
+    /// <summary>Read first; the primary is read only after a timeout.</summary>
     First = 2,
 }
 

@@ -7,8 +7,8 @@ using Microsoft.Extensions.Options;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Pwned Passwords of the nearest of several accounts, and of the primary where that one fails, is slow, or doesn't serve them: each
-/// answer is of one release as one account has it. The two may serve different releases for a while.
+/// Pwned Passwords from the nearest of several accounts, and from the primary if that one fails, is slow, or doesn't serve them. Each
+/// response is from one release in one account. The two accounts may serve different releases for a while.
 /// </summary>
 public sealed partial class NearestRanges : IPasswordRanges
 {
@@ -20,7 +20,7 @@ public sealed partial class NearestRanges : IPasswordRanges
     private readonly TimeProvider _time;
     private readonly ILogger _log;
 
-    /// <param name="options">What is served, how long the nearest is waited for, and how much memory is for both.</param>
+    /// <param name="options">What is served, the timeout of the nearest account, and the memory for both.</param>
     public NearestRanges(
         PasswordStores nearest, PasswordStores primary, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
     {
@@ -43,27 +43,27 @@ public sealed partial class NearestRanges : IPasswordRanges
         }
         finally
         {
-            // Logged; what is served doesn't depend on it.
+            // A failure is logged; what is served doesn't depend on it.
             await nearest.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
     }
 
     public ValueTask<RangeContent?> FindAsync(HashMode mode, int prefix, CancellationToken cancellationToken)
     {
-        // Until it is known what the nearest serves, the primary counts.
+        // Until it is known what the nearest account serves, the primary is read.
         if (!_nearest.IsRead || _health.Next() is not (var trial and not NearestTrial.None))
             return _primary.FindAsync(mode, prefix, cancellationToken);
         var near = _nearest.FindAsync(mode, prefix, cancellationToken);
         if (!near.IsCompletedSuccessfully)
             return new(FindAsync(near.AsTask(), trial, mode, prefix, cancellationToken));
-        // From memory, which says nothing of the account.
+        // From the cache, which says nothing about the account's health.
         return near.Result is { } known ? new(known) : _primary.FindAsync(mode, prefix, cancellationToken);
     }
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Of the account that is read first. What the primary has changed, and that one hasn't got yet, is behind the answer's end: it is told
-    /// later, here or wherever the next question is asked.
+    /// The changes of the account that is read first. A change of the primary that this account has not copied yet is later than the
+    /// returned time, so the next request reports it.
     /// </remarks>
     public async ValueTask<ChangedRanges?> FindChangesAsync(HashMode mode, DateTimeOffset since, CancellationToken cancellationToken) =>
         (_nearest.IsRead ? await _nearest.FindChangesAsync(mode, since, _primary, cancellationToken) : null)
@@ -80,7 +80,7 @@ public sealed partial class NearestRanges : IPasswordRanges
         Task<RangeContent?> reading, NearestTrial trial, HashMode mode, int prefix, CancellationToken cancellationToken)
     {
         var near = TryAsync(reading);
-        // One request tries whether it is back, and loses no time by that.
+        // The request that tries whether the account is back reads the primary at the same time, and so loses no time.
         if (trial == NearestTrial.First && await EndsAsync(near, cancellationToken) && await near is { } range)
             return range;
         if (trial == NearestTrial.First && !near.IsCompleted)
@@ -88,7 +88,7 @@ public sealed partial class NearestRanges : IPasswordRanges
         var far = _primary.FindAsync(mode, prefix, cancellationToken).AsTask();
         if (await Task.WhenAny(near, far) == near && await near is { } late)
         {
-            // Nobody asks any more what became of it.
+            // Observe the exception: the result is no longer needed.
             _ = far.ContinueWith(
                 static task => task.Exception, CancellationToken.None, TaskContinuationOptions.OnlyOnFaulted, TaskScheduler.Default);
             return late;
@@ -105,7 +105,7 @@ public sealed partial class NearestRanges : IPasswordRanges
         }
     }
 
-    /// <summary>Whether it ends in time.</summary>
+    /// <summary>Returns whether the read completes before the timeout.</summary>
     private async Task<bool> EndsAsync(Task near, CancellationToken cancellationToken)
     {
         try
@@ -119,7 +119,8 @@ public sealed partial class NearestRanges : IPasswordRanges
         }
     }
 
-    /// <summary>What the nearest has; null: nothing, or it can't be read. Noted where it came in time: who waited longer has.</summary>
+    /// <summary>Reads from the nearest account, recording the outcome if it is in time; a timeout is recorded by its caller.</summary>
+    /// <returns>Null if the account has nothing, or can't be read.</returns>
     private async Task<RangeContent?> TryAsync(Task<RangeContent?> reading)
     {
         var began = _time.GetTimestamp();

@@ -7,12 +7,11 @@ using Microsoft.Extensions.Options;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Pwned Passwords, as they are asked for: by range, from memory where one was asked for lately; who asks for the same at the
-/// same time waits for one read.
+/// Pwned Passwords by range, from the cache if requested recently; concurrent requests for the same range share one read.
 /// </summary>
 public sealed class PasswordRanges : IPasswordRanges
 {
-    // Of an entry, beside its bytes.
+    // The cost of a cache entry in addition to its bytes.
     private const int EntryBytes = 512;
 
     private readonly ServedReader? _served;
@@ -21,12 +20,12 @@ public sealed class PasswordRanges : IPasswordRanges
     private readonly ConcurrentDictionary<object, Lazy<Task<RangeContent>>> _reading = new();
     private readonly CancellationTokenSource _stop = new();
 
-    /// <param name="options">What is served, and how much memory is for it.</param>
+    /// <param name="options">What is served, and the memory for the cache.</param>
     public PasswordRanges(PasswordStores stores, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
         : this(stores, options.Value, NewCache(options.Value), isReplica: false, time, logs.CreateLogger<PasswordRanges>()) =>
         _ownsCache = true;
 
-    /// <summary>With a cache that others use too: no two releases that are opened in a process have the same keys in it.</summary>
+    /// <summary>Uses a shared cache: no two releases that are opened in a process have the same keys in it.</summary>
     internal PasswordRanges(
         PasswordStores stores, PasswordOptions options, MemoryCache? cache, bool isReplica, TimeProvider time, ILogger log)
     {
@@ -35,7 +34,7 @@ public sealed class PasswordRanges : IPasswordRanges
             _served = new ServedReader(stores, (PasswordBackend?)options.Passwords, isReplica, time, log);
     }
 
-    /// <summary>It is known what is served: nobody waits for a first look.</summary>
+    /// <summary>Whether it is known what is served, so that no request waits for the first read.</summary>
     internal bool IsRead => _served is { HasValue: true };
 
     public Task RunAsync(CancellationToken cancellationToken) => _served?.RunAsync(cancellationToken) ?? Task.CompletedTask;
@@ -53,7 +52,7 @@ public sealed class PasswordRanges : IPasswordRanges
         }
         catch (RangeGoneException)
         {
-            // Deleted since; another one may be served instead.
+            // The release was deleted; another one may be served by now.
             await _served.RefreshAsync(cancellationToken);
             var now = await _served.GetAsync(cancellationToken);
             if (now == served)
@@ -65,7 +64,7 @@ public sealed class PasswordRanges : IPasswordRanges
     public ValueTask<ChangedRanges?> FindChangesAsync(HashMode mode, DateTimeOffset since, CancellationToken cancellationToken) =>
         FindChangesAsync(mode, since, null, cancellationToken);
 
-    /// <param name="primary">Whose copies these are; null: they are none.</param>
+    /// <param name="primary">The primary if these are a replica's ranges, else null.</param>
     /// <inheritdoc cref="FindChangesAsync(HashMode, DateTimeOffset, CancellationToken)"/>
     internal async ValueTask<ChangedRanges?> FindChangesAsync(
         HashMode mode, DateTimeOffset since, PasswordRanges? primary, CancellationToken cancellationToken)
@@ -77,19 +76,19 @@ public sealed class PasswordRanges : IPasswordRanges
         if (primary is not null && await primary.FindUncopiedAsync(served.Document!, followed.Copied, cancellationToken) is var uncopied
             && uncopied < until)
             until = uncopied;
-        // Whoever wrote a change may have another clock, and needs a while to write it.
+        // The process that wrote a change may have another clock, and needs a while to write it.
         var next = until < DateTimeOffset.MinValue + ChangedRanges.Margin ? until : until - ChangedRanges.Margin;
         var prefixes = since < served.Since ? null : changes.Since(mode, since).Take(ChangedRanges.Most + 1).ToList();
         return new ChangedRanges(
             served.Release!.Release, next > since ? next : since, prefixes?.Count > ChangedRanges.Most ? null : prefixes);
     }
 
-    /// <summary>Returns the time until which a replica has everything that has changed here.</summary>
+    /// <summary>Returns the time up to which a replica has all changes of this account.</summary>
     /// <param name="copy">The release that the replica serves.</param>
-    /// <param name="copied">Up to where its changes go in the list of this one.</param>
+    /// <param name="copied">The position in this account's list up to which the replica has the changes.</param>
     private async Task<DateTimeOffset> FindUncopiedAsync(PasswordRelease copy, ChangePlace copied, CancellationToken cancellationToken)
     {
-        // Not known: what is asked for now is asked for again.
+        // Not known: the client requests the same changes again.
         if (_served is not { HasValue: true })
             return DateTimeOffset.MinValue;
         var served = await _served.GetAsync(cancellationToken);
@@ -97,7 +96,7 @@ public sealed class PasswordRanges : IPasswordRanges
             return served.Since;
         try
         {
-            // Read after what is known here was, so that it is older than what is not.
+            // Taken before the first uncopied change is read, so that no change can be missed.
             var at = served.Changes!.Followed.At;
             return await served.Changes.FindFirstAsync(copied, cancellationToken) is { } first && first < at ? first : at;
         }
@@ -124,7 +123,7 @@ public sealed class PasswordRanges : IPasswordRanges
             return new((RangeContent?)null);
         var number = ((long)served.Serial << 32) | ((long)mode << (4 * HashModes.PrefixDigits)) | (uint)prefix;
         var changed = served.Changes![mode, prefix];
-        // What was known of a range before it was added to is not known of it any more.
+        // The time of the last addition is part of the key, so that an older cache entry is not used.
         var key = changed == 0 ? (object)number : (number, changed);
         return _cache is not null && _cache.TryGetValue(key, out RangeContent? known)
             ? new(known) : new(ReadOnceAsync(source, changed == 0 ? null : served.Overlays, key, mode, prefix, cancellationToken));
@@ -133,7 +132,7 @@ public sealed class PasswordRanges : IPasswordRanges
     private async Task<RangeContent?> ReadOnceAsync(
         IRangeSource source, RangeOverlays? overlays, object key, HashMode mode, int prefix, CancellationToken cancellationToken)
     {
-        // Whoever began it may leave: the others still wait.
+        // Not cancelled with the request that began it: others still wait for it.
         var reading = _reading.GetOrAdd(key, _ => new(() => ReadAsync(source, overlays, key, mode, prefix)));
         return await reading.Value.WaitAsync(cancellationToken);
     }

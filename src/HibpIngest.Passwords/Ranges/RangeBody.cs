@@ -3,12 +3,12 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Bytes that a range is answered with, and the digests that name them.</summary>
+/// <summary>The body of a range's response, and its digests.</summary>
 /// <param name="Md5">Content-MD5 (RFC 1864): base64.</param>
-/// <param name="ETag">Strong: made of the same digest, so that it stays while the bytes do, in any release and on any server.</param>
+/// <param name="ETag">Strong. Made of the same digest, so that equal bytes have the same ETag in any release and on any server.</param>
 public sealed record RangeBody(ReadOnlyMemory<byte> Bytes, bool IsGzip, string Md5, string ETag)
 {
-    /// <param name="md5">Their digest, where somebody has made it already; null: it is made here.</param>
+    /// <param name="md5">The digest of the bytes, if known; null: it is computed.</param>
     [SuppressMessage(
         "Security", "CA5351:Do Not Use Broken Cryptographic Algorithms", Justification = "a digest against damage, which protects nothing")]
     public static RangeBody Of(ReadOnlyMemory<byte> bytes, bool isGzip, byte[]? md5 = null)

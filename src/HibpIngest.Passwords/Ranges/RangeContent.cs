@@ -1,9 +1,9 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>A range of one release, in the form in which its back end keeps it.</summary>
+/// <summary>A range of one release, in the form in which its back end stores it.</summary>
 public sealed record RangeContent(HashMode Mode, RangeBody Stored, DateTimeOffset LastModified)
 {
-    /// <param name="md5">Its digest, where the store has said it.</param>
+    /// <param name="md5">The digest, if the store reports it.</param>
     public static RangeContent OfGzip(
         HashMode mode, ReadOnlyMemory<byte> gzip, DateTimeOffset lastModified, byte[]? md5 = null) =>
         new(mode, RangeBody.Of(gzip, isGzip: true, md5), lastModified);
@@ -12,13 +12,13 @@ public sealed record RangeContent(HashMode Mode, RangeBody Stored, DateTimeOffse
         new(mode, RangeBody.Of(text, isGzip: false), lastModified);
 
     /// <summary>
-    /// As it is to be sent: as it is stored where the client takes that, else decompressed. Nothing is compressed for a request.
+    /// Returns the body to send: as stored if the client accepts that, else decompressed. Nothing is compressed for a request.
     /// </summary>
-    /// <exception cref="Errors.StoreMismatchException">What is stored is damaged.</exception>
+    /// <exception cref="Errors.StoreMismatchException">The stored range is damaged.</exception>
     public RangeBody For(bool takesGzip) =>
         !Stored.IsGzip || takesGzip ? Stored : RangeBody.Of(RangeGzip.Decompress(Stored.Bytes), isGzip: false);
 
-    /// <summary>The same with rows behind it that say nothing.</summary>
+    /// <summary>Returns the range followed by padding rows (<see cref="RangePadding"/>).</summary>
     public (ReadOnlyMemory<byte> Bytes, bool IsGzip) Padded(bool takesGzip)
     {
         var padding = RangePadding.Make(Mode);

@@ -3,8 +3,8 @@ using System.Security.Cryptography;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Rows that say nothing, behind those of a range, so that its length doesn't tell which range was asked for: 10 to 209 with the
-/// count 0, other ones each time, as Have I Been Pwned's worker adds them. Clients leave out what was seen 0 times.
+/// Padding rows that follow those of a range, so that the length of a response doesn't reveal the range: 10 to 209 random rows with the
+/// count 0, as Have I Been Pwned's worker adds them. Clients ignore rows with the count 0.
 /// </summary>
 public static class RangePadding
 {
@@ -13,7 +13,7 @@ public static class RangePadding
 
     private const int LineEndAndCountBytes = 4;
 
-    /// <summary>Such rows, each with the line end before it.</summary>
+    /// <summary>Makes padding rows, each preceded by a line end.</summary>
     public static byte[] Make(HashMode mode)
     {
         var digits = mode.SuffixDigits();

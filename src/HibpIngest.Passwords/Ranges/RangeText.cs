@@ -4,25 +4,25 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// A range as it is sent: rows <c>SUFFIX:COUNT</c> in order, CRLF between them and none at the end (two clients miss a hit, and
-/// one ends with an error, where this is otherwise).
+/// A range as it is sent: rows <c>SUFFIX:COUNT</c> in order, separated by CRLF with none at the end (otherwise two clients miss a hit, and
+/// one fails).
 /// </summary>
 public static class RangeText
 {
-    // Two digits for CRLF, one for the colon, and as many as the largest count has.
+    // CRLF, a colon, and the digits of the largest count.
     private const int LongestAfterSuffix = 2 + 1 + 19;
 
     private static readonly byte[][] Empty = [.. HashModes.All.Select(MakeEmpty)];
 
-    /// <summary>Bytes that this many rows need at most.</summary>
+    /// <summary>Returns the maximum size of this many rows in bytes.</summary>
     public static int MaxBytes(HashMode mode, int rows) => rows * (mode.SuffixDigits() + LongestAfterSuffix);
 
-    /// <summary>What is sent where there are no rows: a row of zeros, for one client ends with an error on an empty body.</summary>
+    /// <summary>Returns the text of a range without hashes: a row of zeros, as one client fails on an empty body.</summary>
     public static ReadOnlyMemory<byte> OfNothing(HashMode mode) => Empty[(int)mode];
 
     /// <param name="rows">In order.</param>
     /// <param name="text">Has room for <see cref="MaxBytes"/>.</param>
-    /// <returns>How many bytes were written.</returns>
+    /// <returns>The number of bytes written.</returns>
     public static int Write(HashMode mode, ReadOnlySpan<HashCount> rows, Span<byte> text)
     {
         Span<byte> hash = stackalloc byte[mode.Bytes()];
@@ -41,8 +41,8 @@ public static class RangeText
         return at;
     }
 
-    /// <param name="text">As <see cref="Write"/> writes them.</param>
-    /// <exception cref="StoreMismatchException">It is something else.</exception>
+    /// <param name="text">As <see cref="Write"/> writes it.</param>
+    /// <exception cref="StoreMismatchException">The text has another format.</exception>
     public static void Read(HashMode mode, int prefix, ReadOnlySpan<byte> text, List<HashCount> rows)
     {
         Span<byte> digits = stackalloc byte[mode.Digits()];
@@ -64,7 +64,7 @@ public static class RangeText
         }
     }
 
-    /// <summary>The rows of a table, in order, as text.</summary>
+    /// <summary>Formats a table's rows, which are in order, as text.</summary>
     internal static byte[] Of(HashMode mode, IReadOnlyList<Stores.PasswordRow> rows)
     {
         var text = new byte[MaxBytes(mode, rows.Count)];

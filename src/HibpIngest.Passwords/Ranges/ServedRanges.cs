@@ -1,14 +1,14 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>What is served for now: one release, from one back end.</summary>
+/// <summary>The release that is currently served, from one back end.</summary>
 internal sealed class ServedRanges
 {
     private static int _serial;
 
     private readonly IRangeSource?[] _sources = new IRangeSource?[HashModes.All.Count];
 
-    /// <param name="etag">Of the document that says so; null: there is none.</param>
-    /// <param name="release">The release; null: nothing is served.</param>
+    /// <param name="etag">Of the document that names the release; null: there is no document.</param>
+    /// <param name="release">Null: nothing is served.</param>
     public ServedRanges(
         string? etag, ServedRelease? release, PasswordRelease? document, DateTimeOffset since,
         IReadOnlyDictionary<HashMode, IRangeSource> sources, ReleaseChanges? changes, RangeOverlays? overlays)
@@ -22,20 +22,20 @@ internal sealed class ServedRanges
 
     public ServedRelease? Release { get; }
 
-    /// <summary>What the release holds; null where nothing is served.</summary>
+    /// <summary>The release's document; null if nothing is served.</summary>
     public PasswordRelease? Document { get; }
 
-    /// <summary>When it was decided that this is served.</summary>
+    /// <summary>When the release was switched to.</summary>
     public DateTimeOffset Since { get; }
 
-    /// <summary>Which ranges were added to since; null where nothing is served.</summary>
+    /// <summary>The ranges that were added to since the import; null if nothing is served.</summary>
     public ReleaseChanges? Changes { get; }
 
     public RangeOverlays? Overlays { get; }
 
-    /// <summary>Another for each that is opened in this process: what is known of one is not known of the next.</summary>
+    /// <summary>Unique within the process, so that cache entries of one instance are not used for another.</summary>
     public int Serial { get; } = Interlocked.Increment(ref _serial);
 
-    /// <summary>A mode's; null: it is not served.</summary>
+    /// <summary>The source of a mode; null: it is not served.</summary>
     public IRangeSource? this[HashMode mode] => _sources[(int)mode];
 }

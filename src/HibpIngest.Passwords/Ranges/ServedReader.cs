@@ -5,17 +5,17 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Follows what is served: <see cref="PasswordNames.Current"/>, looked at every few seconds.</summary>
+/// <summary>Follows which release is served, by reading <see cref="PasswordNames.Current"/> every few seconds.</summary>
 internal sealed partial class ServedReader(PasswordStores stores, PasswordBackend? pin, bool isReplica, TimeProvider time, ILogger log)
     : Revalidated<ServedRanges>(RevalidateEvery, ReadTimeout, time)
 {
-    // As the catalogue: a switch is seen within 10 seconds.
+    // As for the catalogue: a switch is visible within 10 seconds.
     public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);
 
     // Two indexes are 16 MB.
     private static readonly TimeSpan ReadTimeout = TimeSpan.FromMinutes(1);
 
-    // What was switched to a while ago is still right: nobody waits for a look.
+    // A switch is rare, so that a value of this age is still used while it is refreshed.
     protected override TimeSpan StaleAfter => TimeSpan.FromMinutes(10);
 
     protected override async Task<ServedRanges> ReadAsync(ServedRanges? known, CancellationToken cancellationToken)

@@ -4,16 +4,16 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Writes a release, with what was added to it, as one text: <c>HASH:COUNT</c>, in order, without a byte order mark, a newline behind
-/// each line (one reader refuses a mark, and a last line without its end).
+/// Writes a release, with what was added to it, as one text: sorted lines <c>HASH:COUNT</c>, without a byte order mark, each ending with a
+/// newline (one reader rejects a mark, and a last line without its end).
 /// </summary>
 public sealed class ExportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
 {
-    /// <param name="release">Its name; null: the one that is served.</param>
-    /// <param name="progress">Told the hashes written so far, of all.</param>
-    /// <returns>Hashes.</returns>
-    /// <exception cref="NotPossibleException">There is no such release, or it is without that mode.</exception>
-    /// <exception cref="StoreMismatchException">What is there is not what was imported.</exception>
+    /// <param name="release">The release's name; null: the served one.</param>
+    /// <param name="progress">Receives the number of hashes written so far, and in all.</param>
+    /// <returns>The number of hashes written.</returns>
+    /// <exception cref="NotPossibleException">There is no such release, or it lacks the mode.</exception>
+    /// <exception cref="StoreMismatchException">The release differs from what was imported.</exception>
     public async Task<long> RunAsync(
         string? release, HashMode mode, Stream output, IProgress<(long Rows, long InAll)>? progress, CancellationToken cancellationToken)
     {

@@ -1,6 +1,6 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>The ranges of a group as they are written: each compressed, and all that they are known by afterwards.</summary>
+/// <summary>Compresses the ranges of a group for writing, and collects the group's totals.</summary>
 internal sealed class GroupRows(HashMode mode)
 {
     private byte[] _text = [];
@@ -8,10 +8,10 @@ internal sealed class GroupRows(HashMode mode)
 
     public RowSum Total => _total;
 
-    /// <summary>A bit a range: it holds a hash.</summary>
+    /// <summary>One bit per range, set if the range holds a hash.</summary>
     public byte[] Present { get; } = new byte[PresentRanges.GroupBytes];
 
-    /// <summary>Adds a range, and compresses it as it is sent.</summary>
+    /// <summary>Adds a range, and returns it compressed as it is sent.</summary>
     public byte[] Add(int prefix, ReadOnlySpan<HashCount> rows)
     {
         PresentRanges.Add(Present, prefix);

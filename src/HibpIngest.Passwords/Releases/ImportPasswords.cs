@@ -5,20 +5,20 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Imports files into a release: reads and sorts them (<see cref="HashImport"/>), writes group after group into each back end,
-/// reads it all back, and only then lists it in the release. Broken off anywhere and run again with the same request, it goes
-/// on: a group that was written is noted in the work folder.
+/// Imports files into a release: reads and sorts them (<see cref="HashImport"/>), writes group after group into each back end, reads
+/// everything back, and only then lists it in the release. An import that was interrupted resumes when it is run again with the same
+/// request: the work folder records the groups that were written.
 /// </summary>
 public sealed class ImportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
 {
     private const string TargetFile = "target.json";
 
-    /// <param name="reading">Told how far reading is.</param>
-    /// <param name="writing">Told how far it is from then on.</param>
-    /// <param name="cancellationToken">Stops it; what was done is kept.</param>
-    /// <exception cref="BadInputException">An input is not what it should be; nothing is listed.</exception>
-    /// <exception cref="NotPossibleException">The release has that already.</exception>
-    /// <exception cref="StoreFullException">The work folder has no room left.</exception>
+    /// <param name="reading">Receives the progress of reading.</param>
+    /// <param name="writing">Receives the progress of the steps after that.</param>
+    /// <param name="cancellationToken">Stops the import; finished work is kept.</param>
+    /// <exception cref="BadInputException">An input is malformed; nothing is listed.</exception>
+    /// <exception cref="NotPossibleException">The release already has one of these modes in one of these back ends.</exception>
+    /// <exception cref="StoreFullException">The work folder's disk is full.</exception>
     public async Task<ImportedPasswords> RunAsync(
         ImportRequest request, IProgress<ImportProgress>? reading, IProgress<ImportStep>? writing, CancellationToken cancellationToken)
     {
@@ -40,11 +40,11 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         if (import.Start is not (ImportStart.GoesOn or ImportStart.AllRead))
             Forget(request);
         await stores.Blobs.CreateAsync(cancellationToken);
-        // What was begun may be listed already, in part or all of it.
+        // Some or all parts of the interrupted import may be listed already.
         var begun = await FindBegunAsync(request, cancellationToken);
         if (begun is null && await FindListedAsync(request, import.Source, cancellationToken) is { } done)
         {
-            // Killed after that, it had nothing left to do but to tidy up and, perhaps, to switch.
+            // The earlier run was killed after listing: only cleaning up and, perhaps, switching is left.
             var nothingRead = new ImportSummary(ImportStart.Listed, 0, 0, 0);
             await EndAsync(request, import, done.Name, cancellationToken);
             return new ImportedPasswords(done.Name, [.. done.Parts.Where(part => IsMeant(request, part))], nothingRead);
@@ -98,7 +98,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         }
         catch (NotPossibleException)
         {
-            // The same command is to begin another release, not to fail in the same way. What was sorted stays.
+            // The same command must begin another release instead of failing again. The sorted rows are kept.
             Forget(request);
             throw;
         }
@@ -112,7 +112,8 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         import.Delete();
     }
 
-    /// <summary>The release that lists all of this very import; null: there is none, or what is imported can't be told.</summary>
+    /// <summary>Finds the release that lists all parts of this import.</summary>
+    /// <returns>Null if there is none, or the import can't be identified.</returns>
     private async Task<PasswordRelease?> FindListedAsync(ImportRequest request, string? source, CancellationToken cancellationToken)
     {
         if (source is null)
@@ -134,7 +135,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     };
 
     /// <summary>Returns the release that an interrupted import had begun.</summary>
-    /// <returns>Null: there was none, it was another import's, or it was deleted since.</returns>
+    /// <returns>Null if there was none, it was another import's, or it was deleted since.</returns>
     private async Task<ReleaseKey?> FindBegunAsync(ImportRequest request, CancellationToken cancellationToken)
     {
         var file = TargetOf(request);
@@ -149,7 +150,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         return null;
     }
 
-    /// <summary>Names a release, and notes it.</summary>
+    /// <summary>Begins a release, and records its key in the work folder.</summary>
     private async Task<ReleaseKey> BeginAsync(ImportRequest request, CancellationToken cancellationToken)
     {
         var release = await releases.BeginAsync(
@@ -179,7 +180,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         CancellationToken cancellationToken)
     {
         var groups = new GroupRecord[PasswordNames.Groups];
-        // A group is sorted and compressed on one thread, while another one's goes up.
+        // A group is sorted and compressed on one thread while another group is uploaded.
         var options = new ParallelOptions
         {
             MaxDegreeOfParallelism = Environment.ProcessorCount,
@@ -190,7 +191,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
             const int BucketsOfGroup = SortedRanges.Buckets / PasswordNames.Groups;
             var file = Path.Combine(folder, $"{mode.Name()}-{group:x2}.json");
             var rows = ranges.Rows(group * BucketsOfGroup, BucketsOfGroup);
-            // What holds nothing is made again faster than it is read.
+            // An empty group is made faster than its record is read.
             var known = rows > 0 ? await FindAsync(file, token) : null;
             groups[group] = known ?? await WriteGroupAsync(
                 ranges, mode, targets, group, group * BucketsOfGroup, BucketsOfGroup, token);
@@ -230,7 +231,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         }
     }
 
-    /// <summary>Forgets what an import before this one had written.</summary>
+    /// <summary>Deletes the records of an earlier import.</summary>
     private static void Forget(ImportRequest request)
     {
         foreach (var mode in HashModes.All)
@@ -246,7 +247,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     private static async Task<GroupRecord?> FindAsync(string file, CancellationToken cancellationToken) => File.Exists(file)
         ? JsonSerializer.Deserialize(await File.ReadAllBytesAsync(file, cancellationToken), ImportJson.Default.GroupRecord) : null;
 
-    /// <summary>There whole, or not at all.</summary>
+    /// <summary>Writes a file atomically.</summary>
     private static async Task WriteFileAsync(string file, byte[] content, CancellationToken cancellationToken)
     {
         await File.WriteAllBytesAsync(file + ".tmp", content, cancellationToken);
@@ -254,7 +255,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     }
 }
 
-/// <summary>Where an import goes that was begun.</summary>
+/// <summary>The destination of an import that was begun.</summary>
 internal sealed record ImportTarget(string Release, IReadOnlyList<PasswordBackend> Into, string? Id = null);
 
 [JsonSourceGenerationOptions(UseStringEnumConverter = true)]

@@ -2,30 +2,30 @@ namespace HibpIngest.Passwords;
 
 public sealed record ImportRequest
 {
-    /// <summary>Files, in order.</summary>
+    /// <summary>The inputs, in order.</summary>
     public required IReadOnlyList<ImportInput> Inputs { get; init; }
 
-    /// <summary>How they are read, and with how much memory and room on the disk.</summary>
+    /// <summary>How the inputs are read, and with how much memory and disk.</summary>
     public required ImportOptions Options { get; init; }
 
-    /// <summary>The back ends that it is written into.</summary>
+    /// <summary>The back ends to write.</summary>
     public required IReadOnlyList<PasswordBackend> Into { get; init; }
 
-    /// <summary>The release's name; null: the newest, where it has none of these modes, else a new one, named by the date.</summary>
+    /// <summary>The release's name; null: the newest release if it has none of these modes, else a new one named by the date.</summary>
     public string? Release { get; init; }
 
     /// <summary>
-    /// Called with the release's name once all of it is listed; the import has ended only when this has, so that an import which is
-    /// broken off before comes to it again. Null: nothing is to be done.
+    /// Called with the release's name once all parts are listed. The import ends only when this has completed: an import that is
+    /// interrupted before calls it again. Null: nothing is called.
     /// </summary>
     public Func<string, CancellationToken, Task>? WhenListed { get; init; }
 }
 
 public sealed record ImportedPasswords(string Release, IReadOnlyList<ReleasePart> Parts, ImportSummary Read);
 
-/// <summary>How far an import is, once everything is read.</summary>
-/// <param name="Rows">Hashes done in this step.</param>
-/// <param name="RowsInAll">Hashes that it has to do, or, before they are summed, at most.</param>
+/// <summary>The progress of an import after reading.</summary>
+/// <param name="Rows">Hashes processed in this step.</param>
+/// <param name="RowsInAll">Hashes to process; an upper bound until duplicates are summed.</param>
 public readonly record struct ImportStep(ImportStepKind Step, long Rows, long RowsInAll);
 
 public enum ImportStepKind

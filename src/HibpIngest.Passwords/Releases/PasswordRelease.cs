@@ -3,35 +3,39 @@ using System.Text.Json.Serialization;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// What a release holds (<c>release.json</c>): each part is listed once it is whole and was read back. A release without a part is being
-/// imported, or deleted.
+/// The document of a release (<c>release.json</c>). Each part is listed once it is complete and was read back. A release without a part is
+/// being imported or deleted.
 /// </summary>
 public sealed record PasswordRelease
 {
-    /// <summary>Version of documents, also of a release that has no id.</summary>
+    /// <summary>Version of the documents, and of a release without an id.</summary>
     public const int DocumentVersion = 1;
 
     /// <summary>Version of a release with an id: a program that doesn't know ids would look for its blobs elsewhere.</summary>
     public const int VersionWithId = 2;
 
-    /// <summary>Which form this document has.</summary>
+    /// <summary>Version of the document's format.</summary>
     public int Version { get; init; } = DocumentVersion;
 
     public required string Name { get; init; }
 
-    /// <summary>Tells releases of the same name apart, and is part of their paths; null: made before there were ids.</summary>
+    /// <summary>
+    /// Distinguishes releases of the same name, and is part of their paths; null: the release was made before there were ids.
+    /// </summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Id { get; init; }
 
-    /// <summary>In a replica, the id of the primary's release that it is a copy of; null: that has none, or this is no copy.</summary>
+    /// <summary>
+    /// In a replica, the id of the primary's release that it is a copy of. Null: the original has no id, or this is not a copy.
+    /// </summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? CopyOf { get; init; }
 
-    /// <summary>Hashes are appended to it, or were left out for want of their mode: no further mode joins it.</summary>
+    /// <summary>Whether hashes were appended to it, or left out because it lacks their mode: no further mode can join it.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
     public bool Appended { get; init; }
 
-    /// <summary>Its deletion has begun; it holds nothing any more.</summary>
+    /// <summary>Whether its deletion has begun; it holds nothing any more.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
     public bool Deleted { get; init; }
 
@@ -41,41 +45,41 @@ public sealed record PasswordRelease
     /// <summary>When its first import began.</summary>
     public required DateTimeOffset CreatedAt { get; init; }
 
-    /// <summary>What it is made of, in the order in which it came.</summary>
+    /// <summary>The parts, in the order in which they were added.</summary>
     public required IReadOnlyList<ReleasePart> Parts { get; init; }
 
     public IEnumerable<ReleasePart> PartsOf(PasswordBackend backend) => Parts.Where(part => part.Backend == backend);
 
-    /// <summary>A mode's part that is read fastest; null: it is without that mode.</summary>
+    /// <summary>Returns the part from which a mode is read fastest, or null if the release lacks the mode.</summary>
     internal ReleasePart? BestOf(HashMode mode) => Parts.Where(part => part.Mode == mode).MaxBy(part => part.Backend);
 }
 
 /// <summary>One mode of a release, in one back end.</summary>
-/// <param name="Sum">Of all rows (<see cref="RowSum"/>), in 16 hex digits.</param>
-/// <param name="ETag">Of the part's index (pack) or list of ranges (blob, table): the version that counts.</param>
+/// <param name="Sum">Sum of all rows (<see cref="RowSum"/>), in 16 hex digits.</param>
+/// <param name="ETag">The valid version of the part's index (pack) or list of ranges (blob, table).</param>
 public sealed record ReleasePart(
     PasswordBackend Backend, HashMode Mode, long Rows, string Sum, string ETag, DateTimeOffset CompletedAt)
 {
-    /// <summary>Tells by which import it came (<see cref="HashImport.Source"/>); null: that can't be told.</summary>
+    /// <summary>Identifies the import that wrote it (<see cref="HashImport.Source"/>); null: unknown.</summary>
     public string? Source { get; init; }
 }
 
-/// <summary>Which release is served (<c>current.json</c>).</summary>
+/// <summary>The document that names the served release (<c>current.json</c>).</summary>
 public sealed record CurrentRelease
 {
     public int Version { get; init; } = PasswordRelease.DocumentVersion;
 
     public required ServedRelease Served { get; init; }
 
-    /// <summary>What was served before; null: nothing.</summary>
+    /// <summary>The release that was served before; null: none.</summary>
     public ServedRelease? Before { get; init; }
 
-    /// <summary>The release that was served last from each back end, for who is told to read from one.</summary>
+    /// <summary>The release that was served last from each back end, for processes that are pinned to one.</summary>
     public required IReadOnlyList<ServedRelease> ByBackend { get; init; }
 
     public required DateTimeOffset ChangedAt { get; init; }
 
-    /// <summary>What a server reads that is told to read from one back end; null: it was never switched to.</summary>
+    /// <summary>Returns the release for a process that is pinned to a back end; null: that back end was never switched to.</summary>
     public ServedRelease? Of(PasswordBackend? backend) =>
         backend is null ? Served : ByBackend.FirstOrDefault(one => one.Backend == backend);
 

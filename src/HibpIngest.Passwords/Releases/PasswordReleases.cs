@@ -4,30 +4,29 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>The releases of a store: which there are, and which is served.</summary>
-/// <param name="purge">Tells caches of a change.</param>
+/// <summary>The releases of a store, and which one is served.</summary>
+/// <param name="purge">Purges caches after a switch.</param>
 public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, TimeProvider time)
 {
-    /// <summary>What is served; null: nothing was switched to yet.</summary>
+    /// <summary>Returns what is served; null: nothing was switched to yet.</summary>
     public async Task<CurrentRelease?> GetCurrentAsync(CancellationToken cancellationToken) =>
         (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current;
 
-    /// <summary>A release; null: there is none of that name.</summary>
     public Task<PasswordRelease?> FindAsync(string release, CancellationToken cancellationToken) =>
         ReleaseReader.FindAsync(stores.Blobs, release, cancellationToken);
 
-    /// <exception cref="NotPossibleException">There is none of that name.</exception>
+    /// <exception cref="NotPossibleException">There is no release of that name.</exception>
     internal async Task<PasswordRelease> GetAsync(string release, CancellationToken cancellationToken) =>
         await FindAsync(release, cancellationToken) ?? throw new NotPossibleException(
             $"there is no release {release}: 'hibp passwords status' lists them");
 
-    /// <summary>The release that is meant: the one that is named, or the one that is served.</summary>
-    /// <exception cref="NotPossibleException">None is named, and none is served.</exception>
+    /// <summary>Returns the given name, or the served release's.</summary>
+    /// <exception cref="NotPossibleException">No name is given, and nothing is served.</exception>
     internal static string NameOf(string? release, CurrentRelease? current) =>
         release ?? current?.Served.Release ?? throw new NotPossibleException(
             "no passwords are served yet: name a release by --release; 'hibp passwords status' lists them");
 
-    /// <summary>All releases that hold something whole, by name.</summary>
+    /// <summary>Lists all releases that have a complete part, by name.</summary>
     public async Task<IReadOnlyList<PasswordRelease>> ListAsync(CancellationToken cancellationToken)
     {
         var releases = new List<PasswordRelease>();
@@ -46,11 +45,8 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         return releases;
     }
 
-    /// <summary>
-    /// Serves a release from a back end, at once where nobody keeps answers, and sees to it that nobody does; every server follows
-    /// within seconds.
-    /// </summary>
-    /// <param name="release">The release; null: the one that is served.</param>
+    /// <summary>Serves a release from a back end and purges caches; every server follows within seconds.</summary>
+    /// <param name="release">The release; null: the served one.</param>
     /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end.</exception>
     public async Task<ServedRelease> SwitchAsync(PasswordBackend backend, string? release, CancellationToken cancellationToken)
     {
@@ -66,8 +62,8 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         return served;
     }
 
-    /// <summary>Compares what would be served with what is served.</summary>
-    /// <returns>The modes that would lose rows, as <see cref="ReleaseShortfall.List"/> says.</returns>
+    /// <summary>Compares a release that could be served with the served one.</summary>
+    /// <returns>The modes that would lose rows (<see cref="ReleaseShortfall.List"/>).</returns>
     public async Task<IReadOnlyList<ReleaseShortfall>> ListShortfallsAsync(ServedRelease next, CancellationToken cancellationToken)
     {
         if ((await GetCurrentAsync(cancellationToken))?.Served is not { } served)
@@ -78,10 +74,10 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     }
 
     /// <summary>
-    /// Deletes a release with all that it holds, also what an interrupted import or deletion of that name has left. Interrupted itself, it
-    /// is finished by the next one, or before the name is used again: the document that says so goes last.
+    /// Deletes a release with everything it holds, including leftovers of an interrupted import or deletion of that name. If interrupted,
+    /// it is finished by the next deletion, or before the name is used again: the document that records the deletion is deleted last.
     /// </summary>
-    /// <exception cref="NotPossibleException">It is served, or was the last to be from one of the back ends.</exception>
+    /// <exception cref="NotPossibleException">The release is served, or was the last one served from a back end.</exception>
     public async Task DeleteAsync(string release, CancellationToken cancellationToken)
     {
         await RequireUnservedAsync(release, cancellationToken);
@@ -102,8 +98,8 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     }
 
     /// <summary>
-    /// Returns the release of a name, to write parts into: the one that is there, or a new one, which holds nothing yet. What an earlier
-    /// release of that name has left is deleted before.
+    /// Returns the release of a name to write parts into: the existing one, or a new one without parts. Leftovers of an earlier release of
+    /// that name are deleted first.
     /// </summary>
     /// <param name="copyOf">As in <see cref="PasswordRelease.CopyOf"/>.</param>
     internal async Task<ReleaseKey> BeginAsync(string name, CancellationToken cancellationToken, string? copyOf = null)
@@ -129,20 +125,20 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         }
     }
 
-    /// <summary>Whether a release is there, or is being written: not deleted, and no other one of that name.</summary>
+    /// <summary>Returns whether this very release exists or is being written, and is not deleted.</summary>
     internal async Task<bool> IsThereAsync(ReleaseKey release, CancellationToken cancellationToken) =>
         (await ReleaseReader.ReadAsync(stores.Blobs, release.Name, cancellationToken)).Release is { Deleted: false } there
         && there.Key == release;
 
-    /// <summary>Whether anything was added to it since it was imported.</summary>
+    /// <summary>Returns whether anything was added to it since its import.</summary>
     internal async Task<bool> HasChangesAsync(ReleaseKey release, CancellationToken cancellationToken) =>
         await stores.Blobs.FindAsync(PasswordNames.Changes(release, 1), cancellationToken) is not null;
 
-    /// <summary>Whether a mode that joins it would lack hashes that were appended before.</summary>
+    /// <summary>Returns whether a mode that joins it would lack hashes that were appended before.</summary>
     internal async Task<bool> IsAppendedToAsync(PasswordRelease release, CancellationToken cancellationToken) =>
         release.Appended || await HasChangesAsync(release.Key, cancellationToken);
 
-    /// <exception cref="NotPossibleException">One of the modes would join it, and lack what was appended to it before.</exception>
+    /// <exception cref="NotPossibleException">One of the modes would join the release, and lack what was appended to it before.</exception>
     internal async Task RequireToLackNothingAsync(
         PasswordRelease? release, IEnumerable<HashMode> modes, CancellationToken cancellationToken)
     {
@@ -161,12 +157,12 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         (await GetCurrentAsync(cancellationToken))?.Before
         ?? throw new NotPossibleException("there is nothing to go back to: no other release was served before this one");
 
-    /// <summary>Whether it is served, or was the last from one of the back ends.</summary>
+    /// <summary>Returns whether the release is served, or was the last one served from a back end.</summary>
     internal async Task<bool> IsServedAsync(string release, CancellationToken cancellationToken) =>
         await GetCurrentAsync(cancellationToken) is { } current
         && current.ByBackend.Append(current.Served).Any(one => one.Release == release);
 
-    /// <exception cref="NotPossibleException">It is.</exception>
+    /// <exception cref="NotPossibleException">The release is served, or was the last one served from a back end.</exception>
     internal async Task RequireUnservedAsync(string release, CancellationToken cancellationToken)
     {
         if (await IsServedAsync(release, cancellationToken))
@@ -178,11 +174,11 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     }
 
     /// <summary>
-    /// Lists a part that is whole. Whether hashes were appended is asked under the same condition as the document is written: an append
-    /// notes there that it is one before it leaves anything out (<see cref="AppendPasswords"/>).
+    /// Lists a part that is complete. The check for appended hashes is protected by the document's ETag: an append marks the document
+    /// before it leaves anything out (<see cref="AppendPasswords"/>).
     /// </summary>
-    /// <param name="isCopy">What was appended is copied with it.</param>
-    /// <returns>False: the release was deleted, and nothing is listed.</returns>
+    /// <param name="isCopy">Whether it is a copy: what was appended is copied with it.</param>
+    /// <returns>False if the release was deleted, and nothing is listed.</returns>
     /// <exception cref="NotPossibleException">Its mode would lack what was appended before.</exception>
     internal async Task<bool> AddAsync(
         ReleaseKey release, ReleasePart part, CancellationToken cancellationToken, bool isCopy = false)
@@ -203,8 +199,8 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         }
     }
 
-    /// <summary>Deletes what releases of that name have left, but for one that is there.</summary>
-    /// <param name="deleted">The release whose tables go too; null: none is known.</param>
+    /// <summary>Deletes everything that releases of that name have left, except for an existing one.</summary>
+    /// <param name="deleted">The release whose tables are dropped too; null: none is known.</param>
     private async Task SweepAsync(string name, ReleaseKey? deleted, CancellationToken cancellationToken)
     {
         // Tables of releases without an id are not listed anywhere.
@@ -218,7 +214,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
             folders.Add(folder);
         foreach (var folder in folders)
         {
-            // Somebody else may have begun a release of that name meanwhile. Its id was written before its first blob.
+            // Another process may have begun a release of that name in the meantime. Its id was written before its first blob.
             if ((await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken)).Release is { Deleted: false } there
                 && (there.Id is null || there.Id == folder))
                 continue;
@@ -234,7 +230,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
             await stores.Blobs.DeleteAsync(name, cancellationToken);
     }
 
-    /// <summary>Makes sure that no switch goes back to a name which may be another release's by then.</summary>
+    /// <summary>Makes sure that switching back can't serve another release that is given the name later.</summary>
     private async Task ForgetBeforeAsync(string release, CancellationToken cancellationToken)
     {
         while (true)

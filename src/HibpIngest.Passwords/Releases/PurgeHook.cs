@@ -11,10 +11,10 @@ using Polly.Retry;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Purges caches in front of the API by a POST in the form of Cloudflare's API
-/// (developers.cloudflare.com/api, "Purge Cached Content"), <c>{"purge_everything":true}</c> or <c>{"files":["https://..."]}</c>.
+/// Purges caches in front of the API by a POST in the form of Cloudflare's API (developers.cloudflare.com/api, "Purge Cached Content"),
+/// <c>{"purge_everything":true}</c> or <c>{"files":["https://..."]}</c>.
 /// </summary>
-/// <param name="url">The address that is called (HIBP_PURGE_URL); null: no cache is purged.</param>
+/// <param name="url">The URL that is called (HIBP_PURGE_URL); null: no cache is purged.</param>
 /// <param name="token">The bearer token (HIBP_PURGE_TOKEN); null: none is sent.</param>
 /// <param name="http">Disposed by the caller.</param>
 public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, ILogger<PurgeHook> log)
@@ -34,7 +34,7 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
 
     public bool IsSet => url is not null;
 
-    /// <summary>Purges everything. Caches that can't be reached serve what they have until its max-age ends.</summary>
+    /// <summary>Purges everything. Caches that can't be reached serve their content until its max-age ends.</summary>
     /// <exception cref="StoreUnavailableException">Three attempts failed.</exception>
     public async Task PurgeEverythingAsync(CancellationToken cancellationToken)
     {
@@ -88,7 +88,6 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
     private partial void LogFailed(string reason);
 }
 
-/// <summary>The request's body.</summary>
 internal sealed record PurgedAddresses(IReadOnlyList<string> Files);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]

@@ -19,6 +19,6 @@ public readonly record struct ReleaseKey(string Name, string? Id)
     public static ReleaseKey Parse(string text) =>
         text.IndexOf('/', StringComparison.Ordinal) is var slash and >= 0 ? new(text[..slash], text[(slash + 1)..]) : new(text, null);
 
-    /// <summary>Returns <c>NAME/ID</c>, or <c>NAME</c> where there is no id.</summary>
+    /// <summary>Returns <c>NAME/ID</c>, or <c>NAME</c> if there is no id.</summary>
     public override string ToString() => Id is null ? Name : $"{Name}/{Id}";
 }

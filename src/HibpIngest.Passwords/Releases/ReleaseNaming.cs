@@ -3,14 +3,14 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Which release an import goes into that nobody has named one for.</summary>
+/// <summary>Names the release of an import without <c>--release</c>.</summary>
 internal static class ReleaseNaming
 {
     /// <summary>
-    /// A second mode joins the release in hand: the newest, if it is without these modes, and nothing was appended to it, which the
-    /// mode would be without; else a new one is named by the date. What is still being imported counts as if it were there.
+    /// Returns the newest release if a second mode can join it: it lacks these modes, and nothing was appended to it, which the mode would
+    /// lack. Otherwise names a new one by the date. Imports in progress count as if they were complete.
     /// </summary>
-    /// <exception cref="NotPossibleException">The names of this day are used up.</exception>
+    /// <exception cref="NotPossibleException">The day's 26 names are used up.</exception>
     public static async Task<string> NextAsync(
         PasswordReleases releases, ImportPlans plans, IReadOnlyList<HashMode> modes, DateTimeOffset now,
         CancellationToken cancellationToken)
@@ -22,8 +22,8 @@ internal static class ReleaseNaming
                 && await releases.IsAppendedToAsync(listed, cancellationToken)) ? newest.Key : NameOf(now, known);
     }
 
-    /// <summary>A name for a new release: the date's.</summary>
-    /// <exception cref="NotPossibleException">The names of this day are used up.</exception>
+    /// <summary>Names a new release by the date.</summary>
+    /// <exception cref="NotPossibleException">The day's 26 names are used up.</exception>
     public static async Task<string> NewAsync(
         PasswordReleases releases, ImportPlans plans, DateTimeOffset now, CancellationToken cancellationToken) =>
         NameOf(now, await ListAsync(releases, plans, cancellationToken));

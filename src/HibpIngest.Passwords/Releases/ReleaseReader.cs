@@ -7,7 +7,7 @@ namespace HibpIngest.Passwords;
 /// <summary>Reads and writes the documents of releases, and opens releases.</summary>
 internal static class ReleaseReader
 {
-    /// <summary>What is served; null: nothing was switched to yet.</summary>
+    /// <returns>Null if nothing was switched to yet.</returns>
     public static async Task<(CurrentRelease? Current, string? ETag)> ReadCurrentAsync(
         IPasswordBlobs blobs, CancellationToken cancellationToken)
     {
@@ -28,13 +28,13 @@ internal static class ReleaseReader
             blob.ETag);
     }
 
-    /// <summary>Reads a release that holds something.</summary>
-    /// <returns>Null: there is none of that name.</returns>
+    /// <summary>Reads a release that has a part.</summary>
+    /// <returns>Null if there is none of that name.</returns>
     public static async Task<PasswordRelease?> FindAsync(IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
         (await ReadAsync(blobs, name, cancellationToken)).Release is { Parts.Count: > 0 } release ? release : null;
 
     /// <param name="replaces">The version that it replaces; null: there is none.</param>
-    /// <returns>The document's version; null where another one is there by now, and nothing was written.</returns>
+    /// <returns>The document's new version; null if another version is there by now, and nothing was written.</returns>
     public static Task<string?> WriteAsync(
         IPasswordBlobs blobs, PasswordRelease release, string? replaces, CancellationToken cancellationToken) => blobs.WriteAsync(
             PasswordNames.Release(release.Name),
@@ -56,7 +56,7 @@ internal static class ReleaseReader
             : new TableSource(stores.Tables, release, part, present);
     }
 
-    /// <summary>The part's index, or its list of ranges: the very version that the release names.</summary>
+    /// <summary>Reads a part's index or list of ranges, in exactly the version that the release names.</summary>
     public static async Task<ReadOnlyMemory<byte>> ReadListAsync(
         IPasswordBlobs blobs, string name, ReleasePart part, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob && blob.ETag == part.ETag
@@ -73,7 +73,7 @@ internal static class ReleaseReader
         }
         catch (JsonException)
         {
-            // Said below.
+            // Reported below.
         }
         throw new StoreMismatchException(
             "a document of the passwords' container can't be read: a newer program or something else wrote it");

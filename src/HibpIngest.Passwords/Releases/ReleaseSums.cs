@@ -2,14 +2,14 @@ using System.Runtime.CompilerServices;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>What a part of a release holds, group by group, as it is read: by a command, which has the process to itself.</summary>
+/// <summary>Sums the rows of a part, group by group; for a command that has the process to itself.</summary>
 internal static class ReleaseSums
 {
-    // Where each range is a read of its own, it is the reads that take the time.
+    // If each range is a read of its own, the reads take most of the time.
     private const int AtOnce = 4;
 
-    // What is read comes in arrays of megabytes, which the collector otherwise lets pile up to several hundred of them: it sees the
-    // memory of the machine, not what an import is meant to take.
+    // Ranges arrive in arrays of megabytes, of which the collector otherwise lets several hundred accumulate: it goes by the machine's
+    // memory, not by the import's limit.
     private const long CollectEveryBytes = 64 << 20;
 
     private static long _read;
@@ -27,7 +27,7 @@ internal static class ReleaseSums
         }
     }
 
-    /// <summary>Ranges that are read in whatever way, with the memory left to the collector: others work in the process too.</summary>
+    /// <summary>Sums ranges without forced collections, because other work runs in the process.</summary>
     public static Task<RowSum> SumAsync(IAsyncEnumerable<(int Prefix, RangeContent Content)> ranges, HashMode mode) =>
         SumAsync(ranges, mode, collects: false);
 

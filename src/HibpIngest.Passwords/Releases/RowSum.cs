@@ -7,12 +7,12 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// What a set of rows is known by, in whatever order they come: how many, and the sum, without carry, of XXH3-64 of each row's
-/// hash with its count (8 bytes, little-endian) behind it.
+/// An order-independent digest of rows: their number, and the sum modulo 2^64 of XXH3-64 of each row's hash followed by its count (8 bytes,
+/// little-endian).
 /// </summary>
 public record struct RowSum(long Rows, ulong Sum)
 {
-    /// <summary>The sum as documents have it: 16 hex digits.</summary>
+    /// <summary>The sum as in documents: 16 hex digits.</summary>
     public readonly string Text => Sum.ToString("x16", CultureInfo.InvariantCulture);
 
     public void Add(HashMode mode, ReadOnlySpan<HashCount> rows)
@@ -27,8 +27,8 @@ public record struct RowSum(long Rows, ulong Sum)
         Rows += rows.Length;
     }
 
-    /// <param name="rows">Receives its rows, in place of what is in it.</param>
-    /// <exception cref="StoreMismatchException">It is none.</exception>
+    /// <param name="rows">A buffer, which receives the range's rows.</param>
+    /// <exception cref="StoreMismatchException">The content is not a range.</exception>
     internal void Add(HashMode mode, int prefix, RangeContent content, List<HashCount> rows)
     {
         rows.Clear();

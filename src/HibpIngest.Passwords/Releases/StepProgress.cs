@@ -1,8 +1,8 @@
 namespace HibpIngest.Passwords;
 
-/// <summary>Adds up how far the steps of something are, and tells it.</summary>
-/// <param name="told">Who is told; null: nobody.</param>
-/// <param name="inAll">What each step has to do.</param>
+/// <summary>Adds up the progress of each step, and reports it.</summary>
+/// <param name="told">Receives the progress; null: it is not reported.</param>
+/// <param name="inAll">The total rows of each step.</param>
 internal sealed class StepProgress(IProgress<ImportStep>? told, params long[] inAll)
 {
     private readonly long[] _rows = new long[inAll.Length];

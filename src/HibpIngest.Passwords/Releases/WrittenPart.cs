@@ -2,11 +2,11 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>What ends the writing of a mode into a back end.</summary>
+/// <summary>Completes the writing of a mode into a back end.</summary>
 internal static class WrittenPart
 {
-    /// <summary>Writes the list of its ranges, and reads all of it back, as readers will.</summary>
-    /// <exception cref="StoreMismatchException">What was read is not what was written.</exception>
+    /// <summary>Writes the index or list of ranges, and reads everything back in the same way as readers.</summary>
+    /// <exception cref="StoreMismatchException">The rows read differ from those written.</exception>
     public static async Task<ReleasePart> CompleteAsync(
         PasswordStores stores, IRangeTarget target, ReleaseKey release, HashMode mode, GroupRecord[] groups, string? source,
         StepProgress progress, TimeProvider time, CancellationToken cancellationToken)

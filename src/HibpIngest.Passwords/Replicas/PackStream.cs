@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>A pack as it is read from its first byte to its last, a few megabytes of it in memory at a time.</summary>
+/// <summary>A pack as a stream, read with a few megabytes in memory at a time.</summary>
 internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, string name, PackRecord pack) : ForwardStream
 {
     private const int WindowBytes = 4 << 20;

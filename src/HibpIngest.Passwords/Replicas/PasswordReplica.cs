@@ -1,6 +1,6 @@
 namespace HibpIngest.Passwords;
 
 /// <summary>A storage account that releases are copied to.</summary>
-/// <param name="Name">For people: account and host, nothing secret.</param>
-/// <param name="Releases">Which there are; tells no cache of a switch.</param>
+/// <param name="Name">For display: account and host, without secrets.</param>
+/// <param name="Releases">The account's releases; a switch there purges no cache.</param>
 public sealed record PasswordReplica(string Name, PasswordStores Stores, PasswordReleases Releases);

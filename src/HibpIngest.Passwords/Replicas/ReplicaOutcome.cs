@@ -7,9 +7,9 @@ public enum ReplicaResult
 {
     Done = 0,
 
-    /// <summary>It is without the release, or without a part of it, and goes on with what it serves.</summary>
+    /// <summary>It lacks the release or a part of it, and keeps serving what it serves.</summary>
     Lacking = 1,
 
-    /// <summary>It can't be reached, or something is wrong there: the same command again goes on.</summary>
+    /// <summary>It can't be reached, or its store has an error; running the same command again resumes.</summary>
     Failed = 2,
 }

@@ -4,19 +4,19 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Copies a release to another account: part by part, what is there already with the same content not again, then reads it back
-/// there, and only then lists it. Broken off anywhere and run again, it goes on. It switches nothing.
+/// Copies a release to another account part by part, skipping content that is there already, reads it back there, and only then lists it.
+/// If interrupted, the next run resumes. It switches nothing.
 /// </summary>
 public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases releases, TimeProvider time)
 {
-    // Of which each has four blocks on their way.
+    // Each uploads four blocks at a time.
     private const int PacksAtOnce = 2;
     private const int BlobsAtOnce = 32;
     private const int PartitionsAtOnce = 8;
     private const int ChangesAtOnce = 4_096;
 
-    /// <summary>The release that is to be copied: the one that is named, or the newest.</summary>
-    /// <exception cref="NotPossibleException">There is none.</exception>
+    /// <summary>Returns the name of the release to copy: the given one, or the newest.</summary>
+    /// <exception cref="NotPossibleException">There is no such release.</exception>
     public async Task<string> ChooseAsync(string? release, CancellationToken cancellationToken)
     {
         if (release is not null)
@@ -25,10 +25,10 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             ?? throw new NotPossibleException("there are no passwords to be copied: 'hibp passwords import FILE' brings them");
     }
 
-    /// <param name="cancellationToken">Stops it; what was copied is kept.</param>
-    /// <returns>Hashes of the parts that were copied now; 0: all of it was there.</returns>
-    /// <exception cref="NotPossibleException">There is no such release, or another one of that name is there.</exception>
-    /// <exception cref="StoreMismatchException">What was read back is not what was imported; it is not listed.</exception>
+    /// <param name="cancellationToken">Stops copying; what was copied is kept.</param>
+    /// <returns>Hashes of the parts that were copied by this run; 0: everything was there.</returns>
+    /// <exception cref="NotPossibleException">There is no such release, or the replica has another one of that name.</exception>
+    /// <exception cref="StoreMismatchException">The rows read back differ from those imported; the part is not listed.</exception>
     public async Task<long> RunAsync(
         PasswordReplica replica, string release, IProgress<ImportStep>? progress, CancellationToken cancellationToken)
     {
@@ -40,7 +40,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             throw new NotPossibleException($"replica {replica.Name} has another release {release}, which is no copy of this one: delete it "
                 + $"there first ('hibp passwords delete {release}' with HIBP_STORAGE naming that account)");
         }
-        // Under an id of its own: nothing that was left there of an earlier copy is taken for a part of this one.
+        // Under an id of its own, so that leftovers of an earlier copy are not taken for parts of this one.
         var copy = new ReleaseCopy(found.Key, replica.Stores, await replica.Releases.BeginAsync(release, cancellationToken, found.Id));
         var listed = await replica.Releases.FindAsync(release, cancellationToken);
         ReleasePart[] parts = [.. found.Parts.Where(part => !ReplicatedReleases.Holds(listed, found, [part]))];
@@ -56,7 +56,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             };
             var written = part with { ETag = etag };
             await VerifyAsync(replica, copy.There, written, steps, cancellationToken);
-            // Before it is listed: what is listed is whole.
+            // Before the part is listed: a listed part is complete.
             await CopyChangesAsync(copy, cancellationToken);
             if (!await replica.Releases.AddAsync(copy.There, written, cancellationToken, isCopy: true))
             {
@@ -69,7 +69,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         return rows;
     }
 
-    /// <summary>Copies what was added to the release since it was copied last; its list of changes comes after the ranges.</summary>
+    /// <summary>Copies what was added to the release since the last copy; the list of changes is written after the ranges.</summary>
     private async Task CopyChangesAsync(ReleaseCopy copy, CancellationToken cancellationToken)
     {
         var to = copy.To.Blobs;
@@ -91,7 +91,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
                     PasswordNames.Overlay(copy.There, one.Mode, one.Prefix), PasswordContent.Range(blob.Bytes) with { Note = blob.Note },
                     IPasswordBlobs.Anything, token);
             });
-            // With the time of now: who follows that account sees them from now on.
+            // With the present time, so that readers of that account see them as new changes.
             foreach (var some in changed.GroupBy(one => one.Mode, one => one.Prefix))
                 await log.AddAsync(some.Key, [.. some], time.GetUtcNow(), cancellationToken);
             etag = await next.WriteAsync(to, name, etag, cancellationToken)
@@ -109,7 +109,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         await Parallel.ForEachAsync(Enumerable.Range(0, packs.Length), Degree(PacksAtOnce, cancellationToken), async (pack, token) =>
         {
             var record = packs[pack];
-            // One without a member was never written.
+            // A pack without ranges was never written.
             if (record.Rows > 0)
                 packs[pack] = record with { ETag = await CopyPackAsync(copy, part.Mode, pack, record, token) };
             steps.Add(ImportStepKind.Write, record.Rows);
@@ -119,7 +119,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             cancellationToken))!;
     }
 
-    /// <summary>Byte by byte the same, under the version that it has there.</summary>
+    /// <summary>Copies a pack byte by byte, unless an identical one is there.</summary>
+    /// <returns>The version of the copy.</returns>
     private async Task<string> CopyPackAsync(
         ReleaseCopy copy, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
     {
@@ -138,7 +139,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     private async Task<string> CopyBlobsAsync(
         ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
-        // Most are not there the first time: a listing names 5,000 for the price of a look at one.
+        // At first most are missing: a listing names 5,000 for the cost of checking one.
         var known = new HashSet<string>();
         var (to, folder) = (copy.To.Blobs, PasswordNames.Present(copy.There, part.Backend, part.Mode));
         await foreach (var name in to.ListAsync(folder[..(folder.LastIndexOf('/') + 1)], cancellationToken))
@@ -168,7 +169,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         }, steps, cancellationToken);
     }
 
-    /// <summary>Each range that holds a hash, and at last the list of them.</summary>
+    /// <summary>Copies each range that holds a hash, and then the list of ranges.</summary>
     private async Task<string> CopyRangesAsync(
         ReleaseCopy copy, ReleasePart part, int atOnce, Func<int, CancellationToken, Task> copyRange, StepProgress steps,
         CancellationToken cancellationToken)
@@ -181,7 +182,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         await Parallel.ForEachAsync(prefixes, Degree(atOnce, cancellationToken), async (prefix, token) =>
         {
             await copyRange(prefix, token);
-            // How many are in which is not known before they are read back: evenly, as hashes are.
+            // The rows of a range are known only once it is read back; assume that they are evenly distributed, as hashes are.
             var number = Interlocked.Increment(ref done);
             steps.Add(ImportStepKind.Write, (part.Rows * number / prefixes.Length) - (part.Rows * (number - 1) / prefixes.Length));
         });
@@ -190,7 +191,6 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             cancellationToken))!;
     }
 
-    /// <summary>As readers will read it there.</summary>
     private static async Task VerifyAsync(
         PasswordReplica replica, ReleaseKey release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
@@ -226,8 +226,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     private static ParallelOptions Degree(int atOnce, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = atOnce, CancellationToken = cancellationToken };
 
-    /// <param name="Here">What it is known by in the primary.</param>
-    /// <param name="To">Where it is copied to.</param>
-    /// <param name="There">What it is known by there.</param>
+    /// <param name="Here">The release's key in the primary.</param>
+    /// <param name="To">The destination.</param>
+    /// <param name="There">The copy's key in the destination.</param>
     private sealed record ReleaseCopy(ReleaseKey Here, PasswordStores To, ReleaseKey There);
 }

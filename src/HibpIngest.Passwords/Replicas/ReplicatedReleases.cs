@@ -3,14 +3,16 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// The releases of an installation with copies in further accounts: each is switched by one write of its own, the replicas before
-/// the primary, so that what the primary serves is there wherever it could be. One that is down stops nothing: the same command
-/// again finishes.
+/// The releases of an installation with replicas in further accounts. Each account is switched by a write of its own, the replicas before
+/// the primary, so that every replica that could be switched serves what the primary serves. A replica that is unavailable doesn't fail the
+/// command: running it again completes the switch.
 /// </summary>
-/// <param name="primary">Of the installation's own account: it decides what there is.</param>
+/// <param name="primary">The releases of the installation's own account, which is authoritative.</param>
 public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<PasswordReplica> replicas)
 {
-    /// <summary>Serves a release from a back end wherever all of it is (<see cref="PasswordReleases.SwitchAsync"/>).</summary>
+    /// <summary>
+    /// Serves a release from a back end in every account that has all of it (<see cref="PasswordReleases.SwitchAsync"/>).
+    /// </summary>
     /// <param name="release">The release; null: the one that the primary serves.</param>
     /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end; nothing is switched.</exception>
     public async Task<(ServedRelease Served, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchAsync(
@@ -29,7 +31,7 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
     }
 
     /// <summary>
-    /// Serves what was imported, in the same way, unless that has too few rows of a mode that is served: then nothing is switched.
+    /// Serves an imported release in the same way, unless it has too few rows of a mode that is served: then nothing is switched.
     /// </summary>
     public async Task<(IReadOnlyList<ReleaseShortfall> Shortfalls, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchImportedAsync(
         PasswordBackend backend, string release, CancellationToken cancellationToken)
@@ -39,7 +41,7 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
     }
 
     /// <summary>Serves, in the same way, what the primary served before.</summary>
-    /// <exception cref="NotPossibleException">Nothing was, or it is gone.</exception>
+    /// <exception cref="NotPossibleException">Nothing was served before, or that release was deleted.</exception>
     public async Task<(ServedRelease Served, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchBackAsync(CancellationToken cancellationToken)
     {
         var before = await primary.GetBeforeAsync(cancellationToken);
@@ -47,7 +49,7 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
     }
 
     /// <summary>Deletes a release in every account, the primary last.</summary>
-    /// <exception cref="NotPossibleException">It is served somewhere, or would be after going back; nothing is deleted.</exception>
+    /// <exception cref="NotPossibleException">An account serves it, or has served it last from a back end; nothing is deleted.</exception>
     public async Task<IReadOnlyList<ReplicaOutcome>> DeleteAsync(string release, CancellationToken cancellationToken)
     {
         await primary.RequireUnservedAsync(release, cancellationToken);
@@ -87,11 +89,11 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         return states;
     }
 
-    /// <summary>Whether a replica's release is a copy of the primary's, and no other one of that name.</summary>
+    /// <summary>Returns whether a replica's release is a copy of the primary's, rather than another one of that name.</summary>
     internal static bool IsCopy(PasswordRelease copy, PasswordRelease release) => copy.CopyOf == release.Id
         && copy.Parts.All(one => !release.Parts.Any(part => (part.Backend, part.Mode) == (one.Backend, one.Mode)) || Has(release, one));
 
-    /// <summary>Whether a copy of a release has each of these parts, with the same hashes.</summary>
+    /// <summary>Returns whether a copy of a release has each of these parts, with the same hashes.</summary>
     internal static bool Holds(PasswordRelease? copy, PasswordRelease release, IEnumerable<ReleasePart> parts) =>
         copy is not null && copy.CopyOf == release.Id && parts.All(part => Has(copy, part));
 
