@@ -7,18 +7,18 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Sql;
 
-/// <summary>What the database adds to a host's services, and the one place that tells which database is meant.</summary>
+/// <summary>Registers the database, and determines the provider by the connection string.</summary>
 public static class DatabaseServices
 {
-    /// <summary>Adds the database, opened when it is first asked for, by each of its parts. Opening it calls nothing.</summary>
-    /// <param name="services">A host's; it brings the clock and the logs.</param>
+    /// <summary>Adds the database and its ports as services. It is opened on first use, which makes no call.</summary>
+    /// <param name="services">Must provide the clock and the loggers.</param>
     /// <param name="database">As for <see cref="Open"/>.</param>
     public static IServiceCollection AddHibpDatabase(this IServiceCollection services, string database) => services
         .AddSingleton(provider => Open(
             database, provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILoggerFactory>()))
         .AddDatabasePorts();
 
-    /// <summary>Adds what an <see cref="IBreachDatabase"/> is, by each of its parts.</summary>
+    /// <summary>Adds each interface of <see cref="IBreachDatabase"/> as a service.</summary>
     public static IServiceCollection AddDatabasePorts(this IServiceCollection services)
     {
         foreach (var port in typeof(IBreachDatabase).GetInterfaces().Where(port => port != typeof(IAsyncDisposable)))
@@ -26,18 +26,12 @@ public static class DatabaseServices
         return services;
     }
 
-    /// <summary>
-    /// Opens SQL Server or Azure SQL for a connection string that names a server, SQLite for anything else;
-    /// calls nothing.
-    /// </summary>
-    /// <exception cref="BadInputException">The connection string is not one.</exception>
+    /// <summary>Opens SQL Server or Azure SQL if the connection string names a server, else SQLite. Makes no call.</summary>
+    /// <exception cref="BadInputException">The connection string is malformed.</exception>
     public static IBreachDatabase Open(string database, TimeProvider time, ILoggerFactory logs) =>
         IsServer(database) ? SqlServerBreachDatabase.Open(database, time, logs) : SqliteBreachDatabase.Open(database, time);
 
-    /// <summary>
-    /// Whether it is the connection string of a server: key=value pairs, one of which names it, or a database
-    /// on it.
-    /// </summary>
+    /// <summary>Returns whether it is a server's connection string: key=value pairs that name a server or a database on it.</summary>
     public static bool IsServer(string database) => database.Split(';').Any(pair =>
         pair.Split('=') is [var key, _, ..]
         && key.Trim().ToLowerInvariant() is "server" or "addr" or "address" or "network address" or "initial catalog" or "database");

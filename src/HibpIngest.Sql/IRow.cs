@@ -19,7 +19,7 @@ internal interface IRow
 
     DateTimeOffset Time(int column);
 
-    /// <summary>A whole number of any type.</summary>
+    /// <summary>Returns a whole number of any type.</summary>
     long? NumberOrNull(int column);
 
     string? TextOrNull(int column) => IsNull(column) ? null : Text(column);

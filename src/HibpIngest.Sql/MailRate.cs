@@ -1,17 +1,15 @@
 namespace HibpIngest.Sql;
 
-/// <summary>The rate of the whole system's mails, as time that is reserved.</summary>
+/// <summary>The mail rate of the whole system, as reserved time.</summary>
 internal static class MailRate
 {
     /// <summary>
-    /// Nobody reserves time that lies further ahead: it is a clock's that was set back since, or of a database that
-    /// was restored.
+    /// No reservation extends further ahead. A later time stems from a clock that was set back, or from a restored database.
     /// </summary>
     public static readonly TimeSpan Furthest = TimeSpan.FromHours(1);
 
     /// <summary>
-    /// What so many mails take, in whole milliseconds; at least one, and never as much as
-    /// <see cref="Furthest"/>.
+    /// Returns the time that a number of mails takes, in whole milliseconds: at least one, at most half of <see cref="Furthest"/>.
     /// </summary>
     public static TimeSpan Of(int mails, double perSecond) =>
         TimeSpan.FromMilliseconds(Math.Clamp(Math.Ceiling(mails * 1000 / perSecond), 1, (Furthest / 2).TotalMilliseconds));

@@ -7,16 +7,16 @@ using HibpIngest.Stores;
 namespace HibpIngest.Sql;
 
 /// <summary>
-/// A value for a statement, typed as the column it meets, so that SQL Server converts nothing and has one plan
-/// for it whatever the values' lengths. A text that is too long for its column is an error: the driver would cut
-/// it off. SQLite goes by the value alone, and leaves out what a statement does not name.
+/// A value for a statement, typed as the column it is compared with, so that SQL Server converts nothing and uses one plan for values of
+/// any length. A text that is too long for its column is an error: the driver would truncate it. SQLite uses the value alone, and ignores
+/// parameters that a statement does not contain.
 /// </summary>
 internal readonly record struct Parameter(string Name, SqlDbType Type, int Size, object? Value)
 {
-    /// <summary>Longest name of an owner of a lease, a lock or a claim.</summary>
+    /// <summary>The maximum length of the owner of a lease, a lock or a claim.</summary>
     public const int OwnerLength = 400;
 
-    /// <summary>Longest domain and longest alias of an account (RFC 5321 and 1035).</summary>
+    /// <summary>The maximum lengths of an account's domain and alias (RFC 5321 and 1035).</summary>
     public const int DomainLength = 255;
     public const int AliasLength = 64;
 
@@ -35,10 +35,10 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
     /// <summary>A duration in whole milliseconds, for DATEADD; at most 24 days.</summary>
     public static Parameter Milliseconds(string name, TimeSpan value) => Int(name, checked((int)value.TotalMilliseconds));
 
-    /// <summary>The time so long after, or before, the database's clock; at most 24 days.</summary>
+    /// <summary>The database's present time plus an offset, which may be negative; at most 24 days.</summary>
     public static Parameter FromNow(string name, TimeSpan value) => new(name, SqlDbType.DateTime2, 0, value);
 
-    /// <summary>A time that was recorded, in whole milliseconds.</summary>
+    /// <summary>A recorded time, in whole milliseconds.</summary>
     public static Parameter At(string name, DateTimeOffset? value) => new(name, SqlDbType.DateTime2, 0, value);
 
     public static Parameter Text(string name, string? value, int length) =>
@@ -47,7 +47,7 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
     /// <summary>nvarchar(max).</summary>
     public static Parameter LongText(string name, string? value) => new(name, SqlDbType.NVarChar, -1, value);
 
-    /// <summary>varchar, for words of our own.</summary>
+    /// <summary>varchar, for the program's own words.</summary>
     public static Parameter VarChar(string name, string? value, int length) =>
         new(name, SqlDbType.VarChar, Fit(name, value, length), value);
 
@@ -61,7 +61,7 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
 
     public static Parameter State(LoadState state) => VarChar("@state", StoredText.ToText(state), StateLength);
 
-    /// <summary>As one line; nothing stays nothing.</summary>
+    /// <summary>Converts line breaks, so that the text is one line; null stays null.</summary>
     public static Parameter Line(string name, string? value) => LongText(name, value is null ? null : StoredText.OneLine(value));
 
     public static Parameter[] Identity(StoreIdentity identity) =>
@@ -71,9 +71,7 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
         Int("@accounts", identity.StorageAccounts),
     ];
 
-    /// <summary>
-    /// Name and ETag of a blob, and the SHA-256 of both, which together are longer than SQL Server's keys may be.
-    /// </summary>
+    /// <summary>Name and ETag of a blob, and the SHA-256 of both, which together exceed the size of SQL Server's keys.</summary>
     public static Parameter[] Version(BlobVersion blob) =>
     [
         Text("@blob", blob.Name, BlobLength),

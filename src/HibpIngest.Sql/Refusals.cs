@@ -2,7 +2,7 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Sql;
 
-/// <summary>What an operator is told of a request that the present state does not allow.</summary>
+/// <summary>Errors that report why the present state does not allow a request.</summary>
 internal static class Refusals
 {
     public const string NoSuppressionKey = "there are addresses that are not to be told, known by HIBP_SUPPRESSION_KEY, which is not "

@@ -6,8 +6,8 @@ namespace HibpIngest.Sql;
 internal static class RowReaders
 {
     /// <summary>
-    /// name, metadata, hidden, published_at, mark (null: none), of a row for each mark of a breach, the rows of
-    /// a breach together and its marks ascending.
+    /// Columns: name, metadata, hidden, published_at, mark (null: none). One row for each mark of a breach, the rows of a breach together
+    /// and its marks ascending.
     /// </summary>
     public static void AddBreach(List<Breach> breaches, IRow row)
     {
@@ -26,8 +26,8 @@ internal static class RowReaders
     }
 
     /// <summary>
-    /// name, metadata, hidden, published_at, mark (null: none), modified_at, accounts, blob, of a row for each published
-    /// load of a breach or one without, the rows of a breach together and its newest load first.
+    /// Columns: name, metadata, hidden, published_at, mark (null: none), modified_at, accounts, blob. One row for each published load of a
+    /// breach, or one without, the rows of a breach together and its newest load first.
     /// </summary>
     public static void AddCatalogueBreach(List<CatalogueBreach> breaches, IRow row)
     {
@@ -51,8 +51,8 @@ internal static class RowReaders
     }
 
     /// <summary>
-    /// id, breach's name and whether it is hidden, blob, etag, state, mark (0: none), expiry of the lease where
-    /// it is alive, message_sent_at, whether nothing may be written any more, purged.
+    /// Columns: id, breach's name, hidden, blob, etag, state, mark (0: none), expiry of the lease if it is live, message_sent_at, whether
+    /// writing is no longer allowed, purged.
     /// </summary>
     public static LoadHead LoadHead(IRow row) => new()
     {
@@ -68,7 +68,7 @@ internal static class RowReaders
         Purged = row.Boolean(10),
     };
 
-    /// <summary>load, number, first, last, count, state, attempts, error, queued_at, done_at.</summary>
+    /// <summary>Columns: load, number, first, last, count, state, attempts, error, queued_at, done_at.</summary>
     public static Slice Slice(IRow row) => new()
     {
         Load = row.Int64(0),
@@ -83,7 +83,7 @@ internal static class RowReaders
         DoneAt = row.TimeOrNull(9),
     };
 
-    /// <summary>id, number, email, domain (empty: none), accounts, attempts, deferrals, whether it is open.</summary>
+    /// <summary>Columns: id, number, email, domain (empty: none), accounts, attempts, deferrals, open, error, refused.</summary>
     public static Notification Notification(IRow row) => new()
     {
         Id = row.Int64(0),
@@ -98,16 +98,15 @@ internal static class RowReaders
         IsRefused = row.Boolean(9),
     };
 
-    /// <summary>email, domain (empty: none).</summary>
+    /// <summary>Columns: email, domain (empty: none).</summary>
     public static Subscription Subscription(IRow row) => new(row.Text(0), DomainOrNull(row, 1));
 
     /// <summary>
-    /// id, breach's name, mark (0: none yet), blob, etag, state, settings, checkpoint, accounts, last and
-    /// matched position, batches, ingest_complete, duplicates_possible, purged, error, started_at, ingested_at,
-    /// upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded,
-    /// removing, held_because, attempts, message_sent_at, mails_queued, expiry of the lease where it has run
-    /// out, log_version, logged_version, log_message_at, log_error, calls (null: none), call_error, call_messages_at, counts of
-    /// calls (all, answered, open, dead); counts of slices (pending, queued, done, failed), entities, counts of notifications
+    /// Columns: id, breach's name, mark (0: none yet), blob, etag, state, settings, checkpoint, accounts, last and matched position,
+    /// batches, ingest_complete, duplicates_possible, purged, error, started_at, ingested_at, upserted_at, finished_at, expiry of the lease
+    /// if it is live, published_at, replaced_by, superseded, removing, held_because, attempts, message_sent_at, mails_queued, expiry of the
+    /// lease if it has expired, log_version, logged_version, log_message_at, log_error, calls (null: none), call_error, call_messages_at,
+    /// counts of calls (all, answered, open, dead); counts of slices (pending, queued, done, failed), entities, counts of notifications
     /// (waiting, sent, failed).
     /// </summary>
     public static Load Load(IRow row) => new()

@@ -2,11 +2,10 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Sql;
 
-/// <summary>A provider's numbered scripts (Schema/0001-*.sql, 0002-*, ...), embedded in this assembly.</summary>
 internal static class SchemaScripts
 {
-    /// <summary>The scripts in order; the first brings an empty database to version 1.</summary>
-    /// <param name="provider">The folder that holds Schema.</param>
+    /// <summary>Reads the scripts in order; the first brings an empty database to version 1.</summary>
+    /// <param name="provider">The folder that contains Schema.</param>
     public static IReadOnlyList<string> Read(string provider)
     {
         var assembly = typeof(SchemaScripts).Assembly;
@@ -26,14 +25,11 @@ internal static class SchemaScripts
         return scripts;
     }
 
-    /// <summary>
-    /// Decides whether a database is upgraded, and from where on: applies the scripts that it lacks, one after
-    /// the other.
-    /// </summary>
+    /// <summary>Upgrades a database: applies the scripts that it lacks, one after the other.</summary>
     /// <param name="session">A connection to it, under a lock against other upgrades.</param>
-    /// <param name="found">The version it has; 0: it is empty.</param>
-    /// <param name="database">How the operator knows it.</param>
-    /// <param name="other">What to use where it is newer than this program, beside a newer program.</param>
+    /// <param name="found">The database's version; 0: it is empty.</param>
+    /// <param name="database">The database's name in messages.</param>
+    /// <param name="other">What to use, besides a newer program, if the database is newer than this program.</param>
     /// <param name="apply">Applies a script, and records its version.</param>
     public static async Task UpgradeAsync(
         ISqlSession session, IReadOnlyList<string> scripts, int found, string database, string other, Func<string, int, Task> apply)

@@ -7,10 +7,10 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Subscriptions read at once when listing.</summary>
+    /// <summary>Subscriptions read at a time when listing.</summary>
     private const int SubscriberPage = 1_000;
 
-    /// <summary>A row for each mark that counts, or one without.</summary>
+    /// <summary>One row for each published mark, or one without.</summary>
     private const string BreachColumns =
         """
         SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark FROM dbo.breaches b
@@ -29,8 +29,8 @@ public abstract partial class SqlBreachDatabase
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Who changes what readers see raises the version in the same transaction: where it is the same before and after the
-    /// breaches were read, nothing was committed in between, with row versions or without.
+    /// A transaction that changes what readers see also raises the version. If the version is the same before and after the breaches were
+    /// read, nothing was committed in between, with row versioning or without.
     /// </remarks>
     public Task<CatalogueSnapshot> ReadCatalogueAsync(CancellationToken cancellationToken) =>
         ReadAsync(
@@ -67,7 +67,7 @@ public abstract partial class SqlBreachDatabase
             {
                 foreach (var breach in breaches)
                     await LockBreachAsync(session, breach.Name);
-                // Whoever changes a breach raises the version in its transaction, and so before this or after it.
+                // A transaction that changes a breach raises the version, so it commits either before this or after it.
                 if (await ReadCatalogueVersionAsync(session) != version)
                     return false;
                 foreach (var breach in breaches)
@@ -98,8 +98,8 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // What was not sent while it was hidden is sent again by the next sweep. The loads come before their
-                // breach, as wherever both are held.
+                // Mails that were held back while the breach was hidden are sent by the next sweep. Lock order: loads before their breach,
+                // as in every transaction that locks both.
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET message_sent_at = NULL
@@ -119,8 +119,8 @@ public abstract partial class SqlBreachDatabase
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Page by page: neither a connection nor a transaction, which would keep SQLite's log from being checkpointed, is held while the
-    /// caller works.
+    /// Reads page by page: while the caller processes a page, no connection is held, and no transaction, which would keep SQLite's log from
+    /// being checkpointed.
     /// </remarks>
     public IAsyncEnumerable<Subscription> ListSubscribersAsync(CancellationToken cancellationToken) =>
         ListByPageAsync(last => ReadAsync(session => ReadSubscribersAsync(session, last), cancellationToken));
@@ -139,7 +139,7 @@ public abstract partial class SqlBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    /// <summary>A page of those behind one; null: the first.</summary>
+    /// <summary>Returns the page after a subscription; null: the first page.</summary>
     private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
         Most(
             """
@@ -167,7 +167,8 @@ public abstract partial class SqlBreachDatabase
         return breaches;
     }
 
-    /// <summary>Makes sure that there is such a breach; whether there was none.</summary>
+    /// <summary>Adds a breach unless it exists.</summary>
+    /// <returns>Whether it was added.</returns>
     private static async Task<bool> AddBreachAsync(ISqlSession session, string name) =>
         await session.ExecuteAsync(
             """
@@ -180,13 +181,14 @@ public abstract partial class SqlBreachDatabase
         (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(name))
             ?? throw Refusals.NoBreach(name));
 
-    /// <summary>Holds a breach for the rest of the transaction; false: there is none.</summary>
+    /// <summary>Locks a breach for the rest of the transaction.</summary>
+    /// <returns>False if there is none.</returns>
     private static async Task<bool> LockBreachAsync(ISqlSession session, string name) =>
         await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(name)) == 1;
 
     private static async Task MergeMetadataAsync(ISqlSession session, string name, ReadOnlyMemory<byte> document, bool byOperator)
     {
-        // The row is held before it is read: of two that merge the second sees what the first has written.
+        // Lock the row before reading it: of two concurrent merges, the second sees the first one's result.
         if (!await LockBreachAsync(session, name))
             throw Refusals.NoBreach(name);
         var before = await session.FirstAsync(

@@ -6,21 +6,21 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Of a load <c>l</c> and its breach <c>b</c>: what it has to say goes out.</summary>
+    /// <summary>Condition on a load <c>l</c> and its breach <c>b</c>: mails and calls may be sent.</summary>
     private const string Sends =
         """
         l.removing = 0 AND b.hidden = 0
             AND (l.state IN ('notifying', 'done') OR (l.state = 'failed' AND l.failed_in = 'notifying'))
         """;
 
-    /// <summary>A slice <c>s</c> of a load that clients are to be called of.</summary>
+    /// <summary>The slices <c>s</c> of a load for which clients are called.</summary>
     private const string FromCalledSlices =
         $"""
         FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE s.load_id = @load AND l.calls IS NOT NULL AND l.published_at IS NOT NULL AND {Sends}
         """;
 
-    /// <summary>Deliveries <c>c</c> that may be made.</summary>
+    /// <summary>The deliveries <c>c</c> that may be sent.</summary>
     private const string FromSendingCallbacks =
         $"""
         FROM dbo.callbacks c JOIN dbo.loads l ON l.id = c.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
@@ -29,20 +29,20 @@ public abstract partial class SqlBreachDatabase
 
     private const string OfDelivery = "client = @client AND load_id = @load AND slice = @slice";
 
-    // Of nobody, or of an owner that gives no sign.
+    // No owner, or the owner's lease has expired.
     private const string IsFree = "(owner IS NULL OR lease_expires_at <= @now)";
 
     private const string MayBeCalled = "(not_before IS NULL OR not_before <= @now)";
 
-    // Since when it fails, of what fails now. Where nobody has tried it for hours, as it was held, or paused, or no host was there, it
-    // begins anew: that is no time in which it failed.
+    // When the present series of failures began. A series that had no attempt for hours (held, paused, or no host running) starts again,
+    // because that time doesn't count as failing.
     private const string FailingSince =
         "CASE WHEN failing_since IS NULL OR not_before IS NULL OR not_before < @forgotten THEN @now ELSE failing_since END";
 
     // Twice the longest pause.
     private static readonly TimeSpan ForgottenAfter = TimeSpan.FromHours(2);
 
-    // What a message takes that nothing has delayed, and more.
+    // More than an undelayed message takes.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
     public Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken) =>
@@ -108,7 +108,7 @@ public abstract partial class SqlBreachDatabase
             async session =>
             {
                 Parameter[] of = [OfLoad(load), Int("@slice", slice)];
-                // Held, so that of two last slices the second sees the first.
+                // Lock the load, so that of two concurrent last slices the second sees the first.
                 if (!await LockLoadRowAsync(session, load)
                     || !await session.AnyAsync($"SELECT 1 {FromCalledSlices} AND s.number = @slice AND s.looked_through = 0", of))
                 {
@@ -116,7 +116,7 @@ public abstract partial class SqlBreachDatabase
                 }
                 await session.ExecuteAsync(
                     "UPDATE dbo.slices SET looked_through = 1 WHERE load_id = @load AND number = @slice", of);
-                // What gets on needs no messages again.
+                // A load that makes progress needs no messages to be sent again.
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET call_messages_at = @now,
@@ -138,7 +138,8 @@ public abstract partial class SqlBreachDatabase
                         """,
                         [.. ofClient, Int("@calls", count)]);
                     await AddCallClientAsync(session, client);
-                    // Whoever calls it now looks again at the end, and so does whoever a message is on its way to.
+                    // A process that is calling the client checks again at its end, and so does the receiver of a message that is on its
+                    // way.
                     if (await session.ExecuteAsync(
                         $"""
                         UPDATE dbo.call_clients SET message_at = @now
@@ -364,12 +365,12 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             isLong: true);
 
-    /// <summary>What was due before, and wasn't tried since: see <see cref="FailingSince"/>.</summary>
+    /// <summary>The due time before which a failure series is forgotten: see <see cref="FailingSince"/>.</summary>
     private static Parameter Forgotten => FromNow("@forgotten", -ForgottenAfter);
 
     private static Parameter[] Of(CallbackKey key) => [Int("@client", key.Client), OfLoad(key.Load), Int("@slice", key.Slice)];
 
-    /// <summary>Deliveries <c>c</c> of a client, because of a breach, or all.</summary>
+    /// <summary>Selects deliveries <c>c</c>, optionally only those to a client or because of a breach.</summary>
     private static (string From, Parameter[] Given) Which(string condition, int? client, string? breach)
     {
         var given = new List<Parameter>();
@@ -389,13 +390,11 @@ public abstract partial class SqlBreachDatabase
     }
 
     private static Task<int> AddCallClientAsync(ISqlSession session, int client) => session.ExecuteAsync(
-        // Of two that insert the second meets the key, and then finds the first's.
+        // Of two concurrent inserts, the second violates the key and, retried, finds the first one's row.
         "INSERT INTO dbo.call_clients (client) SELECT @client WHERE NOT EXISTS (SELECT 1 FROM dbo.call_clients WHERE client = @client)",
         Int("@client", client));
 
-    /// <summary>
-    /// Records how far a delivery is that is open yet. One that gets on begins its pauses, and the time in which it fails, anew.
-    /// </summary>
+    /// <summary>Records the progress of an open delivery. Progress resets its pauses and the start of its failure series.</summary>
     private static Task<int> RecordAsync(ISqlSession session, CallbackResult result, TimeSpan giveUpAfter) => session.ExecuteAsync(
         $"""
         UPDATE dbo.callbacks SET done = CASE WHEN @state = 'done' THEN NULL ELSE @done END, answered = @answered,
@@ -416,7 +415,8 @@ public abstract partial class SqlBreachDatabase
         ]);
 
     /// <summary>
-    /// Of a client that has accepted nothing for so long, what is as old is for an operator, tried or not; what is newer has its time yet.
+    /// If a client has accepted nothing for this long, moves its open deliveries of at least that age to the state dead, tried or not;
+    /// newer ones keep their time.
     /// </summary>
     private static async Task GiveUpAsync(ISqlSession session, int client, TimeSpan giveUpAfter)
     {

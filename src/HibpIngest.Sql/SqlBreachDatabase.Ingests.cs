@@ -115,9 +115,10 @@ public abstract partial class SqlBreachDatabase
     public Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         WriteAsync(session => session.ExecuteAsync($"DELETE FROM dbo.passwords WHERE {OfVersion}", Key(blob)), cancellationToken);
 
-    /// <summary>One load's batches, in whatever way its provider copies them.</summary>
+    /// <summary>Opens the provider's copy of a load's batches.</summary>
     private protected abstract IBatchCopy Copy(BatchCopyOrder order);
 
-    /// <summary>Takes the next rows of a load, whose row is held, away; returns how many; 0: none is left.</summary>
+    /// <summary>Deletes the next rows of a load, whose row is locked.</summary>
+    /// <returns>The number of rows deleted; 0: none is left.</returns>
     private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, long load, int most);
 }

@@ -12,7 +12,7 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Holds the row that whoever gives a mark raises: a mark is there before this, or comes after it.
+                // Locks the row that assigning a mark updates: a mark is committed before this, or is assigned after it.
                 await RaiseLayoutVersionAsync(session, "NOT EXISTS (SELECT 1 FROM dbo.layouts)");
                 await session.ExecuteAsync(
                     """
@@ -30,7 +30,7 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Holds the row: of two that add one the second sees what the first has done.
+                // Locks the row: of two concurrent additions, the second sees the first.
                 await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
                 var known = (await ReadAllLayoutsAsync(session)).Find(one => one.Id == layout.Id || one.Facts.SharesTables(layout.Facts));
                 if (known is not null && (known.Id, known.Facts, known.IsDropped) == (layout.Id, layout.Facts, false))
@@ -79,10 +79,11 @@ public abstract partial class SqlBreachDatabase
         ReadAsync<IReadOnlyList<MissingRows>>(
             async session =>
             {
-                // Of each load: what its slices have not written there, beyond what was replayed. Of one that counts every row has to
-                // be there, whatever its slices are doing; of another, what it has written already, as it may count later: not once
-                // it was replaced, or its rows were purged. What was replayed is the whole load, or slices that were done before the
-                // layout was added; of those, the ones that were requeued since are no longer among them, and stand for no others.
+                // For each load: the rows that its slices have not written to this layout, minus the replayed ones. A load that counts must
+                // have every row there, whatever the state of its slices. Any other load must have the rows it has written already, as it
+                // may count later, unless it was replaced or its rows were purged. A replay covers the whole load, or the slices that were
+                // done before the layout was added; slices that were requeued since then are no longer among those, and the replayed rows
+                // don't count for other slices.
                 var missing = await session.ListAsync(
                     """
                     SELECT l.id, SUM(CASE s.state WHEN 'done' THEN CAST(0 AS bigint) ELSE CAST(s.row_count AS bigint) END),
@@ -130,7 +131,7 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Locks the row that raising the layout's ranges changes: that walk begins after this, or this finds them raised.
+                // Locks the row that raising the layout's ranges updates: that walk begins after this, or this finds them raised.
                 await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
                 if (!withRanges && await session.AnyAsync("SELECT 1 FROM dbo.layouts WHERE id = @layout AND ranges > 0", Layout(layout)))
                     return false;
@@ -143,7 +144,7 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // The counters' row first, as where a layout is added.
+                // Lock order: the counters' row first, as when a layout is added.
                 Parameter[] parameters = [Layout(layout), Int("@ranges", (int)state)];
                 const string Lower = "id = @layout AND ranges < @ranges AND dropped = 0";
                 await RaiseLayoutVersionAsync(session, $"EXISTS (SELECT 1 FROM dbo.layouts WHERE {Lower})", parameters);
@@ -185,7 +186,7 @@ public abstract partial class SqlBreachDatabase
             parameters);
     }
 
-    /// <summary>In one statement, so that version and set are of one moment.</summary>
+    /// <summary>One statement, so that version and set are consistent.</summary>
     private static async Task<LayoutSet> ReadLayoutsAsync(ISqlSession session)
     {
         var rows = await session.ListAsync(
@@ -197,7 +198,7 @@ public abstract partial class SqlBreachDatabase
         return new LayoutSet(rows[0].Version, [.. rows.Select(row => row.Layout).OfType<StoreLayout>()]);
     }
 
-    /// <summary>Those that were dropped among them.</summary>
+    /// <summary>Includes dropped layouts.</summary>
     private static async Task<List<StoreLayout>> ReadAllLayoutsAsync(ISqlSession session) =>
         [.. await session.ListAsync("SELECT id, facts, ranges, dropped FROM dbo.layouts ORDER BY id", ReadLayout)];
 

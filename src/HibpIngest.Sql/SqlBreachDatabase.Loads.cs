@@ -8,7 +8,7 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>A row of a load with its counts, which are those of the slices, notifications and callbacks of {0}.</summary>
+    /// <summary>A load's row with the counts of its slices, notifications and callbacks, which {0} restricts.</summary>
     private const string LoadColumns =
         """
         SELECT l.id, b.name, COALESCE(l.mark, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts,
@@ -60,7 +60,7 @@ public abstract partial class SqlBreachDatabase
         FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
         """;
 
-    /// <summary>Has loads' mails wait for an operator: now, when they go on, or once they are matched.</summary>
+    /// <summary>Holds loads' mails for an operator: at once, when the load resumes, or once it is matched.</summary>
     private const string HoldLoads =
         """
         UPDATE dbo.loads SET held_because = COALESCE(held_because, @because),
@@ -83,12 +83,12 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Of two that start the same load, or the same breach, the second meets a key and then finds
-                // what the first has made.
+                // Of two that concurrently start the same load or breach, the second violates a key and, retried, finds the first one's
+                // row.
                 var newest = Most($"id FROM dbo.loads WHERE {OfVersion} ORDER BY generation DESC", "1");
                 if (await session.NumberAsync(newest, Key(load.Blob)) is { } found)
                     return (await ReadLoadAsync(session, found))!;
-                // What is known of a breach changes when the load is published.
+                // The metadata of a known breach changes only when the load is published.
                 if (await AddBreachAsync(session, load.Breach) && load is { Failure: null, Metadata: { } document })
                     await MergeMetadataAsync(session, load.Breach, document, byOperator: false);
                 var breach = await BreachKeyAsync(session, load.Breach);
@@ -116,7 +116,7 @@ public abstract partial class SqlBreachDatabase
                 var reason = $"restarted as load {id}";
                 await FailAsync(session, load, reason);
                 await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @id WHERE id = @load", OfLoad(load), BigInt("@id", id));
-                // Nobody is to wait for them.
+                // So that nothing waits for these slices.
                 await session.ExecuteAsync(
                     "UPDATE dbo.slices SET state = 'failed', error = @reason WHERE load_id = @load AND state <> 'done'",
                     OfLoad(load), LongText("@reason", reason));
@@ -178,7 +178,7 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <summary>A bit for each transaction; the last byte may have some to spare, so that it never says more than is done.</summary>
+    /// <summary>One bit per transaction. Spare bits of the last byte are 0, so the result is never too high.</summary>
     private static double PartOf(byte[] done) =>
         done.Length == 0 ? 0 : done.Sum(bits => (double)BitOperations.PopCount(bits)) / (8.0 * done.Length);
 
@@ -247,7 +247,7 @@ public abstract partial class SqlBreachDatabase
                     WHERE breach_key = @to
                     """,
                     given);
-                // What is told of both is the number of their accounts, at least.
+                // The published number of accounts changes for both breaches.
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.breaches SET modified_at = @now WHERE breach_key IN (@from, @to) AND @from <> @to
@@ -260,7 +260,7 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <summary>Notifications of a load become those of another breach, but for open ones that it has already.</summary>
+    /// <summary>Moves a load's notifications to another breach, except for open ones that the breach already has.</summary>
     private static async Task MoveNotificationsAsync(ISqlSession session, long load, int to)
     {
         Parameter[] given = [OfLoad(load), Int("@to", to)];
@@ -278,7 +278,7 @@ public abstract partial class SqlBreachDatabase
             given);
     }
 
-    /// <summary>A breach that a load was taken from goes where nothing else is of it.</summary>
+    /// <summary>Deletes a breach that a load was moved from, unless it has other loads or notifications.</summary>
     private static Task<int> DeleteEmptyBreachAsync(ISqlSession session, int from, int to) =>
         session.ExecuteAsync(
             """
@@ -311,8 +311,7 @@ public abstract partial class SqlBreachDatabase
     }
 
     /// <summary>
-    /// Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to
-    /// is that of the first failure.
+    /// Fails a load that isn't done. A load that was restarted keeps that as its reason; it resumes in the state of the first failure.
     /// </summary>
     private static Task<int> FailAsync(
         ISqlSession session, long load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
@@ -326,10 +325,9 @@ public abstract partial class SqlBreachDatabase
             [OfLoad(load), Line("@error", error), .. owner is null ? (Parameter[])[] : [Owner(owner)]]);
 
     /// <summary>
-    /// Holds a load and its breach for the rest of the transaction, against all that changes the load as a
-    /// whole, and reads what the statements after it may rely on. The rows are the locks: an UPDATE that
-    /// changes nothing holds them on every server, at every isolation level. The load comes first, as it does
-    /// where a batch is copied and where a range is matched, which hold it long.
+    /// Locks a load and its breach for the rest of the transaction, against everything that changes the load as a whole, and reads what
+    /// later statements rely on. The rows are the locks: an UPDATE that changes nothing locks them on every server, at every isolation
+    /// level. The load comes first, as in copying a batch and matching a range, which hold it for long.
     /// </summary>
     private static async Task<LoadFacts> LockLoadAsync(ISqlSession session, long load)
     {
@@ -350,7 +348,7 @@ public abstract partial class SqlBreachDatabase
                 row.Int32(0), ToLoadState(row.Text(1)), row.NumberOrNull(2), row.Boolean(3), row.Boolean(4), row.Boolean(5)),
             OfLoad(load));
 
-    /// <summary>Of a load that can't go on under its own id.</summary>
+    /// <summary>Throws if the load can't be resumed under its own id.</summary>
     private static void RefuseStopped(long load, LoadFacts facts)
     {
         if (facts.RestartedAs is { } restarted)

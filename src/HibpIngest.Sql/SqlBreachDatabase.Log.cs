@@ -6,14 +6,16 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Of a load <c>l</c>: one that counts is told of, also where it was restarted as another since.</summary>
+    /// <summary>
+    /// Condition on a load <c>l</c>: the account log records it. That includes a published load that was restarted as another one since.
+    /// </summary>
     private const string MayBeLogged =
         "l.removing = 0 AND (l.published_at IS NOT NULL OR (l.superseded = 0 AND l.superseded_by IS NULL))";
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Read in several statements: whoever changes what is told raises the version of the row that it changes, so that
-    /// a mixture is told anew.
+    /// Read in several statements: a change of what is logged raises the version of the row it changes, so an inconsistent entry is logged
+    /// again.
     /// </remarks>
     public Task<LoadLogEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken) =>
         ReadAsync(
@@ -135,7 +137,7 @@ public abstract partial class SqlBreachDatabase
                 "UPDATE dbo.loads SET log_error = @error WHERE id = @load", OfLoad(load), Line("@error", error)),
             cancellationToken);
 
-    /// <summary>Loads in whose place a load was published, and those in whose place they had been: nobody else tells of these.</summary>
+    /// <summary>Returns the loads that a load has replaced, directly or through other loads; no other load's entry records them.</summary>
     private static async Task<IReadOnlyList<long>> ReadReplacedAsync(ISqlSession session, long load)
     {
         var replaced = new SortedSet<long>();

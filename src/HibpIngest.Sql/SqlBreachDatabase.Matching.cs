@@ -13,8 +13,8 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Asked first, so that the many slices that are not the last don't wait for the load's row.
-                // Then again once it is had: whoever sets slices back holds it.
+                // Checked without a lock first, so that the many slices that are not the last don't wait for the load's row, and again
+                // under the lock, which resetting slices takes too.
                 const string Ready =
                     """
                     id = @load AND state = 'upserting'
@@ -25,8 +25,7 @@ public abstract partial class SqlBreachDatabase
                 {
                     return false;
                 }
-                // One whose rows are purged was matched before: no row could be matched again. Mails that it had yet
-                // to send wait for an operator.
+                // A load whose rows are purged was matched before, and can't be matched again. Its unsent mails wait for an operator.
                 const string HasMails = "EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = @load AND n.state = 'open')";
                 if (await session.ExecuteAsync(
                     $"""
@@ -75,8 +74,8 @@ public abstract partial class SqlBreachDatabase
                 row => new CountState(row.Boolean(0), row.Int32(1), row.Int32(2) > 0 ? row.Int32(2) : end.CountParts(row.Int64(3))),
                 OfLoad(load)),
             cancellationToken);
-        // Where duplicates may have passed, counting takes a sort of a part of the load: in a transaction of its own,
-        // which holds nothing until it has counted.
+        // If duplicates are possible, counting sorts a part of the load: in a transaction of its own, which locks nothing until it has
+        // counted.
         return count switch
         {
             null => null,
@@ -87,32 +86,34 @@ public abstract partial class SqlBreachDatabase
     }
 
     /// <summary>
-    /// Counts each account of a part of a load once, by domain; unless somebody else has, adds it. Which part an
-    /// account is in, some of its characters say. Null: the load is not matching any more.
+    /// Counts the distinct accounts of a part of a load by domain, and adds the counts unless another process has. Some characters of an
+    /// account determine its part.
     /// </summary>
+    /// <returns>Null if the load is not matching any more.</returns>
     private protected abstract Task<LoadState?> CountPartAsync(
         long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken);
 
-    /// <summary>Notifications of what a load holds of whole domains, for subscriptions from one id to another.</summary>
+    /// <summary>Adds notifications of a load's accounts in whole domains, for subscriptions from one id to another.</summary>
     private protected abstract Task TellDomainsAsync(ISqlSession session, long load, long first, long last);
 
-    /// <summary>Claims a range for matching; false: somebody else has matched it, or the load isn't matching.</summary>
+    /// <summary>Claims a range for matching.</summary>
+    /// <returns>False if another process has matched it, or the load isn't matching.</returns>
     private protected static async Task<bool> TryAdvanceMatchAsync(ISqlSession session, long load, long after, long upTo) =>
         await session.ExecuteAsync(
             "UPDATE dbo.loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state = 'matching'",
             OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo)) == 1;
 
-    /// <summary>The load has got on; its lease lasts from now on, where somebody holds it.</summary>
+    /// <summary>Records progress, and renews the load's lease if it has an owner.</summary>
     private protected static Task<int> GetOnAsync(ISqlSession session, long load, TimeSpan lease) =>
         session.ExecuteAsync(
             "UPDATE dbo.loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN @until END WHERE id = @load",
             OfLoad(load), FromNow("@until", lease));
 
-    /// <summary>One step of the end of matching behind the counts, or, where there is little to do, all of it.</summary>
+    /// <summary>Runs one step of the end of matching after the counts, or all of it if there is little to do.</summary>
     private async Task<LoadState?> FinishStepAsync(ISqlSession session, long load, MatchEnd end)
     {
-        // Held against a resume of the failed loads that notifications are taken from, against a match of the
-        // breach's other loads, and against this one's own end.
+        // Locked against a resume of the failed loads whose notifications are taken over, against matching of the breach's other loads, and
+        // against another end of this load.
         await LockLoadAsync(session, load);
         if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {IsMatched}", OfLoad(load)))
             return null;
@@ -155,7 +156,7 @@ public abstract partial class SqlBreachDatabase
             await MergeMetadataAsync(session, breach, merged, byOperator: false);
         if (newer is null)
             await PublishAsync(session, load);
-        // Of one that is matched again, clients were called, or will be, as it was first told of.
+        // If the load is matched again, its clients' calls were decided when it was first published.
         var calls = newer is null && end.CallsClients && !metadata.Flags.HasFlag(BreachFlags.Retired);
         if (calls)
             await session.ExecuteAsync("UPDATE dbo.loads SET calls = 'due' WHERE id = @load AND calls IS NULL", OfLoad(load));
@@ -189,8 +190,8 @@ public abstract partial class SqlBreachDatabase
     }
 
     /// <summary>
-    /// Of the breach's failed loads, those restarted among them: what they had yet to send. A claim goes along, for a
-    /// mail may be on its way; and so does that it was held.
+    /// Takes over unsent notifications of the breach's failed loads, including restarted ones. Claims are kept, because a mail may be in
+    /// flight, and so is the fact that such a load was held.
     /// </summary>
     private async Task<int> TakeOverAsync(ISqlSession session, long load, int most)
     {
@@ -221,13 +222,11 @@ public abstract partial class SqlBreachDatabase
         return taken;
     }
 
-    /// <summary>
-    /// Notifications for the next subscriptions of whole domains; returns how many subscriptions were looked
-    /// at.
-    /// </summary>
+    /// <summary>Adds notifications for the next subscriptions to whole domains.</summary>
+    /// <returns>The number of subscription ids that were checked.</returns>
     private async Task<int> TellNextDomainsAsync(ISqlSession session, long load, int most)
     {
-        // On to the next one that there is.
+        // Skip to the next existing subscription.
         var next = await session.NumberAsync(
             """
             SELECT MIN(s.id) FROM dbo.subscribers s WHERE s.id > (SELECT told_subscriber FROM dbo.loads WHERE id = @load)
@@ -244,8 +243,7 @@ public abstract partial class SqlBreachDatabase
     }
 
     /// <summary>
-    /// Makes a load's mark count, in the place of that of the published load of the same blob name, where there
-    /// is one. The breach's row is held.
+    /// Publishes a load, in place of the published load of the same blob name, if there is one. The breach's row is locked.
     /// </summary>
     private async Task PublishAsync(ISqlSession session, long load)
     {
@@ -266,10 +264,8 @@ public abstract partial class SqlBreachDatabase
         await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
     }
 
-    /// <summary>
-    /// Gives the next numbers to notifications that have none; returns how many. The others keep theirs: their
-    /// messages may be on the way.
-    /// </summary>
+    /// <summary>Numbers notifications that have no number; the others keep theirs, because their messages may be in flight.</summary>
+    /// <returns>How many were numbered.</returns>
     private Task<int> NumberNotificationsAsync(ISqlSession session, long load, int most) =>
         session.ExecuteAsync(
             $"""

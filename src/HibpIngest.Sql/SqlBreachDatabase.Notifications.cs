@@ -6,7 +6,7 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Probes of indexes, whatever the load has (checked by a test).</summary>
+    /// <summary>Index probes, whatever the size of the load (checked by a test).</summary>
     internal const string MailProgressSql =
         """
         SELECT CAST(CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS bit), l.mails_queued,
@@ -47,8 +47,8 @@ public abstract partial class SqlBreachDatabase
                 var key = Int("@breach", await BreachKeyAsync(session, breach));
                 await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE breach = @breach", key);
                 await session.ExecuteAsync($"{HoldLoads} WHERE breach = @breach AND state <> 'done'", key, Line("@because", because));
-                // The mails of these are out; clients are called yet. Whoever is about to record calls has been waited for by now, and only
-                // a statement that begins behind that sees them.
+                // These loads' mails are sent, but clients are still called. The update above has waited for any process that was about to
+                // record calls; only a statement that begins after it sees those calls.
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET state = 'held', held_because = COALESCE(held_because, @because), finished_at = NULL
@@ -121,7 +121,7 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // A held load, or one that is being matched again, sends nothing, even if a message from before arrives.
+                // A held load, or one that is being matched again, sends nothing, even if an old message arrives.
                 if (!await MaySendAsync(session, load))
                     return NotificationClaims.None;
                 Parameter[] range = [.. Range(load, first, last), Owner(order.Owner)];
@@ -136,7 +136,8 @@ public abstract partial class SqlBreachDatabase
                     if (!reserved)
                         return NotificationClaims.None with { NoneBefore = startsIn };
                 }
-                // Said twice: of two that choose the same ones the second waits for the first, and looks again.
+                // The condition is repeated: of two claims of the same notifications, the second waits for the first and then re-evaluates
+                // it.
                 await session.ExecuteAsync(
                     $"""
                     UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = @until, attempts = attempts + 1
@@ -146,7 +147,7 @@ public abstract partial class SqlBreachDatabase
                 var claimed = await session.ListAsync(
                     $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
                     RowReaders.Notification, range);
-                // Those whose claim has run out since count as held: the message comes again for them.
+                // Notifications whose claim has expired since count as held: their message is redelivered.
                 var othersHeld = await session.AnyAsync(
                     $"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
                 return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, More = claimable > most };
@@ -155,8 +156,8 @@ public abstract partial class SqlBreachDatabase
 
     public Task<NotificationEnd> CompleteNotificationAsync(
         long notification, string owner, string? error, CancellationToken cancellationToken) =>
-        // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and
-        // asks again where the answer to its commit was lost.
+        // The mail was sent: if this is not recorded, it is sent again. The long timeout applies therefore, and a lost commit response is
+        // checked.
         EndAsync(
             notification,
             "state = @state, error = @error, completed_at = @now, not_before = NULL",
@@ -190,8 +191,8 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Asked twice as in TryStartMatchingAsync: a matching that ends meanwhile holds the load's row,
-                // and has added notifications.
+                // Checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added
+                // notifications.
                 const string Ready =
                     """
                     id = @load AND state = 'notifying'
@@ -204,7 +205,7 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <summary>Has open notifications that were deferred wait no longer.</summary>
+    /// <summary>Ends the delay of open notifications that were deferred.</summary>
     private protected abstract Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications);
 
     private protected abstract string Later(string time, string milliseconds);
@@ -212,10 +213,11 @@ public abstract partial class SqlBreachDatabase
     private protected abstract string MillisecondsUntil(string time);
 
     /// <summary>
-    /// Takes the time that mails take at the system's rate, from when it is free on; false: not before so long. What
-    /// lies further ahead than anybody reserves is a clock's that was set back. One row, and one
-    /// statement that reads and moves it: whoever comes second waits, and then sees what the first has left.
+    /// Reserves time at the system's mail rate, from when it is free. A reservation that is further ahead than any can be stems from a
+    /// clock that was set back. One row, and one statement that reads and updates it: a concurrent caller waits, and then sees what is
+    /// left.
     /// </summary>
+    /// <returns>False, with the wait, if the time is not free soon enough.</returns>
     private async Task<(bool Reserved, TimeSpan StartsIn)> ReserveAsync(ISqlSession session, int mails, ClaimOrder order)
     {
         var takes = MailRate.Of(mails, order.PerSecond);
@@ -228,7 +230,7 @@ public abstract partial class SqlBreachDatabase
         return (reserved, startsIn > TimeSpan.Zero ? startsIn : TimeSpan.Zero);
     }
 
-    /// <summary>Whether a load's mails may go out: by its state, and its breach isn't hidden.</summary>
+    /// <summary>Returns whether a load's mails may be sent: it is notifying, and its breach isn't hidden.</summary>
     private static Task<bool> MaySendAsync(ISqlSession session, long load) =>
         session.AnyAsync(
             """
@@ -237,7 +239,7 @@ public abstract partial class SqlBreachDatabase
             """,
             OfLoad(load));
 
-    /// <summary>Ends or defers a notification, and looks whether the next may be sent.</summary>
+    /// <summary>Ends or defers a notification, and checks whether the next one may be sent.</summary>
     private Task<NotificationEnd> EndAsync(
         long notification, string set, CancellationToken cancellationToken, params Parameter[] parameters) =>
         WriteWithCommitCheckAsync(

@@ -7,18 +7,20 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Of a load <c>r</c>: made from the account log. Nothing was ever copied into it here, and it has rows.</summary>
+    /// <summary>
+    /// Condition on a load <c>r</c>: it was recovered from the account log. It has rows, but no batch was ever copied here.
+    /// </summary>
     private const string IsRecovered = "r.batches = 0 AND r.last_position > 0";
 
-    /// <summary>Lower than any layout's: a slice that is made from the account log says nothing of where it was written.</summary>
+    /// <summary>Below any layout version: a slice recovered from the account log doesn't tell where it was written.</summary>
     private const int NoLayouts = -1;
 
-    /// <summary>Slices recorded by one statement: three parameters each.</summary>
+    /// <summary>Slices inserted by one statement, with three parameters each.</summary>
     private const int SlicesAtOnce = 100;
 
     /// <summary>
-    /// What else is recorded of a load whose rows are gone (where <c>@gone</c> says so), and of how many <c>@slices</c> it has;
-    /// begins with a comma.
+    /// Further columns to set for a recovered load, of which <c>@gone</c> says whether its rows are gone and <c>@slices</c> is the number
+    /// of slices; begins with a comma unless empty.
     /// </summary>
     private protected abstract string WithoutRows { get; }
 
@@ -29,7 +31,7 @@ public abstract partial class SqlBreachDatabase
                 var known = await LockLoadRowAsync(session, load.Load) ? await ReadKnownAsync(session, load.Load) : null;
                 if (known is { Removing: true })
                     return RecoveryStep.Removing;
-                // Of two that tell where a load belongs the newer does; and what is not told of here stays as it is.
+                // Of two sources for a load's breach, the newer one counts; anything it doesn't contain is left unchanged.
                 var isNewer = known is null || load.Version > known.Version;
                 var name = isNewer ? load.Breach.Name : known!.Breach;
                 await RefuseOtherAsync(session, load, known, name);
@@ -46,7 +48,7 @@ public abstract partial class SqlBreachDatabase
                 }
                 if (step == RecoveryStep.Known && !told)
                     return step;
-                // Last, as wherever ids are inserted; what readers see has changed.
+                // Last, as wherever ids are inserted; readers' data has changed.
                 await RaiseHighestAsync(session, new StoreIds(load.Load, load.Mark));
                 await session.ExecuteAsync(
                     """
@@ -78,9 +80,8 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <summary>
-    /// Another load of the breach that was made from the account log, which doesn't know who was told of it; null: there is none.
-    /// </summary>
+    /// <summary>Finds another load of the breach that was recovered from the account log, which doesn't record who was notified.</summary>
+    /// <returns>Null if there is none.</returns>
     private static Task<long?> FindRecoveredAsync(ISqlSession session, long load) =>
         session.NumberAsync(
             $"""
@@ -89,14 +90,14 @@ public abstract partial class SqlBreachDatabase
             """,
             OfLoad(load));
 
-    /// <summary>Nothing of another load is written over.</summary>
+    /// <summary>Throws if the recovery would overwrite another load's data.</summary>
     private async Task RefuseOtherAsync(ISqlSession session, LoadRecovery load, KnownLoad? known, string breach)
     {
         if (known is not null && (known.Blob, known.Generation, known.StartedAt) != (load.Blob, load.Generation, load.StartedAt))
             throw Refusals.OtherLoad(load.Load);
         if (known is { Mark: not null } && known.Mark != load.Mark)
             throw Refusals.OtherMark(load.Load, known.Mark.Value, load.Mark);
-        // Loads of one breach may share theirs, where the store was upgraded from schema 1.
+        // In a store upgraded from schema 1, loads of one breach may share a mark.
         var sameMark = await session.NumberAsync(
             """
             SELECT MIN(l.id) FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
@@ -112,7 +113,8 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.VersionTaken(load.Load, other);
     }
 
-    /// <summary>Whether anything that is told of a breach was older; it is made where it is unknown.</summary>
+    /// <summary>Adds or updates a breach.</summary>
+    /// <returns>Whether anything in it was older than the log.</returns>
     private static async Task<bool> RecoverBreachAsync(ISqlSession session, BreachRecovery told)
     {
         var added = await AddBreachAsync(session, told.Name);
@@ -136,10 +138,10 @@ public abstract partial class SqlBreachDatabase
         return true;
     }
 
-    /// <summary>Of a load that is published here: that it was replaced since, or given to another breach.</summary>
+    /// <summary>Updates a load that is published here: it was replaced since, or moved to another breach.</summary>
     private static async Task<bool> RetellAsync(ISqlSession session, LoadRecovery load, KnownLoad known, int breach, bool isNewer)
     {
-        // Where its segments are no more than planned here, the stage looks at what is there.
+        // If its segments are only planned here, the journal stage checks which exist.
         var changed = await session.ExecuteAsync(
             """
             UPDATE dbo.loads SET log_version = CASE WHEN log_version < @version THEN @version ELSE log_version END,
@@ -162,7 +164,7 @@ public abstract partial class SqlBreachDatabase
         return true;
     }
 
-    /// <summary>A load becomes done as the log tells of it. What of its rows is here, or was to be sent, is not needed.</summary>
+    /// <summary>Marks a load done as the log records it. Its rows here and its unsent notifications are not needed.</summary>
     private async Task FinishAsync(ISqlSession session, LoadRecovery load, KnownLoad? known, int breach)
     {
         if (known is null)
@@ -205,7 +207,7 @@ public abstract partial class SqlBreachDatabase
             await SetReplayedAsync(session, layout, load.Load, load.Rows);
     }
 
-    /// <summary>Those that were done before stay as they are: they know in which layouts they were written.</summary>
+    /// <summary>Keeps slices that were done before: they record which layouts they were written to.</summary>
     private static async Task AddSlicesAsync(ISqlSession session, LoadRecovery load)
     {
         await session.ExecuteAsync("DELETE FROM dbo.slices WHERE load_id = @load AND state <> 'done'", OfLoad(load.Load));
@@ -275,14 +277,14 @@ public abstract partial class SqlBreachDatabase
 
         public required bool Removing { get; init; }
 
-        /// <summary>Of the catalogue, when what is told of it alone last changed.</summary>
+        /// <summary>The catalogue version at which the load's own data last changed.</summary>
         public required long Version { get; init; }
 
         public required int BreachKey { get; init; }
 
         public required string Breach { get; init; }
 
-        /// <summary>It was published, and another load was in its place.</summary>
+        /// <summary>Whether it was published and then replaced by another load.</summary>
         public required bool IsDone { get; init; }
     }
 

@@ -5,18 +5,18 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>The first position of a load <c>l</c> whose row is still there, past its last one where none is.</summary>
+    /// <summary>The first position of a load <c>l</c> whose row still exists; past the last one if none does.</summary>
     private protected abstract string FirstRow { get; }
 
-    /// <summary>Of a row: it is the load's.</summary>
+    /// <summary>Condition on a row: it belongs to the load.</summary>
     private protected abstract string RowsOfLoad { get; }
 
     public Task<IReadOnlyList<LoadRemoval>> BeginRemovalAsync(string breach, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<LoadRemoval>>(
             async session =>
             {
-                // The loads before their breach, as everywhere. Whoever adds one needs the breach's row for its
-                // foreign key, and so comes before this, or after it.
+                // Lock order: loads before their breach, as everywhere. Adding a load locks the breach's row through its foreign key, and
+                // so happens before or after this.
                 var loads = await session.ListAsync(
                     """
                     SELECT l.id FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
@@ -77,12 +77,11 @@ public abstract partial class SqlBreachDatabase
                 foreach (var table in (string[])["notifications", "load_domains", "slices", "log_segments", "layout_loads", "callbacks"])
                     await session.ExecuteAsync($"DELETE FROM dbo.{table} WHERE load_id = @load", OfLoad(load));
                 await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", OfLoad(load));
-                // Held first: a load that is being added meanwhile is seen, or meets the foreign key and finds the
-                // breach gone.
+                // Locked first: a load that is added concurrently is seen, or violates the foreign key and finds the breach deleted.
                 await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE breach_key = @breach", breach);
                 if (await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE breach = @breach", breach))
                     return 0;
-                // A load that was given to another breach meanwhile may have left some.
+                // A load that was moved to another breach in the meantime may have left some.
                 await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", breach);
                 return await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", breach);
             },
@@ -100,22 +99,22 @@ public abstract partial class SqlBreachDatabase
     private static LoadRemoval ReadRemoval(IRow row) =>
         new(row.Int64(0), row.Int32(1), row.Boolean(2), row.Int64(3), row.Int64(4), row.Boolean(5), row.TextOrNull(6));
 
-    /// <summary>Of a breach whose row is held, and those of its loads.</summary>
+    /// <summary>Unpublishes a breach, whose row and loads' rows are locked, and marks its loads as being removed.</summary>
     private async Task UnlistAsync(ISqlSession session, string name, Parameter breach)
     {
         var open = Most("id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", "1");
         if (await session.NumberAsync(open, breach) is { } load)
             throw Refusals.BreachOpen(name, load);
-        // A slice that is being begun holds its row: its lease is seen once this has waited for it, and one
-        // that waits for this finds its load listed.
+        // Beginning a slice locks its row: its lease is visible once this has waited for it, and a slice that waits for this finds its load
+        // being removed.
         await session.ExecuteAsync(
             """
             UPDATE dbo.slices SET attempts = attempts
             WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach) AND state <> 'done'
             """,
             breach);
-        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the
-        // removal is. Those of a load that came from another breach may be under that one's name.
+        // All notifications, sent ones too: whom a later load notifies must not depend on the progress of the removal. Those of a load that
+        // came from another breach may have that breach's key.
         await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", breach);
         await session.ExecuteAsync(
             "DELETE FROM dbo.notifications WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach)", breach);

@@ -10,15 +10,17 @@ public abstract partial class SqlBreachDatabase
     private protected const string SliceColumns =
         "s.load_id, s.number, s.first_position, s.last_position, s.row_count, s.state, s.attempts, s.error, s.queued_at, s.done_at";
 
-    /// <summary>Of a load <c>l</c>: its slices may be worked on. Purged rows are read from the account log, where they are in it.</summary>
+    /// <summary>
+    /// Condition on a load <c>l</c>: its slices may be processed. Purged rows are read from the account log, if it has them.
+    /// </summary>
     private const string MayBeWritten =
         "(l.purging = 0 OR l.logged_version IS NOT NULL) AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
 
     private const string WrittenLoad = $"EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})";
 
-    // active_at is when a slice's last try was begun, or given up: with done_at it tells for how long a done slice was worked on.
+    // active_at is when a slice's last attempt began or was released; with done_at it gives the processing time of a done slice.
 
-    /// <summary>Of a slice: an owner's, and not ended.</summary>
+    /// <summary>Condition on a slice: it belongs to an owner, and is not done.</summary>
     private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
 
     private const string KeepProgress =
@@ -63,7 +65,7 @@ public abstract partial class SqlBreachDatabase
                 if (work is null || work.Slice.State == SliceState.Done)
                     return work;
                 work = work with { Layouts = await ReadLayoutsAsync(session) };
-                // The lease that was in the way may have run out between the two statements.
+                // The lease that blocked it may have expired between the two statements.
                 if (begun is null)
                     return work with { HeldUntil = work.HeldUntil ?? DateTimeOffset.MinValue };
                 return begun.State != SliceState.Failed && begun.Attempts >= maxTries
@@ -95,14 +97,14 @@ public abstract partial class SqlBreachDatabase
                     [.. OfSlice(load, slice, owner), Int("@entities", entities), Int("@layouts", layoutVersion)]);
                 if (before is null)
                 {
-                    // All that was written lay before this: what reads the table once a change of the set has been
-                    // committed finds it, or the slice is done again.
+                    // Everything was written before this statement: a reader that begins after a change of the layout set was committed
+                    // finds it, or the slice is processed again.
                     return await session.AnyAsync($"SELECT 1 FROM dbo.slices WHERE {Held}", OfSlice(load, slice, owner))
                         ? new SliceCompletion(false, await ReadLayoutsAsync(session))
                         : SliceCompletion.Lost;
                 }
-                // Of two last failed slices that end together the second sees, once it has the load's row, what
-                // the first has done.
+                // Of two last failed slices that are completed concurrently, the second sees the first one's result once it has locked the
+                // load.
                 if (before.State != SliceState.Failed || !await LockLoadRowAsync(session, load))
                     return SliceCompletion.Done;
                 await session.ExecuteAsync(
@@ -149,7 +151,7 @@ public abstract partial class SqlBreachDatabase
                     WHERE {Held}
                     """,
                     [.. OfSlice(load, slice, owner), Line("@error", error), Bit("@exhausted", exhausted)]);
-                // The first failed slice is the one that the load names.
+                // The load's error names the first failed slice.
                 if (changed == 1 && exhausted)
                     await FailAsync(session, load, $"slice {slice}: {error}", onlyFirst: true);
             },
@@ -177,7 +179,7 @@ public abstract partial class SqlBreachDatabase
                 if (slice is not null)
                     RefuseStopped(load, facts);
                 else if (facts.Superseded || facts.RestartedAs is not null)
-                    return []; // its rows are in the slices of the load it was restarted as, or are no longer what its blob holds
+                    return []; //  its rows are in the slices of the load it was restarted as, or its blob was replaced
                 var requeued = await session.ListAsync(
                     Changed(
                         """
@@ -240,11 +242,12 @@ public abstract partial class SqlBreachDatabase
         }
     }
 
-    /// <summary>Changes the one slice that meets a condition; what it was before, or null: none does.</summary>
+    /// <summary>Updates the one slice that meets a condition.</summary>
+    /// <returns>The slice before the update; null if none meets it.</returns>
     private protected abstract Task<SliceBefore?> UpdateSliceAsync(
         ISqlSession session, string set, string condition, Parameter[] parameters);
 
-    /// <summary>An UPDATE that returns columns, of <c>s</c>, of the rows it has changed.</summary>
+    /// <summary>An UPDATE that returns columns, prefixed <c>s.</c>, of the rows it has changed.</summary>
     private protected abstract string Changed(string update, string columns, string where);
 
     private protected static SliceBefore ReadBefore(IRow row) => new(ToSliceState(row.Text(0)), row.Int32(1));
@@ -268,6 +271,6 @@ public abstract partial class SqlBreachDatabase
                 RowReaders.Slice, FromNow("@since", -age), BigInt("@most", most)),
             cancellationToken);
 
-    /// <summary>What a slice was when its try was begun or ended.</summary>
+    /// <summary>A slice before its attempt was begun or completed.</summary>
     private protected sealed record SliceBefore(SliceState State, int Attempts);
 }

@@ -8,7 +8,7 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Of a hash in hex.</summary>
+    /// <summary>Length of a hash in hex.</summary>
     private protected const int HashLength = 64;
 
     private const int ReasonLength = 20;
@@ -33,7 +33,7 @@ public abstract partial class SqlBreachDatabase
         IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
         RemoveAsync(session => ApplyAsync(session, those, key, cancellationToken), erase, cancellationToken);
 
-    /// <summary>Removes in a transaction and, where that is asked for and possible, leaves no byte behind.</summary>
+    /// <summary>Removes in one transaction and, if requested and possible, erases the data from the file.</summary>
     private protected virtual Task<SubscribersRemoved> RemoveAsync(
         Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken) =>
         WriteAsync(remove, cancellationToken, isLong: true);
@@ -41,7 +41,7 @@ public abstract partial class SqlBreachDatabase
     private async Task<SubscribersRemoved> ApplyAsync(
         ISqlSession session, IReadOnlyCollection<Suppression> those, SuppressionKey key, CancellationToken cancellationToken)
     {
-        // Before who subscribes is read: nobody does until this has ended.
+        // Lock before reading the subscribers: none is added until this transaction ends.
         await LockSubscribersAsync(session);
         var hashes = those.Select(one => one.Hash).ToHashSet();
         var removals = new List<SubscriberRemoval>();
@@ -97,10 +97,10 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    /// <summary>One at a time imports subscribers, or takes them away.</summary>
+    /// <summary>Serializes imports and removals of subscribers.</summary>
     private protected virtual Task LockSubscribersAsync(ISqlSession session) => Task.CompletedTask;
 
-    /// <summary>Whether anything is suppressed; where it is, under this key.</summary>
+    /// <summary>Returns whether anything is suppressed, and throws if that was under another key.</summary>
     private protected static async Task<bool> RequireKeyAsync(ISqlSession session, SuppressionKey? key)
     {
         if (await ReadCheckAsync(session) is not { } check)

@@ -5,19 +5,18 @@ using static HibpIngest.Sql.Parameter;
 namespace HibpIngest.Sql;
 
 /// <summary>
-/// The SQL side, as far as it is said in statements that are the same on SQL Server and in SQLite (whose main
-/// schema is called dbo for that: see <see cref="Sqlite.SqliteSession"/>). Works at READ COMMITTED, with row
-/// versions or without, and asks nothing of lock hints: what must be exclusive is decided by a conditional
-/// UPDATE, by a unique key, or under a row or an application lock that the transaction holds. A statement reads
-/// what was committed when it began, so what is read after a lock was had is read by a statement of its own.
-/// All of that holds, and costs nothing, where there is one writer at a time.
+/// The part of the database that uses the same statements on SQL Server and SQLite (whose main schema is named dbo for that: see
+/// <see cref="Sqlite.SqliteSession"/>). Works at READ COMMITTED, with row versioning or without, and needs no lock hints: exclusive steps
+/// are decided by a conditional UPDATE, by a unique key, or under a row or application lock that the transaction holds. A statement reads
+/// what was committed when it began, so anything that depends on a lock is read by a later statement. A database with a single writer
+/// satisfies all of this at no cost.
 /// </summary>
 public abstract partial class SqlBreachDatabase : IBreachDatabase
 {
     private readonly string[] _versionColumns;
 
-    /// <param name="versionColumns">What a version of a blob is found by.</param>
-    /// <param name="bytewise">Has texts compared bytewise, where they aren't anyway; put behind a column.</param>
+    /// <param name="versionColumns">The columns by which a version of a blob is found.</param>
+    /// <param name="bytewise">Appended to a column to compare texts bytewise; empty if that is the default.</param>
     private protected SqlBreachDatabase(string[] versionColumns, string bytewise)
     {
         _versionColumns = versionColumns;
@@ -29,12 +28,12 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     public abstract string DisplayName { get; }
 
     /// <summary>
-    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what
-    /// they have found, and this one finds too, this one tells.
+    /// Older loads of the same blob name that are not matched yet, and will not be published once this one is. This load takes over their
+    /// notifications of subscribers that it finds too.
     /// </summary>
     private protected string Overtaken { get; }
 
-    /// <summary>Loads <c>r</c> of the same breach and blob name as a load <c>l</c>, itself among them.</summary>
+    /// <summary>Loads <c>r</c> of the same breach and blob name as a load <c>l</c>, including itself.</summary>
     private string OfSameBlob { get; }
 
     private string OfVersion { get; }
@@ -74,7 +73,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Whatever else they were held for: the reason decides whether they are published.
+                // Replaces any other reason for which they are held: this one decides whether they are published.
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET held_because = @because
@@ -97,7 +96,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
                     WHERE name = @name AND (owner = @owner OR expires_at <= @now)
                     """,
                     parameters) == 1;
-                // Of two that insert the second meets the key, and then finds the first's.
+                // Of two concurrent inserts, the second violates the key and, retried, finds the first one's row.
                 return taken || await session.ExecuteAsync(
                     """
                     INSERT INTO dbo.locks (name, owner, expires_at)
@@ -115,29 +114,29 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
 
     public abstract ValueTask DisposeAsync();
 
-    /// <summary>Runs work that changes nothing: each of its statements sees one state.</summary>
+    /// <summary>Runs work that changes nothing; each statement reads a consistent state.</summary>
     private protected abstract Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken);
 
-    /// <summary>Runs work in one transaction: all of it is committed, or none.</summary>
-    /// <param name="isLong">Its statements may be over many rows.</param>
+    /// <summary>Runs work in one transaction, which is committed as a whole or rolled back.</summary>
+    /// <param name="isLong">Whether its statements may process many rows, which allows a longer timeout.</param>
     private protected abstract Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false);
 
-    /// <summary>As <see cref="WriteAsync{T}"/>, to renew a lease: doesn't wait for a connection that something else holds.</summary>
+    /// <summary>Like <see cref="WriteAsync{T}"/>, to renew a lease: doesn't wait for a connection that other work holds.</summary>
     private protected virtual Task<T> RenewAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
         WriteAsync(work, cancellationToken);
 
     /// <summary>
-    /// The same, long, and even where the answer to a commit can be lost: the work is then run again, told that
-    /// the try before is in doubt, and finds out.
+    /// Like a long <see cref="WriteAsync{T}"/>, but also retries if the response to the commit was lost: the second argument tells the work
+    /// that the previous attempt may have been committed, which it must check.
     /// </summary>
     private protected abstract Task<T> WriteWithCommitCheckAsync<T>(
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken);
 
-    /// <summary>A query without its SELECT, of which so many rows are taken.</summary>
+    /// <summary>Limits a query, which is given without its SELECT, to a number of rows.</summary>
     private protected abstract string Most(string query, string most = "@most");
 
-    /// <summary>Behind whatever takes long in its transaction: others that insert an id wait for this row.</summary>
+    /// <summary>To be called after anything slow in its transaction: other transactions that insert an id wait for this row.</summary>
     private protected static Task<int> RaiseHighestAsync(ISqlSession session, StoreIds ids) =>
         session.ExecuteAsync(
             """
@@ -150,7 +149,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private static Task<int> RaiseCatalogueVersionAsync(ISqlSession session) =>
         session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");
 
-    /// <summary>What the account log tells of a breach, or of a load, has changed with the version just raised.</summary>
+    /// <summary>Records that the logged data of a breach or load has changed with the version that was just raised.</summary>
     private static Task<int> RaiseLogVersionAsync(ISqlSession session, string table, string condition, params Parameter[] parameters) =>
         session.ExecuteAsync(
             $"UPDATE dbo.{table} SET log_version = (SELECT catalogue_version FROM dbo.store_counters) WHERE {condition}", parameters);

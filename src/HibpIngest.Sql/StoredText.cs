@@ -4,7 +4,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Sql;
 
-/// <summary>How values are written as text, the same in every database.</summary>
+/// <summary>The text form of stored values, the same in every database.</summary>
 internal static class StoredText
 {
     private static readonly JsonSerializerOptions Options = new() { IgnoreReadOnlyProperties = true };
@@ -27,49 +27,45 @@ internal static class StoredText
 
     public static SliceState ToSliceState(string name) => Enum.Parse<SliceState>(name, ignoreCase: true);
 
-    /// <summary>What names of breaches are equal by.</summary>
+    /// <summary>Returns the form by which breach names are compared.</summary>
     public static string Fold(string name) => name.ToUpperInvariant();
 
     public static string OneLine(string error) => error.ReplaceLineEndings(" ");
 
-    /// <summary>A metadata document on top of what is known.</summary>
+    /// <summary>Merges a metadata document into the known metadata.</summary>
     public static BreachMetadata Merge(ReadOnlyMemory<byte> document, BreachMetadata before, bool byOperator) =>
         byOperator ? BreachMetadata.Parse(document, before) : BreachMetadata.Merge(document, before);
 
-    /// <summary>Why a load is held that goes on for one whose mails were.</summary>
+    /// <summary>Why a load is held: it replaces one whose mails were held.</summary>
     public static string HeldBefore(long load) => $"load {load}, in whose place it is, was held";
 
-    /// <summary>Why a load is held again whose slices were requeued while it was.</summary>
+    /// <summary>Why a load is held again: its slices were requeued while it was held.</summary>
     public const string HeldBeforeRequeue = "it was held before its slices were requeued";
 
-    /// <summary>Why a load is held that had mails to send when its rows were purged.</summary>
+    /// <summary>Why a load is held: it had mails to send when its rows were purged.</summary>
     public const string HeldAfterPurge = "its slices were requeued after its rows were purged, and it had mails to send";
 
-    /// <summary>Why a load is held that has taken over what another had yet to send.</summary>
+    /// <summary>Why a load is held: it has taken over held mails of another load.</summary>
     public static string HeldWith(long load) => $"what it took over from load {load} was held";
 
-    /// <summary>Why a load is held of whose breach another was made from the account log.</summary>
+    /// <summary>Why a load is held: another load of its breach was recovered from the account log.</summary>
     public static string HeldAfterRecovery(long load) =>
         $"load {load} of its breach came back from the account log, which doesn't know who was told of it: hibp notify releases its mails";
 
     /// <summary>
-    /// A subscription as it is stored: trimmed and lower-case, an empty domain for the subscriber's own
-    /// address.
+    /// Returns a subscription as it is stored: trimmed and lower-case, with an empty domain for the subscriber's own address.
     /// </summary>
     public static (string Email, string Domain) Normalise(Subscription subscription) =>
         (subscription.Email.Trim().ToLowerInvariant(), subscription.Domain?.Trim().ToLowerInvariant() ?? "");
 
-    /// <summary>
-    /// The accounts that a stored subscription is about: those of a domain, and of these one alias, or all
-    /// (null).
-    /// </summary>
+    /// <summary>Returns the accounts that a stored subscription matches: a domain, and one alias of it or all (null).</summary>
     public static (string Domain, string? Alias) MatchedBy(string email, string domain)
     {
         var at = email.LastIndexOf('@');
         return domain.Length > 0 ? (domain, null) : (email[(at + 1)..], email[..Math.Max(at, 0)]);
     }
 
-    /// <summary>A batch's slices, numbered on from <paramref name="after"/>.</summary>
+    /// <summary>Returns a batch's slices, numbered from <paramref name="after"/> + 1.</summary>
     public static List<Slice> Slices(long load, long first, long last, int sliceRows, int after)
     {
         var slices = new List<Slice>();

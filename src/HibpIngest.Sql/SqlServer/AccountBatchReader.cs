@@ -6,9 +6,8 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// A batch's accounts as rows of (load, position, alias, domain) for SqlBulkCopy, straight from the batch's
-/// buffer. The driver takes columns as objects only: a row costs a boxed position and the alias's string;
-/// domains, which repeat, share theirs.
+/// A batch's accounts as rows of (load, position, alias, domain) for SqlBulkCopy, read directly from the batch's buffer. The driver accepts
+/// columns as objects only: a row costs a boxed position and a string for the alias; domains repeat and share theirs.
 /// </summary>
 internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountBatchReader.Domains domains) : DbDataReader
 {
@@ -33,7 +32,7 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
 
     public override object this[string name] => GetValue(GetOrdinal(name));
 
-    /// <summary>Stands before account <paramref name="first"/> (0-based), to go on for at most so many.</summary>
+    /// <summary>Restricts reading to at most <paramref name="count"/> accounts from <paramref name="first"/> (0-based) on.</summary>
     public void Take(int first, int count)
     {
         _row = first - 1;
@@ -115,8 +114,8 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
     private static NotSupportedException Unused() => new("the columns are bigint and varchar");
 
     /// <summary>
-    /// Strings of domains seen lately, one for each value of a short hash: a table of fixed size, so that it
-    /// neither grows nor is to be emptied. Safe for several threads: the worst that a race costs is a string.
+    /// Strings of recently seen domains, one for each value of a short hash. The table has a fixed size, so it never grows or needs
+    /// clearing. Thread-safe: a race costs at most a string.
     /// </summary>
     internal sealed class Domains
     {

@@ -14,7 +14,7 @@ public sealed partial class SqlServerBreachDatabase
 
     private readonly AccountBatchReader.Domains _domains = new();
 
-    /// <summary>The load whose copies ran out of time, and how many of its rows go over at once since.</summary>
+    /// <summary>The load whose copies timed out, and the number of rows per copy since then.</summary>
     private (long Load, int Rows)? _pieces;
 
     private protected override IBatchCopy Copy(BatchCopyOrder order) => new BatchCopy(this, order);
@@ -52,10 +52,8 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    /// <summary>
-    /// Moves the checkpoint, which is the batch's claim on its positions, and records its slices, in one call;
-    /// null: the load is another's by now, or in another state, or stands elsewhere.
-    /// </summary>
+    /// <summary>Advances the checkpoint, which claims the batch's positions, and records its slices, in one round trip.</summary>
+    /// <returns>Null if the load has another owner, state or position.</returns>
     private static Task<Advanced?> TryAdvanceAsync(
         SqlServerSession session, BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible)
     {
@@ -91,20 +89,20 @@ public sealed partial class SqlServerBreachDatabase
                 BigInt("@to", batch.LastPosition));
         }
         CopyRows(session, load, batch, rows);
-        // From here on, and not from the transaction's start: the copy may have taken longer than the lease.
-        // Prepared, as the statement before the copy: it runs once a batch.
+        // The lease is counted from here, not from the transaction's start: the copy may have taken longer than the lease. Prepared, like
+        // the statement before the copy: both run for each batch.
         await session.FirstPreparedAsync(
             "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load; SELECT slices FROM dbo.loads WHERE id = @load",
             row => new Advanced(row.Int32(0), 0, 0), OfLoad(load), FromNow("@until", order.Lease));
-        // Behind the copy: whatever inserts an id waits for that row.
+        // After the copy: any transaction that inserts an id waits for that row.
         if (advanced.Batches == 1)
             await RaiseHighestAsync(session, new StoreIds(0, advanced.Mark));
         return Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, advanced.Slices - slices);
     }
 
     /// <summary>
-    /// Records so many slices of a batch, behind those done; the last one may be short. The text depends on
-    /// their number only, which hardly changes.
+    /// Inserts a number of a batch's slices, after those already done; the last one may be shorter. The text depends on their number only,
+    /// which rarely changes.
     /// </summary>
     private static string InsertSlicesSql(int count) =>
         $"""
@@ -118,10 +116,10 @@ public sealed partial class SqlServerBreachDatabase
         """;
 
     /// <summary>
-    /// The slices of this very batch where the try before had committed it, though its answer was lost; null
-    /// where it did not. <see cref="TryAdvanceAsync"/> has waited for whatever transaction held the load's row,
-    /// that try's own among them, so that what is found now stays.
+    /// Finds the batch's slices if the previous attempt was committed and its response lost. <see cref="TryAdvanceAsync"/> has waited for
+    /// any transaction that held the load's row, including that attempt's, so the result can't change any more.
     /// </summary>
+    /// <returns>Null if it was not committed.</returns>
     private async Task<IReadOnlyList<Slice>?> FindCommittedAsync(SqlServerSession session, long load, string owner, AccountBatch batch)
     {
         var position = await session.NumberAsync(
@@ -138,11 +136,10 @@ public sealed partial class SqlServerBreachDatabase
     }
 
     /// <summary>
-    /// The rows by SqlBulkCopy, within the transaction: whatever its own batches are, all of them are committed
-    /// with it, or none. Not stopped by cancellation, which would commit nothing but leave the connection in
-    /// the middle of a copy. CheckConstraints: without it the copy would need the right to alter the table. No
-    /// table lock: on a table with a clustered key it is an exclusive one, which would keep other loads' copies
-    /// and purges out, and saves no log under full recovery, which Azure SQL always has.
+    /// Copies rows by SqlBulkCopy within the transaction, which commits all of its internal batches or none. Not cancellable, because
+    /// cancelling would leave the connection in the middle of a copy. CheckConstraints: without it the copy needs ALTER permission on the
+    /// table. No table lock: on a table with a clustered key it is exclusive, which would block other loads' copies and purges, and saves
+    /// no log under full recovery, which Azure SQL always has.
     /// </summary>
     private void CopyRows(SqlServerSession session, long load, AccountBatch batch, int rows)
     {
@@ -162,8 +159,7 @@ public sealed partial class SqlServerBreachDatabase
             {
                 reader.Take(first, rows);
                 _options.BeforeCopy?.Invoke(Math.Min(rows, batch.Count - first));
-                // Not WriteToServerAsync: it allocated 702 MB for a million rows where this allocates 160, and was
-                // no faster.
+                // Not WriteToServerAsync: it allocated 702 MB per million rows against 160, and was no faster.
                 bulk.WriteToServer(reader);
             }
         }
@@ -174,13 +170,12 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    /// <summary>Rows of a load that go over at once.</summary>
     private int PieceRows(long load) => _pieces is { } learnt && learnt.Load == load ? learnt.Rows : _options.CopyRows;
 
-    /// <summary>A load whose checkpoint was moved: how many slices and batches it has with this one, and its mark.</summary>
+    /// <summary>A load after its checkpoint was advanced: its slices and batches including this one, and its mark.</summary>
     private sealed record Advanced(int Slices, int Batches, int Mark);
 
-    /// <summary>One load's batches, over one connection.</summary>
+    /// <summary>Copies one load's batches over one connection.</summary>
     private sealed class BatchCopy(SqlServerBreachDatabase database, BatchCopyOrder order) : IBatchCopy
     {
         private ServerConnection? _kept;
@@ -189,10 +184,9 @@ public sealed partial class SqlServerBreachDatabase
             AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken) =>
             database.CommitBatchAsync(this, order, batch, checkpoint, duplicatesPossible, cancellationToken);
 
-        /// <summary>The connection of the batch before, open; null: there is none.</summary>
+        /// <summary>Takes the open connection of the previous batch; null: there is none.</summary>
         public ServerConnection? Take() => Interlocked.Exchange(ref _kept, null);
 
-        /// <summary>For the next batch.</summary>
         public void Keep(ServerConnection server) => Interlocked.Exchange(ref _kept, server)?.Dispose();
 
         public ValueTask DisposeAsync()
@@ -202,7 +196,7 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    /// <summary>A copy ran out of time; its transaction is to begin again.</summary>
+    /// <summary>A copy timed out; its transaction must be restarted.</summary>
     private sealed class CopyTimeoutException(Exception told) : Exception(told.Message)
     {
         public Exception Reported => told;

@@ -8,12 +8,10 @@ public sealed partial class SqlServerBreachDatabase
     private const int IdsPerUpdate = 500;
 
     /// <summary>
-    /// The range is read once, and beside it the subscriptions of addresses and those of domains, once each,
-    /// both of them hashed: per address subscribed and per domain, its rows. Nothing depends on the hints but
-    /// the plan. What a server has seen of a load that has just come ends before the range, and it would plan
-    /// for one row: so the order of the joins is said (what is hashed stands on the left), and where hints are
-    /// not heeded the bounds, being queries, are not looked up in the statistics; SQL Server folds such queries
-    /// into the values.
+    /// Counts the range's rows per subscribed address and per subscribed domain. The range is read once, and so are the subscriptions of
+    /// addresses and those of domains, both hashed. The hints affect only the plan. Statistics of a new load end before the range, so the
+    /// server would plan for one row: therefore the join order is forced (the hashed inputs are on the left). For servers that ignore
+    /// hints, the bounds are subqueries, which are not looked up in the statistics; SQL Server folds them into the values.
     /// </summary>
     private const string MatchSql =
         """
@@ -95,13 +93,12 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session =>
             {
-                // The load's row is held from here on: of two that match the same range the second waits, and
-                // then finds it matched.
+                // The load's row is locked from here on: of two that match the same range, the second waits and then finds it matched.
                 if (!await TryAdvanceMatchAsync(session, load, after, upTo))
                     return false;
                 var lastSubscriber = await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", OfLoad(load));
-                // In one call, for a temporary table lives as long. The breach is held only when the matches
-                // are known: loads of one breach then add notifications one after the other.
+                // One round trip, because the temporary table lives only that long. The breach is locked only once the matches are known:
+                // loads of one breach then add notifications one after the other.
                 await session.ExecuteAsync(
                     $"{MatchSql}\n{RecordMatchesSql}",
                     OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo), BigInt("@lastSubscriber", lastSubscriber));

@@ -35,7 +35,7 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session =>
             {
-                // From where the rows begin: what is gone before it would be read through each time.
+                // Starts at the first remaining row: otherwise each call would scan the deleted ones before it.
                 const string Left = "SELECT purged_position FROM dbo.loads WHERE id = @load AND removing = 1 AND purged_position < @upTo";
                 var upTo = BigInt("@upTo", position);
                 if (!await LockLoadRowAsync(session, load) || await session.NumberAsync(Left, OfLoad(load), upTo) is not { } after)
@@ -47,8 +47,8 @@ public sealed partial class SqlServerBreachDatabase
             isLong: true);
 
     /// <summary>
-    /// In the order of their positions, and remembers how far: a range that is named is read once, however many
-    /// rows before it are gone.
+    /// Deletes in the order of the positions, and records the progress: a range with explicit bounds is read once, however many rows before
+    /// it are deleted.
     /// </summary>
     private protected override async Task<int> DeleteRowsAsync(ISqlSession session, long load, int most)
     {

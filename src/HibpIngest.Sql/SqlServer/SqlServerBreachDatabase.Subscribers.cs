@@ -10,7 +10,7 @@ namespace HibpIngest.Sql.SqlServer;
 
 public sealed partial class SqlServerBreachDatabase
 {
-    /// <summary>Subscriptions sent at once when importing.</summary>
+    /// <summary>Subscriptions sent per statement when importing.</summary>
     private const int ImportPage = 4_000;
 
     public override Task<SubscribersImported> ImportSubscribersAsync(
@@ -23,8 +23,7 @@ public sealed partial class SqlServerBreachDatabase
         return WriteAsync(
             async session =>
             {
-                // One import at a time: ids are then committed in their order, and "all up to the highest"
-                // names the same subscriptions whenever it is asked.
+                // One import at a time: ids are then committed in order, so "all up to the highest" always names the same subscriptions.
                 await LockSubscribersAsync(session);
                 var (added, suppressed) = (0, 0);
                 var hashes = await RequireKeyAsync(session, key) ? key : null;
@@ -69,7 +68,7 @@ public sealed partial class SqlServerBreachDatabase
         subscriptions.Select((one, i) =>
         {
             var (domain, alias) = MatchedBy(one.Email, one.Domain);
-            // No account has another domain or alias than these, and a code page must not make one of it that somebody has.
+            // No account has such a domain or alias, and a code page conversion must not turn it into an existing one.
             if (!IsAccounts(domain, DomainLength) || alias is not null && !IsAccounts(alias, AliasLength))
                 (domain, alias) = ("", alias is null ? null : "");
             return new Dictionary<string, object?>

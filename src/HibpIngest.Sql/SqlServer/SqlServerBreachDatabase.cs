@@ -9,15 +9,15 @@ using Polly.Retry;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// The SQL side on SQL Server or Azure SQL. Works at READ COMMITTED, with row versions (which is how Azure SQL
-/// has it, and <see cref="UpgradeAsync"/> sets it) or without.
+/// The database on SQL Server or Azure SQL. Works at READ COMMITTED, with row versioning (the default of Azure SQL, which
+/// <see cref="UpgradeAsync"/> sets elsewhere) or without.
 /// </summary>
 public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 {
-    /// <summary>How often work is done again because somebody else was first; each time it sees what they did.</summary>
+    /// <summary>How often work is repeated after a conflict; each attempt sees the changes of the other transaction.</summary>
     private const int MaxConflicts = 5;
 
-    /// <summary>Most tries; the time they may take (<see cref="SqlServerOptions.RetryFor"/>) ends them earlier.</summary>
+    /// <summary>The maximum number of attempts; usually <see cref="SqlServerOptions.RetryFor"/> ends them earlier.</summary>
     private const int MaxTries = 20;
 
     private static readonly ResiliencePropertyKey<Call> CallKey = new("call");
@@ -45,7 +45,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
             MaxDelay = options.LongestRetryDelay,
             ShouldHandle = again => ValueTask.FromResult(
                 again.Outcome.Exception is SqlServerFailure failure && IsTriedAgain(failure, again.AttemptNumber, again.Context)),
-            // Whoever was first is done by now, or holds the lock that the next try waits for.
+            // The other transaction has ended by now, or holds the lock that the next attempt waits for.
             DelayGenerator = again => ValueTask.FromResult<TimeSpan?>(
                 again.Outcome.Exception is SqlServerFailure { Kind: FailureKind.Conflict }
                     ? TimeSpan.FromMilliseconds(Random.Shared.Next(50))
@@ -63,12 +63,12 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 
     public override string DisplayName => _connections.DisplayName;
 
-    /// <summary>Names the database; nothing is called. The schema is not touched: see <see cref="UpgradeAsync"/>.</summary>
-    /// <param name="connectionString">In the words of Microsoft.Data.SqlClient: see docs/deploying.md.</param>
-    /// <param name="time">The clock: the server's own, if it is <see cref="TimeProvider.System"/>.</param>
-    /// <param name="logs">Gets what was tried again, and copies that ran out of time.</param>
-    /// <param name="options">How it works with the server; null: the defaults.</param>
-    /// <exception cref="BadInputException">The connection string can't be read, or asks for what is not done here.</exception>
+    /// <summary>Makes no call, and does not touch the schema: see <see cref="UpgradeAsync"/>.</summary>
+    /// <param name="connectionString">In the syntax of Microsoft.Data.SqlClient: see docs/deploying.md.</param>
+    /// <param name="time">The clock; the server's own is used if it is <see cref="TimeProvider.System"/>.</param>
+    /// <param name="logs">Receives retries, and copies that timed out.</param>
+    /// <param name="options">Null: the defaults.</param>
+    /// <exception cref="BadInputException">The connection string is malformed, or requests something unsupported.</exception>
     public static SqlServerBreachDatabase Open(
         string connectionString, TimeProvider time, ILoggerFactory logs, SqlServerOptions? options = null) =>
         new(SqlServerConnections.Parse(connectionString), time, logs.CreateLogger<SqlServerBreachDatabase>(), options ?? new());
@@ -95,16 +95,16 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
                     "ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON, with nobody else connected"),
             cancellationToken);
 
-    /// <summary>The connections belong to the process's pool, which closes them.</summary>
+    /// <summary>Does nothing: the connections belong to the process's pool.</summary>
     public override ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
-    /// <summary>As the base says, outside of a transaction.</summary>
+    /// <summary>Runs work outside a transaction.</summary>
     private protected override Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
         RetryAsync(again => AttemptAsync(work, inTransaction: false, copy: null, _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
-    /// As the base says. The work runs again where it failed before the commit was sent. Where the answer to the
-    /// commit was lost <see cref="StoreUnavailableException"/> is thrown: every stage may be run again.
+    /// Retries work that failed before the commit was sent. If the response to the commit was lost, <see cref="StoreUnavailableException"/>
+    /// is thrown: every stage may be run again.
     /// </summary>
     private protected override Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false) =>
@@ -125,13 +125,11 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 
     private protected override string Most(string query, string most = "@most") => $"SELECT TOP ({most}) {query}";
 
-    /// <summary>
-    /// The same, but it runs again even where the answer to the commit was lost: the work is told that the try
-    /// before is in doubt, and finds out.
-    /// </summary>
-    /// <param name="work">What is done in the transaction; its second argument is the doubt.</param>
-    /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the
-    /// server forget what it knows of the tables. Null: any.</param>
+    /// <summary>Like <see cref="WriteAsync{T}"/>, but also retries if the response to the commit was lost.</summary>
+    /// <param name="work">Runs in the transaction; its second argument is true if the previous attempt may have been committed, which it
+    /// must check.</param>
+    /// <param name="copy">Keeps its connection between batches, because taking one from the pool resets what the server has cached of the
+    /// tables. Null: any connection.</param>
     private Task<T> WriteWithCommitCheckAsync<T>(
         Func<SqlServerSession, bool, Task<T>> work, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
     {
@@ -188,9 +186,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         }
     }
 
-    /// <summary>
-    /// An error that nothing explains, on a database whose schema isn't this program's, is explained by that.
-    /// </summary>
+    /// <summary>Replaces an unexplained error by a schema mismatch, if the database has another schema version than this program.</summary>
     private async Task RefuseOtherSchemaAsync(int number, CancellationToken cancellationToken)
     {
         int found;
@@ -260,7 +256,6 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         }
     }
 
-    /// <summary>Rolls back what was not committed.</summary>
     private static void End(SqlTransaction? transaction)
     {
         try
@@ -269,12 +264,12 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         }
         catch (Exception e) when (e is SqlException or InvalidOperationException or IOException)
         {
-            // What made the work fail is the error to show. After some errors the server has rolled back by
-            // itself; a connection that is given back or lost is rolled back too.
+            // The error that failed the work is the one to report. After some errors the server has already rolled back; a connection that
+            // is returned or lost is rolled back too.
         }
     }
 
-    /// <summary>One call of the port, over its tries.</summary>
+    /// <summary>One call of the port, over all its attempts.</summary>
     private sealed class Call
     {
         public long Began { get; } = TimeProvider.System.GetTimestamp();

@@ -6,8 +6,8 @@ using Microsoft.Data.SqlClient;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// Makes connections from a connection string, signing in as it says: by user and password, or by an Entra
-/// token. Errors never repeat the string: it may hold a password.
+/// Makes connections from a connection string, which sign in by user and password or by an Entra token. Errors never quote the string: it
+/// may hold a password.
 /// </summary>
 internal sealed class SqlServerConnections
 {
@@ -16,8 +16,7 @@ internal sealed class SqlServerConnections
         + "(a value that holds ';' or '=' stands in quotes)";
 
     /// <summary>
-    /// A paused serverless database takes up to a minute to come back; the driver's 15 seconds would make three
-    /// errors of it.
+    /// A paused serverless database takes up to a minute to resume; the driver's default of 15 seconds would cause three errors.
     /// </summary>
     private const int ConnectTimeoutSeconds = 30;
 
@@ -33,7 +32,7 @@ internal sealed class SqlServerConnections
         DisplayName = $"{settings.DataSource}/{settings.InitialCatalog}";
         CommandTimeout = TimeSpan.FromSeconds(settings.CommandTimeout);
         _connectionString = settings.ConnectionString;
-        // Another string, so another pool: renewals never wait for a connection that a copy or a slice holds.
+        // A different string has a pool of its own: renewals never wait for a connection that a copy or a slice holds.
         _renewals = new SqlConnectionStringBuilder(_connectionString)
         {
             ApplicationName = $"{settings.ApplicationName} renewals",
@@ -42,7 +41,7 @@ internal sealed class SqlServerConnections
         }.ConnectionString;
         if (credential is null)
             return;
-        // One delegate for all connections: the pool tells them apart by it. The credential keeps tokens and renews them.
+        // One delegate for all connections, because the pool distinguishes them by it. The credential caches and renews tokens.
         _getToken = async (parameters, cancellationToken) =>
         {
             var scope = $"{parameters.Resource.TrimEnd('/')}/.default";
@@ -58,11 +57,10 @@ internal sealed class SqlServerConnections
 
     public bool UsesTokens => _getToken is not null;
 
-    /// <param name="connectionString">In the words of Microsoft.Data.SqlClient. Without User ID and Password,
-    /// or with Authentication "Active Directory Default" or "Active Directory Managed Identity" (User ID: its
-    /// client id), an Entra identity signs in.</param>
+    /// <param name="connectionString">In the syntax of Microsoft.Data.SqlClient. Without User ID and Password, or with Authentication
+    /// "Active Directory Default" or "Active Directory Managed Identity" (User ID: its client id), an Entra identity signs in.</param>
     /// <param name="credential">Makes the credential for a client id (or null); for tests.</param>
-    /// <exception cref="BadInputException">It can't be read, or asks for what is not done here.</exception>
+    /// <exception cref="BadInputException">The connection string is malformed, or requests something unsupported.</exception>
     public static SqlServerConnections Parse(string connectionString, Func<string?, bool, TokenCredential>? credential = null)
     {
         SqlConnectionStringBuilder settings;
@@ -73,7 +71,7 @@ internal sealed class SqlServerConnections
         catch (Exception e) when (
             e is ArgumentException or FormatException or InvalidOperationException or KeyNotFoundException or NotSupportedException)
         {
-            // The driver's own message can hold a piece of a password that was not quoted.
+            // The driver's own message can quote a part of a password that was not in quotes.
             throw new BadInputException($"the database's connection string can't be read: {Expected}");
         }
         if (settings.DataSource.Length == 0 || settings.InitialCatalog.Length == 0)
@@ -88,14 +86,14 @@ internal sealed class SqlServerConnections
         settings.PersistSecurityInfo = false;
         settings.MultipleActiveResultSets = false;
         settings.Enlist = false;
-        // After a failed login the pool would answer for up to a minute itself; the pauses between two tries are ours.
+        // After a failed login the pool would fail immediately for up to a minute; retry delays are set here instead.
         settings.PoolBlockingPeriod = PoolBlockingPeriod.NeverBlock;
         return new SqlServerConnections(settings, signIn);
     }
 
     public SqlConnection Create() => new(_connectionString) { AccessTokenCallback = _getToken };
 
-    /// <summary>The same of the pool that renewals of leases have to themselves.</summary>
+    /// <summary>Makes a connection from the pool reserved for lease renewals.</summary>
     public SqlConnection CreateForRenewal() => new(_renewals) { AccessTokenCallback = _getToken };
 
     private static TokenCredential? SignIn(SqlConnectionStringBuilder settings, Func<string?, bool, TokenCredential> credential)
@@ -119,7 +117,7 @@ internal sealed class SqlServerConnections
                 or SqlAuthenticationMethod.ActiveDirectoryMSI:
 #pragma warning restore CS0618
                 var managed = settings.Authentication != SqlAuthenticationMethod.ActiveDirectoryDefault;
-                // Signing in is ours from here on: the driver's own way needs packages that are left out.
+                // The credential signs in from here on: the driver's own way needs packages that are left out.
                 settings.Remove("Authentication");
                 settings.Remove("User ID");
                 settings.Remove("Password");

@@ -8,22 +8,21 @@ using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Sql.SqlServer;
 
-/// <summary>Where in a transaction an error came.</summary>
+/// <summary>The stage of a transaction in which an error occurred.</summary>
 internal enum Stage
 {
     Opening,
 
-    /// <summary>Before the commit was sent: nothing stays.</summary>
+    /// <summary>Before the commit was sent: nothing is stored.</summary>
     Working,
 
-    /// <summary>The commit was sent and its answer did not come.</summary>
+    /// <summary>The commit was sent, and no response was received.</summary>
     Committing,
 }
 
 /// <summary>
-/// What errors of the driver and of the server mean to the pipeline, in one place. The server's messages can
-/// quote data (a duplicate key, a cut-off value): they are passed on only for the numbers whose text is known
-/// to hold none.
+/// Maps errors of the driver and the server to the pipeline's errors, in one place. The server's messages can quote data (a duplicate key,
+/// a truncated value), so error numbers are reported instead.
 /// </summary>
 internal static class SqlServerErrors
 {
@@ -32,23 +31,22 @@ internal static class SqlServerErrors
     private const int InvalidObjectName = 208;
 
     /// <summary>
-    /// Errors that pass: Microsoft's lists for Azure SQL
-    /// (learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues and
-    /// learn.microsoft.com/sql/connect/ado-net/configurable-retry-logic-sqlclient-introduction), and those of a
-    /// connection that broke, of a server that starts, and of one short of memory or locks.
+    /// Transient errors: Microsoft's lists for Azure SQL (learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues
+    /// and learn.microsoft.com/sql/connect/ado-net/configurable-retry-logic-sqlclient-introduction), and those of a broken connection, of a
+    /// server that is starting, and of one short of memory or locks.
     /// </summary>
     private static readonly FrozenSet<int> TransientNumbers = new[]
     {
         20, 64, 121, 233, 997, 10053, 10054, 10060, 10061, 11001, 17142, 17197, // network, server paused, login timed out
-        // A database that moves, starts or is changed.
+        // A database that is moved, started or altered.
         615, 921, 922, 923, 924, 926, 927, 952, 983, 4221, 5064, 18401, 40143, 40166, 40197, 40540, 40545, 40613, 40642, 42108, 42109,
         669, 701, 1204, 3966, 8628, 8645, 8651, 9515, 17889, // memory, locks, row versions, connections
         10928, 10929, 10930, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 40648, 40671, 45168, 45169, 49918, 49919, 49920, // throttling
-        586, 8179, // a prepared statement that the server no longer has: a gateway gave the connection another session
-        1222, 3960, // a lock that was not had in time, a row that changed under a snapshot
+        586, 8179, //  a prepared statement that the server no longer has: a gateway gave the connection another session
+        1222, 3960, //  a lock timeout, a row that changed under a snapshot
     }.ToFrozenSet();
 
-    /// <summary>Those of them that ask to slow down.</summary>
+    /// <summary>Transient errors that ask the client to slow down.</summary>
     private static readonly FrozenSet<int> ThrottlingNumbers = new[]
     {
         10928, 10929, 10930, 10936, 40501, 40551, 40552, 40553, 45168, 45169, 49918, 49919, 49920,
@@ -59,10 +57,7 @@ internal static class SqlServerErrors
 
     private static readonly FrozenSet<int> FullNumbers = new[] { 1101, 1105, 9002, 40544, 1827, 5149 }.ToFrozenSet();
 
-    /// <summary>
-    /// What a set-up that is wrong and a database that is just coming up or failing over both answer: see
-    /// <see cref="Classify"/>.
-    /// </summary>
+    /// <summary>Errors that mean a wrong setup, or a database that is starting or failing over: see <see cref="Classify"/>.</summary>
     private static readonly FrozenDictionary<int, string> SetUpOrComingUp = new Dictionary<int, string>
     {
         [911] = "there is no such database: create it, or mend the connection string",
@@ -98,20 +93,20 @@ internal static class SqlServerErrors
 
     public static bool IsThrottling(int number) => ThrottlingNumbers.Contains(number);
 
-    /// <summary>Classifies an error; null where it is not the driver's.</summary>
-    /// <param name="opened">The database has been open in this process. What was open before and is refused now
-    /// is coming up or failing over; what never was is set up wrong.</param>
+    /// <summary>Classifies an error.</summary>
+    /// <param name="opened">Whether the database has been open in this process. If it was, a refusal means that it is starting or failing
+    /// over; otherwise it is set up wrong.</param>
+    /// <returns>Null if the error is not the driver's.</returns>
     public static SqlServerFailure? Classify(Exception e, Stage stage, bool broken, bool opened, string database)
     {
-        // Missing permission, no room and the like are final whenever they come; a broken connection is judged
-        // before what else the driver makes of it.
+        // Missing permissions, a full disk and the like are final at any stage; a broken connection takes precedence over the driver's
+        // other errors.
         var chain = Chain(e).ToList();
         var numbers = chain.OfType<SqlException>().SelectMany(one => one.Errors.Cast<SqlError>())
             .Select(error => error.Number).Where(number => number != 0).Distinct().ToList();
         var first = numbers.FirstOrDefault();
-        // From class 20 on an error ends the connection
-        // (learn.microsoft.com/sql/relational-databases/errors-events/database-engine-error-severities), whose
-        // state may not say so yet.
+        // Errors of class 20 and above end the connection
+        // (learn.microsoft.com/sql/relational-databases/errors-events/database-engine-error-severities), whose state may not show it yet.
         broken |= chain.OfType<SqlException>().Any(one => one.Class >= 20);
         if (numbers.Find(FullNumbers.Contains) is > 0 and var full)
         {
@@ -177,7 +172,7 @@ internal static class SqlServerErrors
             new(kind, first, new StoreUnavailableException($"database {database} can't be reached or used just now: {reason}"));
     }
 
-    /// <summary>Numbers and codes; no text of the server's.</summary>
+    /// <summary>Returns numbers and codes only, never the server's text.</summary>
     private static string Reason(List<Exception> chain, int number)
     {
         if (chain.OfType<SocketException>().FirstOrDefault(one => one.SocketErrorCode != SocketError.Success) is { } socket)

@@ -1,30 +1,26 @@
 namespace HibpIngest.Sql.SqlServer;
 
-/// <summary>What can be done about an error.</summary>
+/// <summary>How an error is handled.</summary>
 internal enum FailureKind
 {
-    /// <summary>Nothing: it is told.</summary>
+    /// <summary>The error is reported.</summary>
     Final,
 
-    /// <summary>It passes: the same again on a new connection, after a pause.</summary>
+    /// <summary>Retried on a new connection after a delay.</summary>
     Transient,
 
     /// <summary>
-    /// Somebody else was first (a unique key, a foreign key, a deadlock): the same again at once, which then
-    /// sees what they did.
+    /// Another transaction was first (a unique key, a foreign key, a deadlock): retried at once, and the next attempt sees its changes.
     /// </summary>
     Conflict,
 
-    /// <summary>Whether the transaction was committed is not known.</summary>
+    /// <summary>It is unknown whether the transaction was committed.</summary>
     InDoubt,
 
     TimedOut,
 }
 
-/// <summary>
-/// An error of the driver, judged. It stays within the provider: <see cref="Reported"/> is what the caller
-/// gets.
-/// </summary>
+/// <summary>A classified error of the driver. It stays within the provider; the caller receives <see cref="Reported"/>.</summary>
 internal sealed class SqlServerFailure(FailureKind kind, int number, Exception told) : Exception(told.Message)
 {
     public FailureKind Kind => kind;
@@ -33,8 +29,8 @@ internal sealed class SqlServerFailure(FailureKind kind, int number, Exception t
     public int Number => number;
 
     /// <summary>
-    /// One of the port's errors, or, for a defect, an <see cref="InvalidOperationException"/>. Holds nothing of
-    /// the driver's message, which can quote data.
+    /// One of the port's errors or, for a defect, an <see cref="InvalidOperationException"/>. Contains nothing of the driver's message,
+    /// which can quote data.
     /// </summary>
     public Exception Reported => told;
 }

@@ -6,8 +6,8 @@ using Microsoft.Data.SqlClient;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// The schema's numbered scripts, their batches parted by GO lines as sqlcmd has it, and which of them a
-/// database has (table dbo.hibp_schema).
+/// The schema's numbered scripts, whose batches are separated by GO lines as in sqlcmd, and the versions that a database has (table
+/// dbo.hibp_schema).
 /// </summary>
 internal static partial class SqlServerSchema
 {
@@ -16,19 +16,15 @@ internal static partial class SqlServerSchema
 
     private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("SqlServer");
 
-    /// <summary>The version this program is made for.</summary>
     public static int Expected => Scripts.Count;
 
-    /// <summary>The version a database has; 0: it has none of our tables.</summary>
+    /// <returns>0 if the database has none of the program's tables.</returns>
     public static async Task<int> FindAsync(ISqlSession session) =>
         await session.NumberAsync("SELECT OBJECT_ID('dbo.hibp_schema', 'U')") is null
             ? 0
             : (int)(await session.NumberAsync("SELECT MAX(version) FROM dbo.hibp_schema") ?? 0);
 
-    /// <summary>
-    /// Applies what is missing, each script in a transaction of its own, under an application lock of the
-    /// session.
-    /// </summary>
+    /// <summary>Applies the missing scripts, each in a transaction of its own, under an application lock of the session.</summary>
     public static async Task UpgradeAsync(SqlServerSession session, string database, CancellationToken cancellationToken)
     {
         await LockAsync(session, database);
@@ -49,8 +45,7 @@ internal static partial class SqlServerSchema
     }
 
     /// <summary>
-    /// Whether readers don't wait for writers. A server that has no such setting because it always works so
-    /// counts as having it.
+    /// Returns whether readers don't wait for writers. A server that always works so, and has no such setting, counts as well.
     /// </summary>
     public static async Task<bool> HasRowVersionsAsync(ISqlSession session) =>
         await session.NumberAsync(
@@ -96,12 +91,12 @@ internal static partial class SqlServerSchema
             return;
         try
         {
-            // Needs the database alone for a moment.
+            // Needs exclusive use of the database for a moment.
             await session.ExecuteAsync("ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON WITH NO_WAIT");
         }
         catch (SqlException)
         {
-            // Nothing fails without it, and 'hibp doctor' says what to do.
+            // Optional: everything works without it, and 'hibp doctor' says what to do.
         }
     }
 
@@ -123,14 +118,14 @@ internal static partial class SqlServerSchema
     {
         try
         {
-            // Even where the upgrade was cancelled: the connection goes back to the pool, and would keep the lock there.
+            // Not cancellable: the connection returns to the pool, and would keep the lock there.
             using var command = session.Connection.CreateCommand();
             command.CommandText = "EXEC sp_releaseapplock @Resource = N'hibp schema', @LockOwner = 'Session'";
             await command.ExecuteNonQueryAsync(CancellationToken.None);
         }
         catch (Exception e) when (e is SqlException or InvalidOperationException)
         {
-            // The error that broke the session is the one to show; the lock went with it.
+            // The error that broke the session is the one to report; the lock was released with the session.
         }
     }
 

@@ -5,8 +5,8 @@ using Microsoft.Data.SqlClient;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// An open connection and, for what writes, its transaction. A statement that names <c>@now</c> gets the
-/// server's clock; another clock only where the provider was given one.
+/// An open connection and, for writes, its transaction. A statement that contains <c>@now</c> receives the server's clock, unless the
+/// provider was given another one.
 /// </summary>
 internal sealed class SqlServerSession(
     ServerConnection server, SqlTransaction? transaction, TimeProvider time, TimeSpan timeout, CancellationToken cancellationToken)
@@ -14,10 +14,10 @@ internal sealed class SqlServerSession(
 {
     private const string Now = "@now";
 
-    /// <summary>Behind the name of a time: the parameter that says how far it is from now.</summary>
+    /// <summary>Suffix of a parameter that holds a time's offset from now.</summary>
     private const string InMilliseconds = "Milliseconds";
 
-    /// <summary>A server may be set up to count no rows; the decisions here are made by those counts.</summary>
+    /// <summary>A server may be configured not to count rows, and decisions here depend on the counts.</summary>
     private const string CountRows = "SET NOCOUNT OFF; ";
     private const string TakeServersClock = $"DECLARE {Now} datetime2(3) = SYSUTCDATETIME(); ";
 
@@ -40,32 +40,29 @@ internal sealed class SqlServerSession(
     }
 
     /// <summary>
-    /// The one row of a result, or null, by a statement that the connection keeps prepared, for what runs many
-    /// times on one that is kept: neither its text nor its parsing is paid again.
+    /// Returns the first row, or null, by a statement that stays prepared on the connection. For statements that run many times on a kept
+    /// connection, this saves sending and parsing the text.
     /// </summary>
     public async Task<T?> FirstPreparedAsync<T>(string sql, Func<IRow, T> read, params Parameter[] parameters)
         where T : class
     {
         if (await ListAsync(Prepared(sql, parameters), read) is [var first, ..])
             return first;
-        // The driver keeps the columns of a prepared statement's last run, and this one had none.
+        // The driver keeps the columns of a prepared statement's last run, and this run had none.
         if (server.Prepared.Remove(sql, out var command))
             command.Dispose();
         return null;
     }
 
-    /// <summary>
-    /// Reads rows of two varbinary columns, alias and domain, into a batch. They go from the packet to the
-    /// batch: no object is made for a row.
-    /// </summary>
+    /// <summary>Reads rows of two varbinary columns, alias and domain, into a batch, without an object per row.</summary>
     public async Task ReadAccountsAsync(AccountBatch into, string sql, params Parameter[] parameters)
     {
         using var command = Command(sql, parameters);
         await using var reader = await command.ExecuteReaderAsync(
             CommandBehavior.SequentialAccess | CommandBehavior.SingleResult, cancellationToken);
         var account = new byte[Parameter.AliasLength + Parameter.DomainLength];
-        // Not ReadAsync: it makes a task for each row that isn't in the buffer yet, and the rows of a slice are
-        // some fifty packets that are on their way already.
+        // Not ReadAsync: it allocates a task for each row that isn't buffered yet, and the rows of a slice are about fifty packets that are
+        // on their way already.
         while (reader.Read())
         {
             var alias = (int)reader.GetBytes(0, 0, account, 0, Parameter.AliasLength);
@@ -83,8 +80,8 @@ internal sealed class SqlServerSession(
         var list = new List<T>();
         while (await reader.ReadAsync(cancellationToken))
             list.Add(read(row));
-        // To the very end: an error that follows a row (what OUTPUT gives comes before its statement has
-        // succeeded, and there may be statements behind it) is lost where a reader is just closed.
+        // Read to the end: an error after a row (OUTPUT returns rows before its statement has succeeded, and more statements may follow) is
+        // lost if the reader is just closed.
         while (await reader.NextResultAsync(cancellationToken))
         {
         }
@@ -96,7 +93,7 @@ internal sealed class SqlServerSession(
         if (!server.Prepared.TryGetValue(sql, out var command))
         {
             command = Command(sql, parameters);
-            command.Prepare(); // sent with its first run: no round trip of its own
+            command.Prepare(); //  sent with its first run: no round trip of its own
             server.Prepared.Add(sql, command);
             return command;
         }
@@ -121,7 +118,7 @@ internal sealed class SqlServerSession(
         return command;
     }
 
-    /// <summary>What is sent beside the text: of a time that is measured from now, by how much.</summary>
+    /// <summary>Returns the parameters to send; a time relative to now is sent as its offset.</summary>
     private IEnumerable<SqlParameter> Given(string sql, Parameter[] parameters)
     {
         foreach (var parameter in parameters)
@@ -131,7 +128,7 @@ internal sealed class SqlServerSession(
                 : parameter;
             yield return new SqlParameter(name, type, size) { Value = value is DateTimeOffset at ? at.UtcDateTime : value ?? DBNull.Value };
         }
-        // To prepare a statement the driver wants the size, though the scale decides.
+        // The driver requires a size to prepare a statement, although the scale is decisive.
         if (NamesNow(sql, parameters) && time != TimeProvider.System)
             yield return new SqlParameter(Now, SqlDbType.DateTime2, 7) { Scale = 3, Value = time.GetUtcNow().UtcDateTime };
     }

@@ -3,24 +3,24 @@ using HibpIngest.Errors;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// The database's file as this process first opened it. A file that is deleted or replaced goes on for whoever
-/// has it open, so what is written then is lost without an error: before each transaction the open file is
-/// compared with the one that has its name by now. Thread-safe.
+/// The database file as this process first opened it. A file that is deleted or replaced stays usable for processes that have it open, and
+/// what they write is lost without an error. Therefore each transaction first checks that the open file is still the one at the path.
+/// Thread-safe.
 /// </summary>
 internal sealed class DatabaseFile(string path) : IDisposable
 {
     private readonly Lock _lock = new();
 
     /// <summary>
-    /// Opened first, closed last, and used for nothing else: connections come and go, and one that is opened
-    /// after a replacement would find nothing wrong.
+    /// Opened first, closed last, and used for this check only: other connections come and go, and one that is opened after a replacement
+    /// would notice nothing.
     /// </summary>
     private volatile SqliteSession? _first;
 
     public bool IsOpen => _first is not null;
 
-    /// <summary>Makes the file, and its folder, where they are missing.</summary>
-    /// <exception cref="StoreRefusedException">They can't be made.</exception>
+    /// <summary>Creates the file and its folder if missing.</summary>
+    /// <exception cref="StoreRefusedException">They can't be created.</exception>
     public void Make()
     {
         lock (_lock)
@@ -42,9 +42,9 @@ internal sealed class DatabaseFile(string path) : IDisposable
         }
     }
 
-    /// <summary>Opens it where it isn't open yet, else makes sure that it is still the one.</summary>
-    /// <exception cref="StoreMismatchException">It is another by now, or gone.</exception>
-    /// <exception cref="StoreMissingException">There is none.</exception>
+    /// <summary>Opens the file if it isn't open yet, else checks that it is still the same one.</summary>
+    /// <exception cref="StoreMismatchException">It was replaced or deleted.</exception>
+    /// <exception cref="StoreMissingException">There is no file.</exception>
     public void Check()
     {
         lock (_lock)

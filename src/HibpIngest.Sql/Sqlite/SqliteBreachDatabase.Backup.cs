@@ -6,37 +6,37 @@ namespace HibpIngest.Sql.Sqlite;
 public sealed partial class SqliteBreachDatabase
 {
     /// <summary>
-    /// Far more notifications than are ever made between a backup and its restoring. Pickup files and Message-IDs are made from their
-    /// ids: one that is given again would be another mail's. So that one backup can be put back twice, they go on from the milliseconds
-    /// of the clock (since 1970) where that is more: fewer mails go out than one each millisecond.
+    /// Far more notifications than are made between a backup and its restore. Pickup files and Message-IDs are derived from their ids, so a
+    /// reused id would be another mail's. If the clock in milliseconds since 1970 is higher, ids continue from there, so that one backup
+    /// can be restored twice: fewer mails are sent than one per millisecond.
     /// </summary>
     private const long SkippedNotificationIds = 1_000_000_000;
 
-    /// <summary>16 MiB at a page of 4 KiB: often enough to show how far it is, and to be stopped.</summary>
+    /// <summary>16 MiB at a page size of 4 KiB: often enough to report progress and to be cancelled.</summary>
     private const int PagesAtOnce = 4096;
 
-    /// <summary>What a file of SQLite's begins with (sqlite.org/fileformat.html).</summary>
+    /// <summary>The first bytes of a SQLite file (sqlite.org/fileformat.html).</summary>
     private static ReadOnlySpan<byte> Magic => "SQLite format 3\0"u8;
 
-    /// <summary>What lies beside a file of SQLite's while it is used, or was not closed.</summary>
+    /// <summary>Suffixes of the files next to a SQLite file that is in use or was not closed.</summary>
     public static IReadOnlyList<string> Companions { get; } = [.. Logs, "-shm"];
 
-    /// <summary>Those that hold data. The shared memory is an index of the write-ahead log, which SQLite makes again by itself.</summary>
+    /// <summary>Those that hold data. The shared memory is an index of the write-ahead log, which SQLite rebuilds by itself.</summary>
     private static string[] Logs => ["-wal", "-journal"];
 
     /// <summary>
-    /// Copies the database as it is at one moment, by SQLite's backup interface, while others read and write it. What they
-    /// write meanwhile stays in the write-ahead log until the copy is done.
+    /// Copies a consistent snapshot of the database by SQLite's backup interface, concurrently with readers and writers. Changes made
+    /// meanwhile stay in the write-ahead log until the copy is done.
     /// </summary>
-    /// <param name="to">A file that is empty, or isn't there; it needs nothing beside it, and is to be deleted where this fails.</param>
-    /// <param name="progress">Told of the bytes copied.</param>
+    /// <param name="to">An empty or new file. It needs no companion files, and must be deleted if this fails.</param>
+    /// <param name="progress">Receives the bytes copied.</param>
     public Task CopyToAsync(string to, IProgress<long> progress, CancellationToken cancellationToken) => Task.Run(
         () =>
         {
             _opened.Check();
             using var source = OpenReader();
             using var target = new SqliteSession(to, _time, create: true);
-            // Held until the end: to a copy in steps, whatever another connection commits in between is a reason to begin anew.
+            // Held until the end: otherwise a commit by another connection restarts a copy in steps.
             source.Script("BEGIN; SELECT COUNT(*) FROM sqlite_master");
             source.CopyTo(target, PagesAtOnce, progress, cancellationToken);
             target.Script("PRAGMA journal_mode = DELETE");
@@ -44,15 +44,16 @@ public sealed partial class SqliteBreachDatabase
         },
         cancellationToken);
 
-    /// <summary>Reads all of it, and says what is damaged; null: nothing.</summary>
-    /// <exception cref="StoreRefusedException">It is no database, or can't even be looked through.</exception>
+    /// <summary>Checks the whole database.</summary>
+    /// <returns>A description of the damage, or null.</returns>
+    /// <exception cref="StoreRefusedException">It is not a database, or can't be checked.</exception>
     public Task<string?> FindDamageAsync(CancellationToken cancellationToken) => ReadAsync(
-        // What it says names tables and pages, no data.
+        // The result names tables and pages, no data.
         async session => (await session.ListAsync("PRAGMA integrity_check(1)", row => row.Text(0))) is [var said, ..] && said != "ok"
             ? said : null,
         cancellationToken);
 
-    /// <summary>A database that was put back to a backup gives no notification an id that one may have had since.</summary>
+    /// <summary>Skips ids after a restore, so that no notification gets an id that was used since the backup.</summary>
     public Task SkipNotificationIdsAsync(CancellationToken cancellationToken) => WriteAsync(
         async session =>
         {
@@ -66,14 +67,14 @@ public sealed partial class SqliteBreachDatabase
         cancellationToken);
 
     /// <summary>
-    /// Has a file hold all of its database, so that it can be moved: what still lies beside it holds no data. To be called where
-    /// no connection of this process is open.
+    /// Moves all data into the database file, so that it can be moved: its companion files then hold none. No connection of this process
+    /// may be open.
     /// </summary>
     /// <exception cref="NotPossibleException">Another process has it open.</exception>
-    /// <exception cref="StoreRefusedException">It is damaged, or no database.</exception>
+    /// <exception cref="StoreRefusedException">It is damaged, or not a database.</exception>
     public static void Settle(string file)
     {
-        // SQLite would throw the log away that lies beside what is no database.
+        // SQLite would discard the log next to a file that is not a database.
         using (var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete))
         {
             Span<byte> begin = stackalloc byte[Magic.Length];
@@ -85,14 +86,14 @@ public sealed partial class SqliteBreachDatabase
         }
         using (var session = new SqliteSession(file, TimeProvider.System))
         {
-            // In this mode the first access needs the file alone. Closed as the last one, it takes everything out of the log.
+            // In this mode the first access needs exclusive use of the file. Closing the last connection moves everything out of the log.
             if (!session.TryScript("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT", throwIfBusy: false))
             {
                 throw new NotPossibleException(
                     $"database '{file}' is in use by another process: stop every host, and every command that works with it");
             }
         }
-        // Closing says nothing of what it could not do, as where the disk is full; the log stays then.
+        // Closing reports no failure, such as a full disk; the log is left then.
         if (Logs.Select(suffix => new FileInfo(file + suffix)).FirstOrDefault(beside => beside is { Exists: true, Length: > 0 })
             is { } left)
         {

@@ -9,7 +9,7 @@ namespace HibpIngest.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>Rows written or read between two looks at the cancellation token.</summary>
+    /// <summary>Rows written or read between two checks of the cancellation token.</summary>
     private const int RowsBetweenChecks = 1_024;
 
     private protected override IBatchCopy Copy(BatchCopyOrder order) => new BatchCopy(this, order);
@@ -38,7 +38,7 @@ public sealed partial class SqliteBreachDatabase
                 await RaiseHighestAsync(session, new StoreIds(0, (int)mark!.Value));
                 var slices = await InsertSlicesAsync(session, load, batch, order.SliceRows);
                 InsertRows((SqliteSession)session, load, batch, cancellationToken);
-                // From here on, and not from the transaction's start: the copy may have taken longer than the lease.
+                // The lease is counted from here, not from the transaction's start: the copy may have taken longer than the lease.
                 await session.ExecuteAsync(
                     "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load", OfLoad(load), FromNow("@until", order.Lease));
                 return slices;
@@ -84,7 +84,7 @@ public sealed partial class SqliteBreachDatabase
             AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken) =>
             database.CommitBatchAsync(order, batch, checkpoint, duplicatesPossible, cancellationToken);
 
-        /// <summary>The one writer is the database's.</summary>
+        /// <summary>Does nothing: the writer belongs to the database.</summary>
         public ValueTask DisposeAsync() => ValueTask.CompletedTask;
     }
 }

@@ -7,9 +7,8 @@ namespace HibpIngest.Sql.Sqlite;
 public sealed partial class SqliteBreachDatabase
 {
     /// <summary>
-    /// For each row of a range that concerns anybody: the subscription of the address itself, and the first
-    /// subscription of its domain. One scan of the rows, two probes of the subscribers' index for each (checked
-    /// by a test).
+    /// For each row of a range that matches a subscription: the subscription of the address itself, and the first subscription of its
+    /// domain. One scan of the rows, with two index probes of the subscribers per row (checked by a test).
     /// </summary>
     internal const string MatchSql =
         """
@@ -32,8 +31,8 @@ public sealed partial class SqliteBreachDatabase
 
     public override async Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken)
     {
-        // Rows don't change once the load is matching. They are joined here, beside other writers, and the
-        // result is written only where the range is still to be matched.
+        // Rows don't change once the load is matching. They are joined here, concurrently with writers, and the result is written only if
+        // the range is still to be matched.
         var matches = await ReadAsync(session => FindMatchesAsync((SqliteSession)session, load, after, upTo), cancellationToken);
         return matches is not null && await WriteAsync(
             async session =>
@@ -61,7 +60,7 @@ public sealed partial class SqliteBreachDatabase
                         ON CONFLICT (load_id, domain) DO UPDATE SET accounts = accounts + excluded.accounts
                         """,
                         OfLoad(load), BigInt("@subscriber", subscriber), BigInt("@accounts", accounts));
-                    // The first of its domain was taken away since it was found; another may watch the same domain.
+                    // The domain's first subscription was removed since it was found; another subscription may watch the same domain.
                     if (recorded == 0)
                     {
                         throw new StoreUnavailableException(
@@ -77,7 +76,7 @@ public sealed partial class SqliteBreachDatabase
     private protected override async Task<LoadState?> CountPartAsync(
         long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken)
     {
-        // Again beside other writers.
+        // Read concurrently with writers, as in MatchRowsAsync.
         var accounts = 0L;
         var domains = new List<(byte[] Domain, long Accounts)>();
         await ReadAsync(
@@ -143,9 +142,9 @@ public sealed partial class SqliteBreachDatabase
     private protected override string MillisecondsUntil(string time) => $"{time} - @now";
 
     /// <summary>
-    /// The subscriptions of single addresses that the rows concern, and rows by the first subscription of their
-    /// domain. Null: the range is not to be matched now.
+    /// Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain.
     /// </summary>
+    /// <returns>Null if the range is not to be matched now.</returns>
     private static async Task<Matches?> FindMatchesAsync(SqliteSession session, long load, long after, long upTo)
     {
         var lastSubscriber = await session.NumberAsync(

@@ -5,10 +5,7 @@ namespace HibpIngest.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>
-    /// A row's id is its load's in the upper 23 bits and its position in the lower 40: a million million rows,
-    /// eight million loads.
-    /// </summary>
+    /// <summary>A row's id has its load in the upper 23 bits and its position in the lower 40: 10^12 rows, eight million loads.</summary>
     private const int PositionBits = 40;
     private const long MaxPosition = (1L << PositionBits) - 1;
 

@@ -9,7 +9,7 @@ namespace HibpIngest.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>How long the log of the file is waited for, which readers of other processes may still need.</summary>
+    /// <summary>How long to wait for readers of other processes before emptying the log.</summary>
     private static readonly TimeSpan EraseTimeout = TimeSpan.FromSeconds(20);
 
     public override Task<SubscribersImported> ImportSubscribersAsync(
@@ -47,9 +47,9 @@ public sealed partial class SqliteBreachDatabase
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Erasing costs a rewrite of the table, some seconds for a million subscribers: where pages were divided, copies of rows
-    /// stay behind in what is free of them, which no deletion overwrites. Pages that have become free are nobody's table any
-    /// more: every removal overwrites them, for whoever unsubscribes today may ask to be forgotten tomorrow.
+    /// Erasing rewrites the table, which takes some seconds for a million subscribers: where pages were split, copies of rows remain in
+    /// their free space, which a deletion doesn't overwrite. Freed pages belong to no table any more, so every removal overwrites them: a
+    /// subscriber who unsubscribes today may request erasure tomorrow.
     /// </remarks>
     private protected override async Task<SubscribersRemoved> RemoveAsync(
         Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken)
@@ -78,15 +78,15 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>
-    /// Into pages that held nothing of it. Not emptied and filled: the first page of a table, and of an index, stays its own
-    /// whatever is deleted, and keeps what is in its free part.
+    /// Rewrites the table into pages that held none of its data. Emptying and refilling it is not enough: the first page of a table or
+    /// index is never freed, and keeps what is in its free space.
     /// </summary>
     private static async Task RewriteSubscribersAsync(SqliteSession session)
     {
         var schema = await session.ListAsync(
             "SELECT sql FROM sqlite_master WHERE tbl_name = 'subscribers' AND sql IS NOT NULL ORDER BY type = 'table' DESC",
             row => row.Text(0));
-        // Dropped with the table; from it on, no id is given twice.
+        // The sequence is dropped with the table; it ensures that no id is reused.
         var lastId = await session.NumberAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
         session.Script("CREATE TABLE subscribers_kept AS SELECT * FROM subscribers; DROP TABLE subscribers");
         foreach (var sql in schema)
@@ -97,8 +97,8 @@ public sealed partial class SqliteBreachDatabase
             await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('subscribers', @last)", BigInt("@last", last));
     }
 
-    /// <summary>Writes the log into the file and empties it: it holds pages as they were before.</summary>
-    /// <exception cref="StoreUnavailableException">Somebody reads in it.</exception>
+    /// <summary>Writes the log into the file and truncates it, because it holds old versions of pages.</summary>
+    /// <exception cref="StoreUnavailableException">Another process reads in the log.</exception>
     private async Task EmptyLogAsync(CancellationToken cancellationToken)
     {
         await _writing.WaitAsync(cancellationToken);

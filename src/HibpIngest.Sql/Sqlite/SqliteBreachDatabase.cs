@@ -6,23 +6,24 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// The SQL side in one file on a local disk. Any number of processes may share it: writers take turns (in this
-/// process at a semaphore, between processes at SQLite's lock), readers never wait. An embedded database has no
-/// clock of its own: leases, claims and ages go by the TimeProvider it is opened with, so that processes that
-/// share a file share a machine's clock.
+/// The database in one SQLite file on a local disk. Any number of processes may share it: writers take turns (within this process at a
+/// semaphore, between processes at SQLite's lock), readers never wait. An embedded database has no clock of its own: leases, claims and
+/// ages use the TimeProvider it is opened with, so processes that share a file must share a machine's clock.
 /// </summary>
 public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 {
     /// <summary>
-    /// How long a writer waits for other processes' transactions. The longest of ours, a batch or a chunk, take
-    /// far less than a second.
+    /// How long a writer waits for other processes' transactions. The longest of the program's own, a batch or a chunk, takes far less than
+    /// a second.
     /// </summary>
     public static readonly TimeSpan LockTimeout = TimeSpan.FromSeconds(60);
 
-    /// <summary>Most readers at once; each has a page cache, and reads wait for the disk more than for each other.</summary>
+    /// <summary>
+    /// The maximum number of concurrent readers. Each has a page cache, and reads wait for the disk more than for each other.
+    /// </summary>
     private const int MaxReaders = 8;
 
-    /// <summary>Ask for the write lock again after this long at first, doubling, and at least this often.</summary>
+    /// <summary>The first delay before requesting the write lock again; it doubles up to <see cref="LongestLockDelay"/>.</summary>
     private static readonly TimeSpan FirstLockDelay = TimeSpan.FromMilliseconds(1);
     private static readonly TimeSpan LongestLockDelay = TimeSpan.FromMilliseconds(25);
 
@@ -44,18 +45,12 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 
     public override string DisplayName => _file;
 
-    /// <summary>
-    /// Most pages the file may grow to, as a quota would have it; 0: what SQLite and the disk allow. To be set
-    /// before first use.
-    /// </summary>
+    /// <summary>The maximum size of the file in pages, like a quota; 0: SQLite's limit. To be set before first use.</summary>
     internal int MaxPages { get; init; }
 
-    /// <summary>
-    /// Names the database; nothing is opened or made yet. File and folder are made with the schema: see
-    /// <see cref="UpgradeAsync"/>.
-    /// </summary>
+    /// <summary>Opens and creates nothing yet. File and folder are created with the schema: see <see cref="UpgradeAsync"/>.</summary>
     /// <param name="fileOrConnectionString">A path (<c>.hibp/hibp.db</c>) or <c>Data Source=path</c>.</param>
-    /// <exception cref="StoreRefusedException">The connection string asks for something else.</exception>
+    /// <exception cref="StoreRefusedException">The connection string has other settings, or names no file.</exception>
     public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) =>
         Open(fileOrConnectionString, time, maxPages: 0);
 
@@ -63,35 +58,34 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         new(FileOf(fileOrConnectionString), time) { MaxPages = maxPages };
 
     /// <summary>
-    /// Makes sure that the file is still the one that this process opened, if it has opened one. Every
-    /// transaction does so too; this is for who would begin none for long.
+    /// Checks that the file is still the one that this process opened, if it has opened one. Every transaction does so too; this is for
+    /// processes that begin none for long.
     /// </summary>
-    /// <exception cref="StoreMismatchException">It was deleted, moved or replaced.</exception>
+    /// <exception cref="StoreMismatchException">The file was deleted, moved or replaced.</exception>
     public void CheckFile()
     {
         if (_opened.IsOpen)
             _opened.Check();
     }
 
-    /// <summary>As the port says; a file that isn't there has version 0, and is not made.</summary>
+    /// <summary>Returns version 0 for a missing file, and doesn't create it.</summary>
     public override Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
         _opened.IsOpen || Path.Exists(_file)
             ? ReadAsync(async session => (await SqliteSchema.FindAsync(session, _file), SqliteSchema.Expected), cancellationToken)
             : Task.FromResult((0, SqliteSchema.Expected));
 
-    /// <summary>As the port says; makes file and folder where they are missing.</summary>
-    /// <exception cref="StoreRefusedException">They can't be made.</exception>
+    /// <summary>Also creates file and folder if they are missing.</summary>
+    /// <exception cref="StoreRefusedException">They can't be created.</exception>
     public override Task UpgradeAsync(CancellationToken cancellationToken)
     {
         _opened.Make();
         return WriteAsync(session => SqliteSchema.UpgradeAsync((SqliteSession)session, _file), cancellationToken);
     }
 
-    /// <summary>A file has nothing to be set up.</summary>
     public override Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) =>
         Task.FromResult<(string, string)?>(null);
 
-    /// <summary>Closes the connections; to be called when nothing is under way.</summary>
+    /// <summary>Closes the connections; no call may be in progress.</summary>
     public override ValueTask DisposeAsync()
     {
         _writer?.Dispose();
@@ -131,10 +125,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
         WriteAsync(session => work(session, false), cancellationToken);
 
-    /// <summary>
-    /// As the base says. The work runs on the calling thread and is stopped by cancellation even within a
-    /// statement.
-    /// </summary>
+    /// <summary>Runs the work on the calling thread; cancellation interrupts even a running statement.</summary>
     private protected override async Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false)
     {
@@ -147,7 +138,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             try
             {
                 await RunUnderLockAsync(connection, "BEGIN IMMEDIATE", cancellationToken);
-                // Once more at the end: what was sent after a commit that is lost would be lost too.
+                // Checked again at the end: messages sent after a lost commit would be lost too.
                 return await RunAsync(connection, work, _opened.Check, cancellationToken);
             }
             finally
@@ -165,7 +156,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         }
     }
 
-    /// <summary>Runs work in one read transaction: all its statements see the same state, and nobody waits for it.</summary>
+    /// <summary>Runs work in one read transaction: all its statements see the same state, and it blocks no writer.</summary>
     private protected override async Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken)
     {
         await _reading.WaitAsync(cancellationToken);
@@ -214,7 +205,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         finally
         {
             connection.Cancellation = CancellationToken.None;
-            // SQLite has rolled back by itself after some errors (full disk, interrupted write).
+            // After some errors (full disk, interrupted write) SQLite has rolled back by itself.
             if (!committed && connection.InTransaction)
                 RollBack(connection);
         }
@@ -228,7 +219,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         }
         catch (Exception e) when (e is HibpException or InvalidOperationException)
         {
-            // What made the work fail is the error to show. Closing a connection takes its transaction back too.
+            // The error that failed the work is the one to report. Closing the connection rolls back too.
             connection.Spoil();
         }
     }
@@ -238,21 +229,20 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         var connection = new SqliteSession(_file, _time);
         try
         {
-            // Other processes are waited for in RunUnderLockAsync: no thread is held, and cancellation counts.
+            // RunUnderLockAsync waits for other processes instead, without blocking a thread and with cancellation.
             connection.SetBusyTimeout(TimeSpan.Zero);
-            // Another program's database is left as it is.
+            // Another program's database must not be changed.
             connection.Script("BEGIN");
             await RunUnderLockAsync(connection, "SELECT COUNT(*) FROM sqlite_master", cancellationToken);
             await SqliteSchema.FindAsync(connection, _file);
             connection.Script("COMMIT");
-            // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for
-            // a moment.
+            // Readers and the writer don't block each other. The mode is recorded in the file; changing it needs exclusive use for a
+            // moment.
             await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
-            // synchronous = FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a
-            // power failure could take back committed batches, whose slices would by then be upserted under a
-            // mark that the database knows nothing of. Measured at a tenth of the copying rate.
-            // wal_autocheckpoint: a checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it
-            // comes every dozen batches instead of every third.
+            // synchronous = FULL: a commit is on disk before its slices' messages are sent. With NORMAL a power failure could undo
+            // committed batches whose slices are upserted already, under a mark that the database doesn't know. It costs a tenth of the
+            // copying rate (measured). wal_autocheckpoint: a checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it comes
+            // every dozen batches instead of every third.
             await RunUnderLockAsync(
                 connection,
                 "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; "
@@ -286,8 +276,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     }
 
     /// <summary>
-    /// Runs a statement that needs a lock, again and again while another process holds it. No thread is held in
-    /// between.
+    /// Runs a statement that needs a lock, retrying while another process holds it, without blocking a thread in between.
     /// </summary>
     private static async Task RunUnderLockAsync(SqliteSession connection, string sql, CancellationToken cancellationToken)
     {

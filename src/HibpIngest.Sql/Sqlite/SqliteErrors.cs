@@ -4,20 +4,19 @@ using SQLitePCL;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// What SQLite's result codes (sqlite.org/rescode.html) mean to the pipeline, in one place. No message holds a
-/// value that was bound to a statement.
+/// Maps SQLite's result codes (sqlite.org/rescode.html) to the pipeline's errors, in one place. No message contains a value that was bound
+/// to a statement.
 /// </summary>
 internal static class SqliteErrors
 {
     /// <summary>
-    /// Below this much room an I/O error is put down to the disk: SQLite says SQLITE_FULL of a failed write
-    /// only, not of a log or its index that can't be made or grown.
+    /// With less free space, an I/O error counts as a full disk: SQLite reports SQLITE_FULL only for a failed write, not if a log or its
+    /// index can't be created or extended.
     /// </summary>
     private const long FullDiskBytes = 1 << 20;
 
     /// <param name="file">The database file, as the operator named it.</param>
-    /// <param name="detail">SQLite's own message; it names tables and columns, and is used only where it can't
-    /// hold data.</param>
+    /// <param name="detail">SQLite's own message; it names tables and columns, and is used only if it can't contain data.</param>
     public static Exception Create(int code, string file, string detail)
     {
         var reason = $"{raw.sqlite3_errstr(code).utf8_to_string()} (SQLite {code})";
@@ -46,7 +45,7 @@ internal static class SqliteErrors
         }
     }
 
-    /// <summary>Whether the connection can't be trusted after this and is opened anew.</summary>
+    /// <summary>Returns whether the connection must be reopened after the error.</summary>
     public static bool SpoilsConnection(int code) =>
         (code & 0xFF) is raw.SQLITE_IOERR or raw.SQLITE_CORRUPT or raw.SQLITE_CANTOPEN
             or raw.SQLITE_NOTADB or raw.SQLITE_NOMEM or raw.SQLITE_MISUSE;

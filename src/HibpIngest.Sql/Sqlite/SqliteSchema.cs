@@ -2,26 +2,21 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Sql.Sqlite;
 
-/// <summary>
-/// Which of the schema's scripts a database has: the number is kept in the file's header (PRAGMA user_version).
-/// </summary>
+/// <summary>The schema's scripts. The file's header holds the version that a database has (PRAGMA user_version).</summary>
 internal static class SqliteSchema
 {
-    /// <summary>
-    /// "HIBP" in ASCII, in the file's header (PRAGMA application_id): tells our files from other programs'.
-    /// </summary>
+    /// <summary>"HIBP" in ASCII, in the file's header (PRAGMA application_id): distinguishes the program's files from others.</summary>
     private const int ApplicationId = 0x48494250;
 
     private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("Sqlite");
 
-    /// <summary>The version this program is made for.</summary>
     public static int Expected => Scripts.Count;
 
     /// <summary>
-    /// The version a database has; 0: it is empty. To be called in a transaction: another process may upgrade
-    /// it between two statements.
+    /// Returns the schema version; 0 if the database is empty. Must run in a transaction: another process may upgrade between two
+    /// statements.
     /// </summary>
-    /// <exception cref="StoreRefusedException">It is another program's.</exception>
+    /// <exception cref="StoreRefusedException">It is another program's database.</exception>
     public static async Task<int> FindAsync(ISqlSession session, string file)
     {
         if (await session.NumberAsync("PRAGMA application_id") == ApplicationId)
@@ -31,7 +26,7 @@ internal static class SqliteSchema
             : throw new StoreRefusedException($"'{file}' is the database of another program: name another file");
     }
 
-    /// <summary>Applies what is missing. To be called in a transaction that holds the write lock.</summary>
+    /// <summary>Must run in a transaction that holds the write lock.</summary>
     public static async Task UpgradeAsync(SqliteSession session, string file) =>
         await SchemaScripts.UpgradeAsync(session, Scripts, await FindAsync(session, file), $"'{file}'", "file", (script, version) =>
         {

@@ -5,15 +5,14 @@ using SQLitePCL;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// One connection, with the statements it has prepared. Used by one thread at a time. Written on SQLite's own
-/// interface: the rows' bytes go from batch to database and back without an object for each, and a running
-/// statement can be stopped.
+/// One connection with its prepared statements. Not thread-safe. Uses SQLite's native interface: rows are copied between batch and database
+/// without an object per row, and a running statement can be interrupted.
 /// </summary>
 internal sealed class SqliteSession : ISqlSession, IDisposable
 {
     /// <summary>
-    /// How long a reader waits for another process, which it does only while that one opens, recovers or closes
-    /// the database; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.
+    /// How long a reader waits for another process, which happens only while that one opens, recovers or closes the database;
+    /// <see cref="SqliteBreachDatabase"/> waits for the write lock itself.
     /// </summary>
     private static readonly TimeSpan BusyTimeout = TimeSpan.FromSeconds(10);
 
@@ -29,7 +28,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
 
     public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
 
-    /// <param name="create">Makes it where it is missing, in a folder that is there.</param>
+    /// <param name="create">Creates a missing file, in an existing folder.</param>
     /// <exception cref="StoreMissingException">There is no such file.</exception>
     /// <exception cref="StoreRefusedException">There is no such folder, or no permission.</exception>
     public SqliteSession(string file, TimeProvider time, bool create = false)
@@ -53,30 +52,27 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
                 : SqliteErrors.Create(code, file, "");
         }
         raw.sqlite3_extended_result_codes(_database, 1);
-        // What SQL Server calls its tables' schema, so that statements are the same; for this connection, beside
-        // "main". SQLite keeps no copy of the name: a literal stays where it is.
+        // The name of SQL Server's default schema, so that statements are the same; valid for this connection, in addition to "main".
+        // SQLite keeps a pointer to the name instead of a copy: a literal never moves.
         Check(raw.sqlite3_db_config(_database, raw.SQLITE_DBCONFIG_MAINDBNAME, utf8z.FromSpan("dbo\0"u8)));
         SetBusyTimeout(BusyTimeout);
     }
 
-    /// <summary>An error after which it is to be closed.</summary>
+    /// <summary>Whether an error has occurred after which it must be closed.</summary>
     public bool IsSpoiled { get; private set; }
 
     /// <summary>
-    /// Whether the file has been deleted, moved or replaced since it was opened, by its inode. Never on
-    /// Windows, which lets nobody do that to a file that SQLite has open.
+    /// Whether the file was deleted, moved or replaced since it was opened, judged by its inode. Never true on Windows, which prevents that
+    /// for an open SQLite file.
     /// </summary>
     public bool HasMoved => FileControl(_database, null, FileHasMoved, out var moved) == raw.SQLITE_OK && moved != 0;
 
     public bool InTransaction => raw.sqlite3_get_autocommit(_database) == 0;
 
-    /// <summary>
-    /// Stops a running statement as soon as this is cancelled; it then throws
-    /// <see cref="OperationCanceledException"/>.
-    /// </summary>
+    /// <summary>Interrupts a running statement, which then throws <see cref="OperationCanceledException"/>.</summary>
     public CancellationToken Cancellation { get; set; }
 
-    /// <summary>A statement, prepared at its first use and kept. Dispose it when its rows are read.</summary>
+    /// <summary>Returns a statement, prepared at its first use and cached. Dispose it after reading its rows.</summary>
     public SqliteStatement Prepare(string sql)
     {
         if (!_statements.TryGetValue(sql, out var statement))
@@ -94,7 +90,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return statement;
     }
 
-    /// <summary>As the interface says; what it returns is done, as it is with every statement here.</summary>
+    /// <summary>Completes synchronously, like every statement here.</summary>
     public Task<int> ExecuteAsync(string sql, params Parameter[] parameters)
     {
         using var statement = Prepare(sql, parameters);
@@ -112,12 +108,12 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return Task.FromResult(list);
     }
 
-    /// <summary>Runs several statements that have no parameters, without keeping them.</summary>
+    /// <summary>Runs several statements without parameters, and doesn't cache them.</summary>
     public void Script(string sql) => Check(raw.sqlite3_exec(_database, sql));
 
     /// <summary>
-    /// The same, but false where another connection holds the lock that it needs and
-    /// <paramref name="throwIfBusy"/> is not set.
+    /// Like <see cref="Script"/>, but returns false if another connection holds the lock that is needed and <paramref name="throwIfBusy"/>
+    /// is not set.
     /// </summary>
     public bool TryScript(string sql, bool throwIfBusy)
     {
@@ -128,23 +124,24 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return true;
     }
 
-    /// <summary>Writes the log into the file and cuts it to nothing; false: somebody reads in it, or writes.</summary>
+    /// <summary>Writes the log into the file and truncates it.</summary>
+    /// <returns>False if another connection is reading in it or writing.</returns>
     public bool TryEmptyLog()
     {
         using var row = Prepare("PRAGMA wal_checkpoint(TRUNCATE)", []);
         return row.Step() && row.Int64(0) == 0;
     }
 
-    /// <summary>Copies all of this database into another connection's, as this connection's transaction sees it.</summary>
-    /// <param name="pagesAtOnce">Copied between two looks at the token.</param>
-    /// <param name="progress">Told of the bytes copied.</param>
-    /// <param name="cancellationToken">Stops it; the target is of no use then.</param>
+    /// <summary>Copies this database into another connection's, as this connection's transaction sees it.</summary>
+    /// <param name="pagesAtOnce">Pages copied between two checks of the token.</param>
+    /// <param name="progress">Receives the bytes copied.</param>
+    /// <param name="cancellationToken">Stops the copy; the target is unusable then.</param>
     public void CopyTo(SqliteSession target, int pagesAtOnce, IProgress<long> progress, CancellationToken cancellationToken)
     {
         using var pageSize = Prepare("PRAGMA page_size");
         pageSize.Step();
         var bytes = pageSize.Int64(0);
-        // A connection's own database is "main" in either.
+        // Each connection's own database is "main" in this call.
         var backup = raw.sqlite3_backup_init(target._database, "main", _database, "main");
         if (backup is null || backup.IsInvalid)
             target.Check(raw.sqlite3_errcode(target._database));
@@ -169,7 +166,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
 
     public void Spoil() => IsSpoiled = true;
 
-    /// <summary>Stops what is running, from any thread; does nothing when nothing is.</summary>
+    /// <summary>Interrupts a running statement, from any thread; does nothing if none is running.</summary>
     public void Interrupt() => raw.sqlite3_interrupt(_database);
 
     public void Check(int code)
@@ -190,7 +187,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         raw.sqlite3_close_v2(_database);
     }
 
-    /// <summary>The one call that SQLitePCL's interface lacks; the library is the one that it has loaded.</summary>
+    /// <summary>The one call that SQLitePCL's interface lacks, in the library that it has loaded.</summary>
     [DllImport("e_sqlite3", EntryPoint = "sqlite3_file_control", CallingConvention = CallingConvention.Cdecl)]
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories | DllImportSearchPath.AssemblyDirectory)]
     private static extern int FileControl(

@@ -4,8 +4,8 @@ using SQLitePCL;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// A prepared statement that its connection keeps. Parameters and columns count from 1 and 0, as SQLite's do.
-/// Disposing resets it for the next use. The spans that columns return are valid until the next step.
+/// A prepared statement that its connection caches. As in SQLite, parameters count from 1 and columns from 0. Disposing resets it for the
+/// next use. The spans that columns return are valid until the next step.
 /// </summary>
 internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt statement) : IRow, IDisposable
 {
@@ -15,7 +15,7 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
                 .Select(i => raw.sqlite3_bind_parameter_name(statement, i).utf8_to_string()),
         ];
 
-    /// <summary>Gives each parameter its value; <c>@now</c>, and what is measured from it, that of the clock.</summary>
+    /// <summary>Binds all parameters; <c>@now</c> and times relative to it use <paramref name="now"/>.</summary>
     public void Bind(ReadOnlySpan<Parameter> parameters, DateTimeOffset now)
     {
         for (var i = 0; i < _names.Length; i++)
@@ -59,7 +59,8 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
         }
     }
 
-    /// <summary>Goes to the next row; false: there is none.</summary>
+    /// <summary>Moves to the next row.</summary>
+    /// <returns>False if there is none.</returns>
     public bool Step()
     {
         var code = raw.sqlite3_step(statement);
@@ -68,7 +69,7 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
         return code == raw.SQLITE_ROW;
     }
 
-    /// <summary>Runs it once and makes it ready for the next; for statements without result.</summary>
+    /// <summary>Runs a statement without results once, and resets it.</summary>
     public void Run()
     {
         var code = raw.sqlite3_step(statement);
