@@ -1,7 +1,6 @@
 -- Times are UTC by the database's clock. Aliases and domains of accounts are varchar of lower-case ASCII in a
--- binary collation: compared bytewise, one byte a character, and the parameters that meet them are varchar too,
--- so that nothing is converted. States, codes and names of ours are varchar; what comes from outside is
--- nvarchar.
+-- binary collation: compared bytewise, one byte per character. Parameters compared with them are varchar too, so
+-- that nothing is converted. The program's own states, codes and names are varchar; external text is nvarchar.
 
 IF OBJECT_ID('dbo.store_identity', 'U') IS NULL
 CREATE TABLE dbo.store_identity (
@@ -18,8 +17,8 @@ CREATE TABLE dbo.locks (
     expires_at datetime2(3) NOT NULL
 );
 GO
--- The highest breach id ever given: property names in the account table are made of it, so that an id is never
--- given again, not even after its breach is gone.
+-- The highest breach id ever assigned. Property names in the account table are derived from the id, so an id is
+-- never reused, not even after its breach was removed.
 IF OBJECT_ID('dbo.breach_ids', 'U') IS NULL
 CREATE TABLE dbo.breach_ids (
     only_row int NOT NULL CONSTRAINT breach_ids_key PRIMARY KEY CONSTRAINT breach_ids_one CHECK (only_row = 1),
@@ -43,8 +42,7 @@ BEGIN
     CREATE UNIQUE INDEX breaches_by_id ON dbo.breaches (id) WHERE id IS NOT NULL;
 END
 GO
--- Identity: the id of a load that was removed is never given again, so that a late message can't reach another
--- load.
+-- Identity: the id of a removed load is never reused, so that a late message can't reach another load.
 IF OBJECT_ID('dbo.loads', 'U') IS NULL
 BEGIN
     CREATE TABLE dbo.loads (
@@ -52,11 +50,11 @@ BEGIN
         breach int NOT NULL CONSTRAINT loads_of_breach REFERENCES dbo.breaches (breach_key),
         blob nvarchar(1024) NOT NULL,
         etag nvarchar(256) NOT NULL,
-        blob_version binary(32) NOT NULL,   -- SHA-256 of blob and etag, which together are longer than a key may be
+        blob_version binary(32) NOT NULL,   -- SHA-256 of blob and etag, which together exceed the size of a key
         generation int NOT NULL,            -- counts the restarts of a blob version
         superseded_by bigint NULL,          -- the load it was restarted as
         state varchar(10) NOT NULL,
-        failed_in varchar(10) NULL,         -- the state a failed load goes back to
+        failed_in varchar(10) NULL,         -- the state in which a failed load resumes
         error nvarchar(max) NULL,
         settings nvarchar(max) NOT NULL,
         checkpoint_json nvarchar(max) NOT NULL,
@@ -64,13 +62,13 @@ BEGIN
         last_position bigint NOT NULL CONSTRAINT loads_last_position DEFAULT 0,
         matched_position bigint NOT NULL CONSTRAINT loads_matched_position DEFAULT 0,
         purged_position bigint NOT NULL CONSTRAINT loads_purged_position DEFAULT 0,
-        -- Subscriptions made after matching had started are not matched: they would see a part of the rows only.
+        -- Subscriptions made after matching began are not matched: they would see only part of the rows.
         last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0,
         batches int NOT NULL CONSTRAINT loads_batches DEFAULT 0,
         slices int NOT NULL CONSTRAINT loads_slices DEFAULT 0,
         ingest_complete bit NOT NULL CONSTRAINT loads_ingest_complete DEFAULT 0,
         duplicates_possible bit NOT NULL CONSTRAINT loads_duplicates_possible DEFAULT 0,
-        purging bit NOT NULL CONSTRAINT loads_purging DEFAULT 0,                    -- some rows are gone already
+        purging bit NOT NULL CONSTRAINT loads_purging DEFAULT 0,                    -- some rows are deleted already
         purged bit NOT NULL CONSTRAINT loads_purged DEFAULT 0,
         owner nvarchar(400) COLLATE Latin1_General_100_BIN2 NULL,
         lease_expires_at datetime2(3) NULL,
@@ -83,8 +81,8 @@ BEGIN
     CREATE INDEX loads_by_breach ON dbo.loads (breach, state);
 END
 GO
--- A load's rows lie side by side in the order of their positions: an append while ingesting, one range scan for
--- each slice, and no second index, which would cost the copy most of its rate.
+-- A load's rows are stored together, ordered by position: ingesting appends, a slice is one range scan, and no
+-- second index is needed, which would cost the copy most of its rate.
 IF OBJECT_ID('dbo.rows', 'U') IS NULL
 CREATE TABLE dbo.rows (
     load_id bigint NOT NULL,
@@ -111,11 +109,11 @@ BEGIN
         done_at datetime2(3) NULL,
         CONSTRAINT slices_key PRIMARY KEY CLUSTERED (load_id, number)
     );
-    -- Makes "is any slice undone" one probe, which each finished slice asks.
+    -- Makes the check "is any slice not done", which runs after each finished slice, one probe.
     CREATE INDEX slices_undone ON dbo.slices (load_id, state) WHERE state <> 'done';
 END
 GO
--- The blob's name is the key, by its SHA-256: a password comes before its load.
+-- Keyed by the SHA-256 of the blob's name, because a password is stored before its load exists.
 IF OBJECT_ID('dbo.passwords', 'U') IS NULL
 CREATE TABLE dbo.passwords (
     blob binary(32) NOT NULL CONSTRAINT passwords_key PRIMARY KEY,
@@ -128,17 +126,17 @@ BEGIN
         id bigint IDENTITY(1, 1) NOT NULL CONSTRAINT subscribers_key PRIMARY KEY,
         email nvarchar(320) COLLATE Latin1_General_100_BIN2 NOT NULL,
         domain nvarchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,         -- empty: the subscriber's own address
-        match_domain varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,    -- the domain whose accounts concern it,
+        match_domain varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,    -- the domain of the accounts it matches,
         match_alias varchar(64) COLLATE Latin1_General_100_BIN2 NULL,          -- and the alias; null: all of them
         CONSTRAINT subscribers_by_name UNIQUE (email, domain)
     );
-    -- Matching reads each of the two once for a range of rows.
+    -- Matching reads each of these two indexes once per range of rows.
     CREATE INDEX subscribers_of_addresses ON dbo.subscribers (match_domain, match_alias, id) WHERE match_alias IS NOT NULL;
     CREATE INDEX subscribers_of_domains ON dbo.subscribers (match_domain, id) WHERE match_alias IS NULL;
 END
 GO
--- A subscription has one kind and one domain, so that (breach, subscriber) is the (kind, subscriber, domain,
--- breach) that a notification is unique by.
+-- A subscription has one kind and one domain, so that (breach, subscriber) identifies a notification's unique
+-- (kind, subscriber, domain, breach).
 IF OBJECT_ID('dbo.notifications', 'U') IS NULL
 BEGIN
     CREATE TABLE dbo.notifications (
@@ -159,7 +157,7 @@ BEGIN
     CREATE INDEX notifications_by_state ON dbo.notifications (load_id, state);
 END
 GO
--- How many rows of a subscribed domain a load holds, as far as it is matched.
+-- The number of a load's rows in a subscribed domain, among the rows matched so far.
 IF OBJECT_ID('dbo.load_domains', 'U') IS NULL
 CREATE TABLE dbo.load_domains (
     load_id bigint NOT NULL CONSTRAINT load_domains_of_load REFERENCES dbo.loads (id),
@@ -168,13 +166,13 @@ CREATE TABLE dbo.load_domains (
     CONSTRAINT load_domains_key PRIMARY KEY CLUSTERED (load_id, domain)
 );
 GO
--- A copy of 20,000 rows, a purge or a requeue would else trade its row locks for one of the whole table, from
--- 5,000 on, and keep every other load's copy out. Through EXEC, for servers that speak T-SQL without this.
+-- Otherwise a copy of 20,000 rows, a purge or a requeue would escalate its row locks to a table lock at 5,000,
+-- and block every other load's copy. By EXEC, for servers whose T-SQL lacks this option.
 IF SERVERPROPERTY('BabelfishVersion') IS NULL
     EXEC('ALTER TABLE dbo.rows SET (LOCK_ESCALATION = DISABLE); ALTER TABLE dbo.slices SET (LOCK_ESCALATION = DISABLE);
         ALTER TABLE dbo.notifications SET (LOCK_ESCALATION = DISABLE)');
 GO
--- What the app's identity joins: it reads and writes rows, and changes no table. (ALTER ROLE hibp_app ADD
+-- The role of the app's identity: it reads and writes rows, and alters no table. (ALTER ROLE hibp_app ADD
 -- MEMBER [identity])
 IF DATABASE_PRINCIPAL_ID('hibp_app') IS NULL CREATE ROLE hibp_app;
 GO

@@ -1,12 +1,12 @@
--- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are: the
--- table of loads is made anew without its identity.
+-- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are, so
+-- the table of loads is recreated without its identity.
 
--- The highest ids ever inserted, which no removal lowers: a database restored from a backup is known by them.
+-- The highest ids ever inserted, never lowered by a removal. They reveal a database restored from a backup.
 CREATE TABLE dbo.store_counters (
     only_row int NOT NULL CONSTRAINT store_counters_key PRIMARY KEY CONSTRAINT store_counters_one CHECK (only_row = 1),
     highest_load bigint NOT NULL,
     highest_mark int NOT NULL,
-    catalogue_version bigint NOT NULL   -- raised by whatever changes what readers see
+    catalogue_version bigint NOT NULL   -- raised by each change that readers can see
 );
 GO
 INSERT INTO dbo.store_counters (only_row, highest_load, highest_mark, catalogue_version)
@@ -26,39 +26,39 @@ CREATE TABLE dbo.loads (
     breach int NOT NULL CONSTRAINT loads_of_breach REFERENCES dbo.breaches (breach_key),
     blob nvarchar(1024) NOT NULL,
     etag nvarchar(256) NOT NULL,
-    blob_version binary(32) NOT NULL,   -- SHA-256 of blob and etag, which together are longer than a key may be
+    blob_version binary(32) NOT NULL,   -- SHA-256 of blob and etag, which together exceed the size of a key
     generation int NOT NULL,            -- counts the restarts of a blob version
     superseded_by bigint NULL,          -- the load it was restarted as
-    superseded bit NOT NULL CONSTRAINT loads_superseded DEFAULT 0,   -- its blob was replaced while it was read: it can't go on
-    removing bit NOT NULL CONSTRAINT loads_removing DEFAULT 0,       -- it is being taken away
-    removal_token nvarchar(max) NULL,   -- how far the table has been walked for it, where its rows had been purged
+    superseded bit NOT NULL CONSTRAINT loads_superseded DEFAULT 0,   -- its blob was replaced while it was read: it can't resume
+    removing bit NOT NULL CONSTRAINT loads_removing DEFAULT 0,       -- it is being removed
+    removal_token nvarchar(max) NULL,   -- the progress of its removal from the account table, if its rows were purged
     mark int NULL,                      -- null until the first batch has committed
-    published_at datetime2(3) NULL,     -- since when its mark counts; null: it doesn't
+    published_at datetime2(3) NULL,     -- when its mark was published; null: not published
     replaced_by bigint NULL,            -- the load of the same blob name that was published in its place
     state varchar(10) NOT NULL,
-    failed_in varchar(10) NULL,         -- the state a failed load goes back to
-    held_because nvarchar(max) NULL,    -- why its mails wait for an operator, whatever its metadata says
+    failed_in varchar(10) NULL,         -- the state in which a failed load resumes
+    held_because nvarchar(max) NULL,    -- why its mails wait for an operator, regardless of its metadata
     error nvarchar(max) NULL,
-    attempts int NOT NULL CONSTRAINT loads_attempts DEFAULT 0,       -- how often it was taken since it last got on
+    attempts int NOT NULL CONSTRAINT loads_attempts DEFAULT 0,       -- attempts since its last progress
     settings nvarchar(max) NOT NULL,
     checkpoint_json nvarchar(max) NOT NULL,
     accounts bigint NOT NULL CONSTRAINT loads_accounts DEFAULT 0,
     last_position bigint NOT NULL CONSTRAINT loads_last_position DEFAULT 0,
     matched_position bigint NOT NULL CONSTRAINT loads_matched_position DEFAULT 0,
     purged_position bigint NOT NULL CONSTRAINT loads_purged_position DEFAULT 0,
-    -- Subscriptions made after matching had started are not matched: they would see a part of the rows only.
+    -- Subscriptions made after matching began are not matched: they would see only part of the rows.
     last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0,
-    count_parts int NOT NULL CONSTRAINT loads_count_parts DEFAULT 0,            -- parts that the exact count is cut into; 0: not begun
-    counted_parts int NOT NULL CONSTRAINT loads_counted_parts DEFAULT 0,        -- those that are counted,
+    count_parts int NOT NULL CONSTRAINT loads_count_parts DEFAULT 0,            -- parts of the exact count; 0: not begun
+    counted_parts int NOT NULL CONSTRAINT loads_counted_parts DEFAULT 0,        -- parts counted so far,
     counted bigint NOT NULL CONSTRAINT loads_counted DEFAULT 0,                 -- and their accounts
-    -- Subscriptions of domains up to this have their notifications.
+    -- Domain subscriptions up to this id have their notifications.
     told_subscriber bigint NOT NULL CONSTRAINT loads_told_subscriber DEFAULT 0,
     mails_queued int NOT NULL CONSTRAINT loads_mails_queued DEFAULT 0,          -- notifications up to this number have a message
     batches int NOT NULL CONSTRAINT loads_batches DEFAULT 0,
     slices int NOT NULL CONSTRAINT loads_slices DEFAULT 0,
     ingest_complete bit NOT NULL CONSTRAINT loads_ingest_complete DEFAULT 0,
     duplicates_possible bit NOT NULL CONSTRAINT loads_duplicates_possible DEFAULT 0,
-    purging bit NOT NULL CONSTRAINT loads_purging DEFAULT 0,                    -- some rows are gone already
+    purging bit NOT NULL CONSTRAINT loads_purging DEFAULT 0,                    -- some rows are deleted already
     purged bit NOT NULL CONSTRAINT loads_purged DEFAULT 0,
     owner nvarchar(400) COLLATE Latin1_General_100_BIN2 NULL,
     lease_expires_at datetime2(3) NULL,
@@ -72,7 +72,7 @@ CREATE TABLE dbo.loads (
 GO
 CREATE INDEX loads_by_breach ON dbo.loads (breach, state);
 GO
--- What was one id for all loads of a breach is the one mark of all of them.
+-- The one id of all loads of a breach becomes the mark of each of them.
 INSERT INTO dbo.loads (
     id, breach, blob, etag, blob_version, generation, superseded_by, mark, published_at, state, failed_in, error,
     settings, checkpoint_json, accounts, last_position, matched_position, purged_position, last_subscriber, batches,
@@ -95,14 +95,14 @@ GO
 ALTER TABLE dbo.slices ADD owner nvarchar(400) COLLATE Latin1_General_100_BIN2 NULL;
 ALTER TABLE dbo.slices ADD lease_expires_at datetime2(3) NULL;
 ALTER TABLE dbo.slices ADD active_at datetime2(3) NULL;         -- when it was last begun, renewed or ended
-ALTER TABLE dbo.slices ADD done_transactions varbinary(max) NULL; -- a bit for each of its transactions, in their order: it is done
-ALTER TABLE dbo.slices ADD order_version int NOT NULL CONSTRAINT slices_order_version DEFAULT 0; -- of the order that these are counted in
+ALTER TABLE dbo.slices ADD done_transactions varbinary(max) NULL; -- one bit per transaction, in order: set if it is done
+ALTER TABLE dbo.slices ADD order_version int NOT NULL CONSTRAINT slices_order_version DEFAULT 0; -- version of their order
 GO
--- Makes "is anybody at work on this load" one probe.
+-- Makes the check "is this load being processed" one probe.
 CREATE INDEX slices_by_activity ON dbo.slices (load_id, active_at);
 GO
--- A password is of one version of a blob; an empty etag: of the version that is being dropped. The old ones are
--- sealed for a name and not for a version: they can't be opened any more, and no load is open.
+-- A password belongs to one version of a blob; an empty etag: to the version that is being dropped. Old passwords
+-- are sealed for a name instead of a version: they can't be opened any more, and no load is open.
 DROP TABLE dbo.passwords;
 GO
 CREATE TABLE dbo.passwords (
@@ -110,18 +110,18 @@ CREATE TABLE dbo.passwords (
     sealed varbinary(max) NOT NULL
 );
 GO
-ALTER TABLE dbo.notifications ADD attempts int NOT NULL CONSTRAINT notifications_attempts DEFAULT 0; -- claims since the last word on it
-ALTER TABLE dbo.notifications ADD not_before datetime2(3) NULL; -- its recipient's server asked to come again later
-ALTER TABLE dbo.notifications ADD deferrals int NOT NULL CONSTRAINT notifications_deferrals DEFAULT 0; -- how often it did
-ALTER TABLE dbo.notifications ADD deferred_since datetime2(3) NULL; -- and since when
+ALTER TABLE dbo.notifications ADD attempts int NOT NULL CONSTRAINT notifications_attempts DEFAULT 0; -- claims since its last deferral
+ALTER TABLE dbo.notifications ADD not_before datetime2(3) NULL; -- deferred until then at the request of the recipient's server
+ALTER TABLE dbo.notifications ADD deferrals int NOT NULL CONSTRAINT notifications_deferrals DEFAULT 0; -- number of deferrals
+ALTER TABLE dbo.notifications ADD deferred_since datetime2(3) NULL; -- time of the first of them
 GO
-ALTER TABLE dbo.load_domains ADD exact bigint NULL; -- accounts as counted exactly, so far
+ALTER TABLE dbo.load_domains ADD exact bigint NULL; -- distinct accounts counted so far
 GO
--- Make "which is the next to be sent" and "who is due" one probe each.
+-- Make the checks "which is sent next" and "which are due" one probe each.
 CREATE INDEX notifications_waiting ON dbo.notifications (load_id, number) WHERE state = 'open' AND not_before IS NULL;
 CREATE INDEX notifications_deferred ON dbo.notifications (load_id, not_before) WHERE state = 'open' AND not_before IS NOT NULL;
 GO
--- When the next mail of the whole system may go out.
+-- The earliest time of the whole system's next mail.
 CREATE TABLE dbo.mail_rate (
     only_row int NOT NULL CONSTRAINT mail_rate_key PRIMARY KEY CONSTRAINT mail_rate_one CHECK (only_row = 1),
     next_at datetime2(3) NOT NULL

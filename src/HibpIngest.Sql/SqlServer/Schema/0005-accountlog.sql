@@ -1,12 +1,12 @@
--- What of a load is in the account log. Versions are catalogue_version as it stood when what the log tells of a
--- breach, or of a load, was last changed.
+-- The state of loads in the account log. A version is the catalogue_version at the last change of the data that
+-- the log records of a breach or load.
 ALTER TABLE dbo.breaches ADD log_version bigint NOT NULL CONSTRAINT breaches_log DEFAULT 0;
 ALTER TABLE dbo.loads ADD log_version bigint NOT NULL CONSTRAINT loads_log DEFAULT 0;
-ALTER TABLE dbo.loads ADD logged_version bigint NULL;    -- what its newest document tells; null: the log doesn't count it
-ALTER TABLE dbo.loads ADD log_message_at datetime2(3) NULL; -- when the message that has it logged was last sent
-ALTER TABLE dbo.loads ADD log_error nvarchar(max) NULL;  -- why it isn't yet
+ALTER TABLE dbo.loads ADD logged_version bigint NULL;    -- version of its newest document; null: it is not logged
+ALTER TABLE dbo.loads ADD log_message_at datetime2(3) NULL; -- when the message to log it was last sent
+ALTER TABLE dbo.loads ADD log_error nvarchar(max) NULL;  -- why logging it failed
 GO
--- Recorded before the first of them is written, so that they are the same whenever they are written again.
+-- Recorded before the first segment is written, so that they are the same if they are written again.
 CREATE TABLE dbo.log_segments (
     load_id bigint NOT NULL CONSTRAINT log_segments_load REFERENCES dbo.loads (id),
     number int NOT NULL,

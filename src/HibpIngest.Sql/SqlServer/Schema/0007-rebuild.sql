@@ -1,2 +1,2 @@
--- How far the replay of what a layout lacks is; null: none was begun, or it has ended.
+-- The progress of the replay into a layout; null: none has begun, or it has ended.
 ALTER TABLE dbo.layouts ADD rebuild nvarchar(max) NULL;

@@ -1,5 +1,5 @@
--- Times are integer milliseconds since 1970 UTC, by the clock the program was given. Aliases and domains of
--- accounts are blobs: lower-case ASCII, compared bytewise.
+-- Times are integer milliseconds since 1970 UTC, by the program's TimeProvider. Aliases and domains of accounts
+-- are blobs: lower-case ASCII, compared bytewise.
 
 CREATE TABLE store_identity (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -14,8 +14,8 @@ CREATE TABLE locks (
     expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- The highest breach id ever given: property names in the account table are made of it, so that an id is never
--- given again, not even after its breach is gone.
+-- The highest breach id ever assigned. Property names in the account table are derived from the id, so an id is
+-- never reused, not even after its breach was removed.
 CREATE TABLE breach_ids (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     highest INTEGER NOT NULL
@@ -32,8 +32,7 @@ CREATE TABLE breaches (
     published_at INTEGER
 );
 
--- AUTOINCREMENT: the id of a load that was removed is never given again, so that a late message can't reach
--- another load.
+-- AUTOINCREMENT: the id of a removed load is never reused, so that a late message can't reach another load.
 CREATE TABLE loads (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     breach INTEGER NOT NULL REFERENCES breaches (key),
@@ -42,19 +41,19 @@ CREATE TABLE loads (
     generation INTEGER NOT NULL,      -- counts the restarts of a blob version
     superseded_by INTEGER,            -- the load it was restarted as
     state TEXT NOT NULL,
-    failed_in TEXT,                   -- the state a failed load goes back to
+    failed_in TEXT,                   -- the state in which a failed load resumes
     error TEXT,
     settings TEXT NOT NULL,
     checkpoint TEXT NOT NULL,
     accounts INTEGER NOT NULL DEFAULT 0,
     last_position INTEGER NOT NULL DEFAULT 0,
     matched_position INTEGER NOT NULL DEFAULT 0,
-    -- Subscriptions made after matching had started are not matched: they would see a part of the rows only.
+    -- Subscriptions made after matching began are not matched: they would see only part of the rows.
     last_subscriber INTEGER NOT NULL DEFAULT 0,
     batches INTEGER NOT NULL DEFAULT 0,
     ingest_complete INTEGER NOT NULL DEFAULT 0,
     duplicates_possible INTEGER NOT NULL DEFAULT 0,
-    purging INTEGER NOT NULL DEFAULT 0,         -- some rows are gone already
+    purging INTEGER NOT NULL DEFAULT 0,         -- some rows are deleted already
     purged INTEGER NOT NULL DEFAULT 0,
     owner TEXT,
     lease_expires_at INTEGER,
@@ -66,8 +65,8 @@ CREATE TABLE loads (
 );
 CREATE INDEX loads_by_breach ON loads (breach, state);
 
--- A load's rows lie side by side in the order of their positions: an append while ingesting, one range scan for
--- each slice, and no second index to keep.
+-- A load's rows are stored together, ordered by position: ingesting appends, a slice is one range scan, and no
+-- second index is needed.
 CREATE TABLE rows (
     id INTEGER PRIMARY KEY,           -- load << 40 | position
     alias BLOB NOT NULL,
@@ -89,10 +88,10 @@ CREATE TABLE slices (
     done_at INTEGER,
     PRIMARY KEY (load, number)
 ) WITHOUT ROWID;
--- Makes "is any slice undone" one probe, which each finished slice asks.
+-- Makes the check "is any slice not done", which runs after each finished slice, one probe.
 CREATE INDEX slices_undone ON slices (load, state) WHERE state <> 'done';
 
--- The blob's name is the key: a password comes before its load.
+-- Keyed by the blob's name, because a password is stored before its load exists.
 CREATE TABLE passwords (
     blob TEXT PRIMARY KEY,
     sealed BLOB NOT NULL
@@ -102,14 +101,14 @@ CREATE TABLE subscribers (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     email TEXT NOT NULL,
     domain TEXT NOT NULL,             -- empty: the subscriber's own address
-    match_domain BLOB NOT NULL,       -- the domain whose accounts concern it,
+    match_domain BLOB NOT NULL,       -- the domain of the accounts it matches,
     match_alias BLOB,                 -- and the alias; null: all of them
     UNIQUE (email, domain)
 );
 CREATE INDEX subscribers_match ON subscribers (match_domain, match_alias);
 
--- A subscription has one kind and one domain, so that (breach, subscriber) is the (kind, subscriber, domain,
--- breach) that a notification is unique by.
+-- A subscription has one kind and one domain, so that (breach, subscriber) identifies a notification's unique
+-- (kind, subscriber, domain, breach).
 CREATE TABLE notifications (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     breach INTEGER NOT NULL REFERENCES breaches (key),
@@ -128,7 +127,7 @@ CREATE INDEX notifications_by_load ON notifications (load, number);
 CREATE INDEX notifications_by_state ON notifications (load, state);
 CREATE INDEX notifications_by_subscriber ON notifications (subscriber);
 
--- How many rows of a subscribed domain a load holds, as far as it is matched.
+-- The number of a load's rows in a subscribed domain, among the rows matched so far.
 CREATE TABLE load_domains (
     load INTEGER NOT NULL REFERENCES loads (id),
     domain BLOB NOT NULL,

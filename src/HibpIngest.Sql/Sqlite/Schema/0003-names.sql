@@ -1,5 +1,5 @@
--- The columns' names are those of SQL Server's tables, so that one statement serves both. Nothing is rewritten
--- but the schema.
+-- Renames columns to those of SQL Server's tables, so that both use the same statements. Only the schema is
+-- rewritten.
 ALTER TABLE breaches RENAME COLUMN key TO breach_key;
 ALTER TABLE loads RENAME COLUMN checkpoint TO checkpoint_json;
 ALTER TABLE slices RENAME COLUMN load TO load_id;

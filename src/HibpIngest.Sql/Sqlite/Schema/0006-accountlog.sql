@@ -1,12 +1,12 @@
--- What of a load is in the account log. Versions are catalogue_version as it stood when what the log tells of a
--- breach, or of a load, was last changed.
+-- The state of loads in the account log. A version is the catalogue_version at the last change of the data that
+-- the log records of a breach or load.
 ALTER TABLE breaches ADD COLUMN log_version INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE loads ADD COLUMN log_version INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE loads ADD COLUMN logged_version INTEGER; -- what its newest document tells; null: the log doesn't count it
-ALTER TABLE loads ADD COLUMN log_message_at INTEGER; -- when the message that has it logged was last sent
-ALTER TABLE loads ADD COLUMN log_error TEXT;         -- why it isn't yet
+ALTER TABLE loads ADD COLUMN logged_version INTEGER; -- version of its newest document; null: it is not logged
+ALTER TABLE loads ADD COLUMN log_message_at INTEGER; -- when the message to log it was last sent
+ALTER TABLE loads ADD COLUMN log_error TEXT;         -- why logging it failed
 
--- Recorded before the first of them is written, so that they are the same whenever they are written again.
+-- Recorded before the first segment is written, so that they are the same if they are written again.
 CREATE TABLE log_segments (
     load_id INTEGER NOT NULL REFERENCES loads (id),
     number INTEGER NOT NULL,

@@ -1,8 +1,8 @@
--- Several layouts. One that was dropped keeps its row, so that its name is never given again.
-ALTER TABLE layouts ADD COLUMN added_version INTEGER NOT NULL DEFAULT 0; -- of the set, from which on every slice is written in it
+-- Several layouts. A dropped layout keeps its row, so that its name is never reused.
+ALTER TABLE layouts ADD COLUMN added_version INTEGER NOT NULL DEFAULT 0; -- version of the set from which on every slice is written to it
 ALTER TABLE layouts ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
 
--- What was written in a layout behind its slices: those of a load that had been done before the layout was added.
+-- Rows that a replay has written to a layout, for slices that were done before the layout was added.
 CREATE TABLE layout_loads (
     layout_id INTEGER NOT NULL REFERENCES layouts (id),
     load_id INTEGER NOT NULL REFERENCES loads (id),
