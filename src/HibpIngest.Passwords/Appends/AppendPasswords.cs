@@ -18,7 +18,7 @@ public sealed partial class AppendPasswords(
     PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)
     : IMessageStage<AppendMessage>
 {
-    // Of one part. Most of the time is spent waiting for the store.
+    // Within one part. Most of the time is spent waiting for the store.
     private const int RangesAtOnce = 16;
 
     // A transaction that is done may still be processed in another process for a while: a function ends after minutes.

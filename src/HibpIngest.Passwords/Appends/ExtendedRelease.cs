@@ -18,7 +18,6 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
             new RangeOverlays(stores.Blobs, release));
     }
 
-    /// <summary>Reads all ranges of a group that hold a hash, in order.</summary>
     public async IAsyncEnumerable<ExtendedRange> ReadGroupAsync(int group, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         var first = group * PasswordNames.RangesOfGroup;

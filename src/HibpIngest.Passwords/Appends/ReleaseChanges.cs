@@ -22,7 +22,6 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         return changes;
     }
 
-    /// <summary>The time up to which changes are known.</summary>
     public FollowedChanges Followed => _followed;
 
     /// <summary>

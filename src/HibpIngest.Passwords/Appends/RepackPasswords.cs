@@ -41,7 +41,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         }
         catch (Exception)
         {
-            // Delete what was not listed, unless another run has taken over the repack.
+            // Delete the unlisted release, unless another run has taken over the repack.
             if (await IsHeldAsync(from.Key, hold, CancellationToken.None))
             {
                 await releases.DeleteAsync(to, CancellationToken.None);
@@ -93,11 +93,9 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             cancellationToken) ?? throw new NotPossibleException($"release {from.Name} is just being repacked by somebody else");
     }
 
-    /// <summary>Returns whether this run is the latest one.</summary>
     private async Task<bool> IsHeldAsync(ReleaseKey release, string hold, CancellationToken cancellationToken) =>
         (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken))?.ETag == hold;
 
-    /// <summary>Waits until the transactions that were begun with the release are added.</summary>
     private async Task SettleAsync(ReleaseKey release, IProgress<int>? waiting, CancellationToken cancellationToken)
     {
         while (true)

@@ -45,7 +45,6 @@ internal sealed class PackFile : IAsyncDisposable
         await _file.WriteAsync(gzip, cancellationToken);
     }
 
-    /// <summary>Returns the pack's record, still without an ETag.</summary>
     public async Task<PackRecord> CompleteAsync(long rows, CancellationToken cancellationToken)
     {
         Place(PasswordNames.RangesOfGroup - 1);

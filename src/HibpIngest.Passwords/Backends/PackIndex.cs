@@ -75,7 +75,6 @@ internal sealed class PackIndex
         return new PackIndex(bytes);
     }
 
-    /// <summary>The version of the pack that this index describes.</summary>
     public string ETagOf(int pack) => _etags[pack];
 
     /// <summary>Returns the position of a range; a length of 0 means that it has no hash.</summary>
@@ -88,7 +87,6 @@ internal sealed class PackIndex
         return (offset, (int)(end - offset));
     }
 
-    /// <summary>Returns a pack's record.</summary>
     public PackRecord RecordOf(int pack) => new(
         BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack))),
         BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack) + 8)), ETagOf(pack),
@@ -120,7 +118,6 @@ internal sealed record PackRecord(long Length, long Rows, string ETag, ReadOnlyM
         return (offset, (int)((range + 1 == PasswordNames.RangesOfGroup ? Length : OffsetOf(range + 1)) - offset));
     }
 
-    /// <summary>CRC-32 of a range's gzip member.</summary>
     public uint ChecksumOf(int range) => BinaryPrimitives.ReadUInt32LittleEndian(Entries.Span[((range * 8) + 4)..]);
 
     private uint OffsetOf(int range) => BinaryPrimitives.ReadUInt32LittleEndian(Entries.Span[(range * 8)..]);

@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <param name="replaces">What the blobs replace, as in <see cref="IPasswordBlobs.WriteAsync"/>: any version, or none.</param>
+/// <param name="replaces">The versions that the blobs replace, as in <see cref="IPasswordBlobs.WriteAsync"/>: any version, or none.</param>
 internal sealed class PackTarget(
     IPasswordBlobs blobs, ReleaseKey release, HashMode mode, string folder, string? replaces = IPasswordBlobs.Anything) : IRangeTarget
 {

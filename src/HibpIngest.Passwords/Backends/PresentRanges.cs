@@ -22,10 +22,8 @@ internal sealed class PresentRanges
 
     private static ReadOnlySpan<byte> Magic => "HIBPPR01"u8;
 
-    /// <summary>Whether the range holds a hash.</summary>
     public bool this[int prefix] => (_bits.Span[prefix / 8] & (1 << (prefix % 8))) != 0;
 
-    /// <summary>Sets a range's bit among its group's bits.</summary>
     public static void Add(Span<byte> bits, int prefix)
     {
         var place = prefix % PasswordNames.RangesOfGroup;

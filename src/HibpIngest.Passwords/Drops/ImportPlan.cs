@@ -59,7 +59,6 @@ public sealed record ImportPlan
     /// <summary>Returns whether it is the same import: the same version of a file, into the same release.</summary>
     internal bool IsSame(ImportPlan other) => (Id, Key) == (other.Id, other.Key);
 
-    /// <summary>Returns the id of a version of a file.</summary>
     internal static string IdOf(DroppedPasswords file) =>
         Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes($"{file.ETag}\n{file.Name}")))[..16];
 }

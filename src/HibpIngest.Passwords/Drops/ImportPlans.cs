@@ -54,7 +54,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         }
     }
 
-    /// <summary>Returns the plan of a release and mode, or null.</summary>
     internal async Task<(ImportPlan? Plan, string? ETag)> FindAsync(string release, HashMode mode, CancellationToken cancellationToken)
     {
         var blob = await blobs.ReadAsync(PasswordNames.ImportPlan(release, mode), null, cancellationToken);
@@ -87,7 +86,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         }
     }
 
-    /// <summary>Deletes a plan, after its records.</summary>
     internal async Task DeleteAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         var (now, etag) = await FindAsync(plan.Release, plan.Mode, cancellationToken);
@@ -166,7 +164,6 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         return ids;
     }
 
-    /// <summary>Forgets a file that is no longer there.</summary>
     internal Task ForgetRefusedAsync(string id, CancellationToken cancellationToken) =>
         blobs.DeleteAsync(PasswordNames.Refused(id), cancellationToken);
 

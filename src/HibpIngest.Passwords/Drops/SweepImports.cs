@@ -15,7 +15,7 @@ public sealed partial class SweepImports(
     // Many times the duration of 256 sends.
     private static readonly TimeSpan SendingAge = TimeSpan.FromMinutes(1);
 
-    // Leftovers of an import whose file is gone harm nothing, and a listing costs as much as a write.
+    // Leftovers of an import whose file was deleted harm nothing, and a listing costs as much as a write.
     private static readonly TimeSpan RestingTime = TimeSpan.FromMinutes(15);
 
     private DateTimeOffset _looksAgainAt;

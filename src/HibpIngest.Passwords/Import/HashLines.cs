@@ -29,7 +29,7 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
     /// <summary>Offset of the malformed line within the text of the last call.</summary>
     public int BadAt { get; private set; }
 
-    /// <summary>What was expected there, and what was found; empty: no line was malformed.</summary>
+    /// <summary>The expected and the actual content of that line; empty: no line was malformed.</summary>
     public string Wrong { get; private set; } = "";
 
     public (int Rows, int Bytes) Read(ReadOnlySpan<byte> text, bool isEnd, Span<HashCount> rows)

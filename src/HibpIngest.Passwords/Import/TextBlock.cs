@@ -26,7 +26,6 @@ internal sealed class TextBlock(int room, int bytes)
         (_begin, _end) = (room, room + read);
     }
 
-    /// <summary>Prepends the previous block's unfinished line, which must fit into the room.</summary>
     public void Prepend(ReadOnlySpan<byte> left)
     {
         _begin -= left.Length;

@@ -20,7 +20,7 @@ public sealed partial class NearestRanges : IPasswordRanges
     private readonly TimeProvider _time;
     private readonly ILogger _log;
 
-    /// <param name="options">What is served, the timeout of the nearest account, and the memory for both.</param>
+    /// <param name="options">The back end, the timeout of the nearest account, and the memory for both.</param>
     public NearestRanges(
         PasswordStores nearest, PasswordStores primary, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
     {

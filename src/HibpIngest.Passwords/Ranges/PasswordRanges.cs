@@ -20,7 +20,7 @@ public sealed class PasswordRanges : IPasswordRanges
     private readonly ConcurrentDictionary<object, Lazy<Task<RangeContent>>> _reading = new();
     private readonly CancellationTokenSource _stop = new();
 
-    /// <param name="options">What is served, and the memory for the cache.</param>
+    /// <param name="options">The back end, and the memory for the cache.</param>
     public PasswordRanges(PasswordStores stores, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
         : this(stores, options.Value, NewCache(options.Value), isReplica: false, time, logs.CreateLogger<PasswordRanges>()) =>
         _ownsCache = true;

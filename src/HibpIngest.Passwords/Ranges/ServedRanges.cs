@@ -7,7 +7,7 @@ internal sealed class ServedRanges
 
     private readonly IRangeSource?[] _sources = new IRangeSource?[HashModes.All.Count];
 
-    /// <param name="etag">Of the document that names the release; null: there is no document.</param>
+    /// <param name="etag">ETag of the document that names the release; null: there is no document.</param>
     /// <param name="release">Null: nothing is served.</param>
     public ServedRanges(
         string? etag, ServedRelease? release, PasswordRelease? document, DateTimeOffset since,
@@ -22,7 +22,6 @@ internal sealed class ServedRanges
 
     public ServedRelease? Release { get; }
 
-    /// <summary>The release's document; null if nothing is served.</summary>
     public PasswordRelease? Document { get; }
 
     /// <summary>When the release was switched to.</summary>

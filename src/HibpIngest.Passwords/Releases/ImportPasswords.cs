@@ -231,7 +231,6 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         }
     }
 
-    /// <summary>Deletes the records of an earlier import.</summary>
     private static void Forget(ImportRequest request)
     {
         foreach (var mode in HashModes.All)

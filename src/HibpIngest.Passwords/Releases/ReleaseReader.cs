@@ -4,7 +4,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Reads and writes the documents of releases, and opens releases.</summary>
 internal static class ReleaseReader
 {
     /// <returns>Null if nothing was switched to yet.</returns>
