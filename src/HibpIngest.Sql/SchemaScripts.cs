@@ -29,7 +29,7 @@ internal static class SchemaScripts
     /// <param name="session">A connection to it, under a lock against other upgrades.</param>
     /// <param name="found">The database's version; 0: it is empty.</param>
     /// <param name="database">The database's name in messages.</param>
-    /// <param name="other">What to use, besides a newer program, if the database is newer than this program.</param>
+    /// <param name="other">The alternative to a newer program, named in the error if the database is newer than this program.</param>
     /// <param name="apply">Applies a script, and records its version.</param>
     public static async Task UpgradeAsync(
         ISqlSession session, IReadOnlyList<string> scripts, int found, string database, string other, Func<string, int, Task> apply)

@@ -390,7 +390,7 @@ public abstract partial class SqlBreachDatabase
     }
 
     private static Task<int> AddCallClientAsync(ISqlSession session, int client) => session.ExecuteAsync(
-        // Of two concurrent inserts, the second violates the key and, retried, finds the first one's row.
+        // The second of two concurrent inserts violates the key and, retried, finds the first one's row.
         "INSERT INTO dbo.call_clients (client) SELECT @client WHERE NOT EXISTS (SELECT 1 FROM dbo.call_clients WHERE client = @client)",
         Int("@client", client));
 

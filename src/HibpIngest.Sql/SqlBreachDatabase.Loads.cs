@@ -83,8 +83,7 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Of two that concurrently start the same load or breach, the second violates a key and, retried, finds the first one's
-                // row.
+                // The second of two concurrent starts of a load or breach violates a key and, retried, finds the first row.
                 var newest = Most($"id FROM dbo.loads WHERE {OfVersion} ORDER BY generation DESC", "1");
                 if (await session.NumberAsync(newest, Key(load.Blob)) is { } found)
                     return (await ReadLoadAsync(session, found))!;

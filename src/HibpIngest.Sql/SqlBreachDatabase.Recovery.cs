@@ -19,8 +19,8 @@ public abstract partial class SqlBreachDatabase
     private const int SlicesAtOnce = 100;
 
     /// <summary>
-    /// Further columns to set for a recovered load, of which <c>@gone</c> says whether its rows are gone and <c>@slices</c> is the number
-    /// of slices; begins with a comma unless empty.
+    /// Further columns to set for a recovered load, where <c>@gone</c> says whether its rows were deleted and <c>@slices</c>
+    /// is the number of slices; begins with a comma unless empty.
     /// </summary>
     private protected abstract string WithoutRows { get; }
 
@@ -31,7 +31,7 @@ public abstract partial class SqlBreachDatabase
                 var known = await LockLoadRowAsync(session, load.Load) ? await ReadKnownAsync(session, load.Load) : null;
                 if (known is { Removing: true })
                     return RecoveryStep.Removing;
-                // Of two sources for a load's breach, the newer one counts; anything it doesn't contain is left unchanged.
+                // The newer of two sources decides a load's breach; anything it doesn't contain is left unchanged.
                 var isNewer = known is null || load.Version > known.Version;
                 var name = isNewer ? load.Breach.Name : known!.Breach;
                 await RefuseOtherAsync(session, load, known, name);

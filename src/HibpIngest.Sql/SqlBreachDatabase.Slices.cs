@@ -103,7 +103,7 @@ public abstract partial class SqlBreachDatabase
                         ? new SliceCompletion(false, await ReadLayoutsAsync(session))
                         : SliceCompletion.Lost;
                 }
-                // Of two last failed slices that are completed concurrently, the second sees the first one's result once it has locked the
+                // The second of two last failed slices that are completed concurrently sees the first one's result once it has locked the
                 // load.
                 if (before.State != SliceState.Failed || !await LockLoadRowAsync(session, load))
                     return SliceCompletion.Done;

@@ -8,7 +8,6 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Length of a hash in hex.</summary>
     private protected const int HashLength = 64;
 
     private const int ReasonLength = 20;

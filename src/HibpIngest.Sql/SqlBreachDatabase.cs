@@ -96,7 +96,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
                     WHERE name = @name AND (owner = @owner OR expires_at <= @now)
                     """,
                     parameters) == 1;
-                // Of two concurrent inserts, the second violates the key and, retried, finds the first one's row.
+                // The second of two concurrent inserts violates the key and, retried, finds the first one's row.
                 return taken || await session.ExecuteAsync(
                     """
                     INSERT INTO dbo.locks (name, owner, expires_at)

@@ -175,7 +175,6 @@ public sealed partial class SqlServerBreachDatabase
     /// <summary>A load after its checkpoint was advanced: its slices and batches including this one, and its mark.</summary>
     private sealed record Advanced(int Slices, int Batches, int Mark);
 
-    /// <summary>Copies one load's batches over one connection.</summary>
     private sealed class BatchCopy(SqlServerBreachDatabase database, BatchCopyOrder order) : IBatchCopy
     {
         private ServerConnection? _kept;

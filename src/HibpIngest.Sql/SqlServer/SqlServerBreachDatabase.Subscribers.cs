@@ -10,7 +10,6 @@ namespace HibpIngest.Sql.SqlServer;
 
 public sealed partial class SqlServerBreachDatabase
 {
-    /// <summary>Subscriptions sent per statement when importing.</summary>
     private const int ImportPage = 4_000;
 
     public override Task<SubscribersImported> ImportSubscribersAsync(
