@@ -26,8 +26,8 @@ internal static class RowReaders
     }
 
     /// <summary>
-    /// Columns: name, metadata, hidden, published_at, mark (null: none), modified_at, accounts, blob. One row for each published load of a
-    /// breach, or one without, the rows of a breach together and its newest load first.
+    /// Columns: name, metadata, hidden, published_at, mark (null: none), modified_at, accounts, blob, log version. One row for each
+    /// published load of a breach, or one without, the rows of a breach together and its newest load first.
     /// </summary>
     public static void AddCatalogueBreach(List<CatalogueBreach> breaches, IRow row)
     {
