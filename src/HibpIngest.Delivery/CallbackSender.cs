@@ -10,10 +10,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Calls clients over HTTPS, at public addresses only (<see cref="PublicAddress"/>): a name is looked up once for a
-/// connection, all that it leads to is judged, and the connection goes to what was judged. Connections are kept from
-/// call to call, for a minute at most. No proxy, redirect, cookie or trace header. Safe for use by several threads at
-/// once.
+/// Calls clients over HTTPS, at public addresses only (<see cref="PublicAddress"/>): a name is resolved once for a connection, all
+/// resulting addresses are checked, and the connection goes to one of them. Connections are reused for at most a minute. No proxy,
+/// redirect, cookie or trace header. Safe for concurrent use.
 /// </summary>
 public sealed class CallbackSender : ICallbackSender
 {
@@ -21,15 +20,15 @@ public sealed class CallbackSender : ICallbackSender
     private const string NotHttps = "its address is not one of https";
     private const string NoTls = "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS";
 
-    // As much of an answer is read, and thrown away, so that the connection is good for another call.
+    // Up to this size a response body is read and discarded, so that the connection can be reused.
     private const int MostAnswerBytes = 64 * 1024;
     private const int MostHeaderKilobytes = 64;
     private const int ReadBytes = 8 * 1024;
 
-    // Less than a call's, so that it is known which of them took too long.
+    // Less than the timeout of a call, so that the error shows which of the two expired.
     private static readonly TimeSpan ConnectTimeout = TimeSpan.FromSeconds(5);
 
-    // No receiver has itself forgotten by asking for more.
+    // Caps Retry-After, so that a receiver can't postpone its calls forever.
     private static readonly TimeSpan MostRetryAfter = TimeSpan.FromDays(1);
 
     private readonly HttpMessageInvoker _http;
@@ -38,14 +37,14 @@ public sealed class CallbackSender : ICallbackSender
     private readonly Func<string, CancellationToken, Task<IPAddress[]>> _resolve;
     private readonly Func<IPAddress[], int, CancellationToken, Task<Stream>> _connect;
 
-    /// <param name="time">For the time that a call takes, and for dates in answers.</param>
-    /// <param name="allowsLoopback">For tests: http and this machine's own addresses too.</param>
+    /// <param name="time">Clock for call timeouts and for dates in responses.</param>
+    /// <param name="allowsLoopback">For tests: also allows http and loopback addresses.</param>
     public CallbackSender(TimeProvider time, bool allowsLoopback)
         : this(time, allowsLoopback, resolve: null)
     {
     }
 
-    /// <param name="resolve">What a name's addresses are; null: what the system says.</param>
+    /// <param name="resolve">Resolves a host name; null: system DNS.</param>
     /// <param name="connect">Connects to one of these addresses, at a port; null: over the network.</param>
     /// <param name="trustedRoots">Roots to trust instead of the system's; null: the system's.</param>
     internal CallbackSender(
@@ -94,7 +93,7 @@ public sealed class CallbackSender : ICallbackSender
         }
     }
 
-    /// <summary>Closes the connections; call it when nobody is being called any more.</summary>
+    /// <summary>Closes the connections; call it when no call is in progress.</summary>
     public ValueTask DisposeAsync()
     {
         _http.Dispose();
@@ -105,21 +104,21 @@ public sealed class CallbackSender : ICallbackSender
     {
         var handler = new SocketsHttpHandler
         {
-            // A proxy would look names up itself, and connect to what nobody has judged.
+            // A proxy would resolve names itself, and connect to an unchecked address.
             UseProxy = false,
             AllowAutoRedirect = false,
             UseCookies = false,
             AutomaticDecompression = DecompressionMethods.None,
-            // No propagator: no activity either, so that no trace holds a client's address, and no client a trace's id.
+            // No propagator means no activity: no trace contains a client's address, and no client gets a trace id.
             ActivityHeadersPropagator = null,
             MaxConnectionsPerServer = CallbackClient.MostCap,
-            // So that a change of a name's addresses is seen.
+            // So that DNS changes are picked up.
             PooledConnectionLifetime = TimeSpan.FromMinutes(1),
-            // Apache and Node close theirs after 5 s: a call into one that is being closed is lost.
+            // Apache and Node close theirs after 5 s: a call into a connection that is being closed is lost.
             PooledConnectionIdleTimeout = TimeSpan.FromSeconds(4),
             ConnectTimeout = ConnectTimeout,
             MaxResponseHeadersLength = MostHeaderKilobytes,
-            // What is worth reading has been read when an answer is given up: the connection is closed at once.
+            // When a response is abandoned, everything needed has been read: the connection is closed at once.
             MaxResponseDrainSize = 0,
         };
         if (trustedRoots is not null)
@@ -135,7 +134,7 @@ public sealed class CallbackSender : ICallbackSender
     {
         var request = new HttpRequestMessage(HttpMethod.Post, target.Url)
         {
-            // One call at a time over a connection, so that a client's cap is its connections.
+            // One call at a time over a connection, so that a client's cap equals its number of connections.
             Version = HttpVersion.Version11,
             VersionPolicy = HttpVersionPolicy.RequestVersionExact,
             Content = new ReadOnlyMemoryContent(body),
@@ -147,17 +146,17 @@ public sealed class CallbackSender : ICallbackSender
         return request;
     }
 
-    // Not by Add of the headers, whose message holds the value; and what isn't validated may hold a line end.
+    // Not HttpHeaders.Add, whose exception message contains the value; unvalidated headers could contain line ends, hence the check.
     private static void Add(HttpHeaders headers, string name, string value)
     {
         if (value.AsSpan().ContainsAnyExceptInRange(' ', '~') || !headers.TryAddWithoutValidation(name, value))
             throw new ArgumentException($"what is to be sent as {name} is no header's value", nameof(value));
     }
 
-    /// <summary>A connection for the handler, to what was judged and to nothing else.</summary>
+    /// <summary>Opens a connection for the handler, to checked addresses only.</summary>
     private async ValueTask<Stream> OpenAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {
-        // Once: another look-up could give what has not been judged.
+        // Resolved only once: a second lookup could return an unchecked address.
         var host = context.DnsEndPoint.Host;
         var addresses = IPAddress.TryParse(host, out var literal) ? [literal] : await _resolve(host, cancellationToken);
         if (addresses.Length == 0)
@@ -170,7 +169,7 @@ public sealed class CallbackSender : ICallbackSender
         return await _connect(addresses, context.DnsEndPoint.Port, cancellationToken);
     }
 
-    // Of IPv4 ones that are mapped, the framework knows one only.
+    // The framework recognises only one loopback address among the IPv4-mapped ones.
     private static bool IsLoopback(IPAddress address) =>
         IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address);
 
@@ -189,7 +188,7 @@ public sealed class CallbackSender : ICallbackSender
         }
     }
 
-    /// <summary>Throws the rest of an answer away; what came of the call is known, whatever happens here.</summary>
+    /// <summary>Reads and discards the rest of a response. The outcome of the call is known, so errors are ignored.</summary>
     private static async Task ReadToEndAsync(HttpResponseMessage response, CancellationToken cancellationToken)
     {
         if (response.Content.Headers.ContentLength is 0 or > MostAnswerBytes)
@@ -205,7 +204,7 @@ public sealed class CallbackSender : ICallbackSender
         }
         catch (Exception e) when (e is OperationCanceledException or IOException or HttpRequestException)
         {
-            // The connection isn't used again, and that is all.
+            // The connection is not reused; there is no other effect.
         }
         finally
         {
@@ -236,12 +235,13 @@ public sealed class CallbackSender : ICallbackSender
         return new CallAnswer(CallOutcome.Refused, status, null, said);
     }
 
-    /// <summary>Seconds or a date (RFC 9110, 10.2.3), within what is meant by it; null where it is neither.</summary>
+    /// <summary>Parses seconds or a date (RFC 9110, 10.2.3), clamped to 0 to <see cref="MostRetryAfter"/>.</summary>
+    /// <returns>Null if it is neither.</returns>
     private TimeSpan? RetryAfter(string text)
     {
         text = text.Trim();
         TimeSpan asked;
-        // More digits than a number has are a long time.
+        // A number that overflows int means a long time.
         if (text.Length > 0 && !text.AsSpan().ContainsAnyExceptInRange('0', '9'))
             asked = int.TryParse(text, out var seconds) ? TimeSpan.FromSeconds(seconds) : MostRetryAfter;
         else if (RetryConditionHeaderValue.TryParse(text, out var parsed) && parsed.Date is { } date)
@@ -253,7 +253,7 @@ public sealed class CallbackSender : ICallbackSender
 
     private static CallAnswer Unreachable(string error) => new(CallOutcome.Unreachable, 0, null, error);
 
-    /// <summary>In words of our own: the exceptions' messages hold the host's name.</summary>
+    /// <summary>Describes the failure without the exceptions' messages, which contain the host name.</summary>
     private static CallAnswer Failed(HttpRequestException failure)
     {
         for (Exception? e = failure; e is not null; e = e.InnerException)

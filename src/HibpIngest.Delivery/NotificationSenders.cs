@@ -9,12 +9,12 @@ public static class NotificationSenders
         + "(user, port and tls as needed; : / @ ? # % in user and password percent-encoded)";
 
     /// <summary>
-    /// <c>pickup:DIR</c>, or <c>smtp://user:password@host:port?tls=none|starttls|implicit</c>. Without tls:
-    /// implicit on port 465, none on port 25, else starttls. Without port: 465 for implicit, 25 for none, 587
-    /// for starttls. A login goes out unencrypted only where tls=none says so.
+    /// Creates the sender for <c>pickup:DIR</c> or <c>smtp://user:password@host:port?tls=none|starttls|implicit</c>. Default of tls:
+    /// implicit on port 465, none on port 25, else starttls. Default port: 465 for implicit, 25 for none, 587 for starttls. Credentials are
+    /// sent unencrypted only if tls=none is explicit.
     /// </summary>
-    /// <param name="time">For timeouts; null: the system's.</param>
-    /// <exception cref="BadInputException">It is something else; the message holds nothing of it that could be
+    /// <param name="time">Clock for timeouts; null: the system's.</param>
+    /// <exception cref="BadInputException">The setting has another form; the message contains no part of it that could be
     /// secret.</exception>
     public static INotificationSender Create(string setting, TimeProvider? time = null)
     {
@@ -50,7 +50,7 @@ public static class NotificationSenders
                 _ => throw new BadInputException($"{Expected}; found another tls"),
             };
         }
-        // Uri gives 25 for smtp: without a port, so whether one was written is to be seen from the text only.
+        // Uri reports port 25 for smtp: without a port, so only the text shows whether one was given.
         var hostAndPort = uri.OriginalString["smtp://".Length..].Split('/', '?', '#')[0];
         hostAndPort = hostAndPort[(hostAndPort.LastIndexOf('@') + 1)..];
         var hasPort = hostAndPort[(hostAndPort.LastIndexOf(']') + 1)..].Contains(':');

@@ -4,9 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Puts each mail into a folder as <c>{notification id}.eml</c>, for a mail server to pick up or a person to
-/// read. A file appears whole or not at all, and a second copy of a mail replaces the first. Safe for use by
-/// several threads and processes at once.
+/// Writes each mail to a folder as <c>{notification id}.eml</c>, for a mail server or a person to read. A file appears complete or not at
+/// all, and a second copy of a mail replaces the first. Safe for concurrent use by several threads and processes.
 /// </summary>
 public sealed class PickupSender : INotificationSender
 {
@@ -21,7 +20,7 @@ public sealed class PickupSender : INotificationSender
     private readonly string _folder;
     private readonly Func<string, Stream> _create;
 
-    /// <param name="folder">Made with the first mail where it is missing; a relative one is below the current directory.</param>
+    /// <param name="folder">Created with the first mail if missing; a relative path is resolved against the current directory.</param>
     public PickupSender(string folder)
         : this(folder, path => new FileStream(path, FileMode.CreateNew, FileAccess.Write, FileShare.None, bufferSize: 0))
     {
@@ -36,8 +35,7 @@ public sealed class PickupSender : INotificationSender
     public string DisplayName => $"pickup folder {_folder}";
 
     /// <summary>
-    /// As the port says, by a file that is deleted at once: in the folder or, where it is yet to be made, in
-    /// the nearest one above it that is there.
+    /// Checks by writing a file that is deleted at once: in the folder or, if it doesn't exist yet, in its nearest existing parent.
     /// </summary>
     public Task CheckAsync(string from, CancellationToken cancellationToken)
     {
@@ -71,7 +69,7 @@ public sealed class PickupSender : INotificationSender
             }
             finally
             {
-                // After the move there is nothing of that name, and then this does nothing.
+                // A no-op after the move.
                 File.Delete(path);
             }
         }

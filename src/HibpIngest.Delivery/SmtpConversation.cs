@@ -6,13 +6,13 @@ using MailKit;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Follows what a connection sends and receives: which command awaits its reply, for how long, and what the codes of the
-/// reply are. It ends an operation when a reply isn't SMTP, when the server says 421, and when no reply comes in time. The
-/// text of a reply may hold addresses: only codes leave this class.
+/// Tracks what a connection sends and receives: which command awaits its reply, for how long, and the codes of the reply. Ends an operation
+/// when a reply isn't SMTP, when the server sends 421, and when a reply times out. The text of a reply may contain addresses: only codes
+/// leave this class.
 /// </summary>
 internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : IProtocolLogger, ITransferProgress
 {
-    // RFC 5321 allows 512 bytes a line, and no server needs more than some lines.
+    // RFC 5321 allows 512 bytes a line, and real servers send few lines.
     private const int MaxReplyLine = 4096;
     private const int MaxReplyLines = 100;
 
@@ -29,14 +29,14 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
 
     public TimeSpan Limit { get; private set; }
 
-    /// <summary>What the operation's first negative or unexpected reply answered; null: there was none.</summary>
+    /// <summary>The operation's first negative or unexpected reply. Null: there was none.</summary>
     public SmtpRefusal? Refusal { get; private set; }
 
     public long LastUse { get; private set; } = time.GetTimestamp();
 
     public IAuthenticationSecretDetector? AuthenticationSecretDetector { get; set; }
 
-    /// <summary>Begins an operation, which <paramref name="operation"/> ends when a step takes too long.</summary>
+    /// <summary>Begins an operation; a step that times out cancels <paramref name="operation"/>.</summary>
     public void Begin(CancellationTokenSource operation, SmtpStep step)
     {
         lock (_lock)
@@ -48,8 +48,8 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     }
 
     /// <summary>
-    /// Cancels the operation. Once the end of the message is on its way the server may have the mail, and not to know would
-    /// mean a second copy: then only the wait for the reply becomes shorter.
+    /// Cancels the operation. Once the end of the message is on its way the server may have the mail, and an unknown outcome would mean a
+    /// second copy: then only the wait for the reply is shortened.
     /// </summary>
     public void Cancel()
     {
@@ -82,7 +82,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
 
     public void LogClient(byte[] buffer, int offset, int count)
     {
-        // What is sent after 354 is the message, and after 334 a part of the login.
+        // After 354 the client sends the message, and after 334 a part of the login.
         if (_code == 354)
             return;
         if (_code == 334)
@@ -102,7 +102,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
             {
                 if (_line.Length == MaxReplyLine)
                     throw NotSmtp();
-                // Before MailKit looks at it, which calls anything a protocol error.
+                // Checked before MailKit parses it: MailKit reports any malformed reply as a protocol error.
                 if (_line.Append((char)buffer[i]).Length == 4)
                     _ = CodeOf(_line.ToString());
                 continue;
@@ -111,14 +111,14 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
             _line.Clear();
             if (!EndLine(line))
                 continue;
-            // What came before the handshake was not encrypted and could be anybody's.
+            // Bytes received before the handshake are not encrypted: an attacker may have injected them.
             if (Step == SmtpStep.Handshake && i + 1 < offset + count)
                 throw new StoreRefusedException($"the mail server {server} went on speaking unencrypted after STARTTLS; somebody may be "
                     + "interfering with the connection");
         }
     }
 
-    /// <summary>Called with what has been written of the message; its end follows the last call.</summary>
+    /// <summary>Called with the bytes of the message written so far; its end follows the last call.</summary>
     public void Report(long bytesTransferred, long totalSize)
     {
         // Doubled periods count, so this may be some bytes early.
@@ -148,7 +148,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
             Await(step);
     }
 
-    /// <returns>Whether it was a reply's last line.</returns>
+    /// <returns>True for a reply's last line.</returns>
     private bool EndLine(string line)
     {
         _code = CodeOf(line);
@@ -175,13 +175,13 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
         LastUse = time.GetTimestamp();
         var step = Step;
         var codes = SmtpRefusal.CodesOf(line);
-        // 421 may answer anything: the server is closing the connection.
+        // 421 may answer any command: the server is closing the connection.
         if (_code == 421)
             throw new StoreUnavailableException($"the mail server {server} closed the connection at {step.Name}: {codes}");
         // MailKit sends RSET by itself after a refusal.
         if (_code >= 300 && _code != step.Intermediate && step != SmtpStep.Reset)
             Refusal ??= new SmtpRefusal(step, _code, codes);
-        // MailKit would go on with HELO, and without what EHLO offers.
+        // MailKit would fall back to HELO, without the extensions that EHLO offers.
         if (step == SmtpStep.Ehlo && Refusal is not null)
             throw Refusal.ToException(server);
         _awaited.TryDequeue(out _);
@@ -195,7 +195,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
             StopWaiting();
     }
 
-    /// <summary>Stops the wait until the next command: MailKit logs a command after it has written it.</summary>
+    /// <summary>Suspends the timeout until the next command: MailKit logs a command after it has written it.</summary>
     private void StopWaiting()
     {
         lock (_lock)

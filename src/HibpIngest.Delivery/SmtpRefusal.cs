@@ -2,9 +2,9 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Delivery;
 
-/// <summary>A reply that is not the positive one.</summary>
+/// <summary>A negative or unexpected reply.</summary>
 /// <param name="Code">200 to 599.</param>
-/// <param name="Codes">"550 5.1.1": the code, and the enhanced status code (RFC 3463) if there is one.</param>
+/// <param name="Codes">The code, and the enhanced status code (RFC 3463) if there is one: "550 5.1.1".</param>
 internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
 {
     public HibpException ToException(SmtpServer server) => Code switch
@@ -12,13 +12,13 @@ internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
         >= 400 and < 500 when Step.IsMail =>
             new RecipientDeferredException($"the mail server {server} does not take {Step.Refused} now: {Codes}"),
         < 500 => new StoreUnavailableException($"the mail server {server} does not take {Step.Refused} now: {Codes}"),
-        // Unknown command, wrong order, login needed: no recipient's fault, whatever the step was.
+        // Unknown command, wrong order, login required: at no step caused by the recipient.
         500 or 502 or 503 or 504 or 530 or 534 or 535 or 538 => SetUp(server),
         _ => Step.IsMail
             ? new BadInputException($"the mail server {server} refused {Step.Refused} for good: {Codes}") : SetUp(server),
     };
 
-    /// <summary>The codes of a reply's last line, without its text.</summary>
+    /// <summary>Returns the codes of a reply's last line, without its text.</summary>
     public static string CodesOf(string line)
     {
         var enhanced = line.Length > 4 ? line[4..].Split(' ')[0] : "";

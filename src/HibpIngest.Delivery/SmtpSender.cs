@@ -5,10 +5,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Sends mails to a mail server, over connections that are kept from mail to mail. Safe for use by several
-/// threads at once: up to <see cref="SmtpServer.MaxConnections"/> send at the same time, others wait. A
-/// connection lost after the message and before its answer is a <see cref="StoreUnavailableException"/>:
-/// sending again may make a second copy, with the same Message-ID.
+/// Sends mails to a mail server over pooled connections. Safe for concurrent use: up to <see cref="SmtpServer.MaxConnections"/> mails are
+/// sent at the same time, others wait. A connection lost after the message and before its reply is a
+/// <see cref="StoreUnavailableException"/>: a retry may deliver a second copy, with the same Message-ID.
 /// </summary>
 public sealed class SmtpSender : INotificationSender
 {
@@ -112,7 +111,7 @@ public sealed class SmtpSender : INotificationSender
         _turns.Dispose();
     }
 
-    /// <summary>A connection that has just answered: one of the idle ones, or a new one.</summary>
+    /// <summary>Returns a connection that has just responded: an idle one, or a new one.</summary>
     private async Task<SmtpSession> TakeAsync(CancellationToken cancellationToken)
     {
         while (_idle.TryPop(out var connection))

@@ -2,7 +2,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace HibpIngest.Delivery;
 
-/// <summary>A mail server and how to speak to it. Not a record: its text would hold the password.</summary>
+/// <summary>A mail server and its connection settings. Not a record: its ToString would contain the password.</summary>
 public sealed class SmtpServer
 {
     public required string Host { get; init; }
@@ -17,44 +17,39 @@ public sealed class SmtpServer
     public string? Password { get; init; }
 
     /// <summary>
-    /// Longest wait for a connection, for the TLS handshake and for the answer to a command. RFC 5321 would
-    /// have five minutes, for relays in batch mode.
+    /// Maximum wait for a connection, for the TLS handshake and for the reply to a command. RFC 5321 recommends five minutes, for relays in
+    /// batch mode.
     /// </summary>
     public TimeSpan CommandTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
     /// <summary>
-    /// Longest time for a whole mail, the wait for a free connection included: less than the half claim (five
-    /// minutes) that a sender keeps for the mail in hand.
+    /// Maximum time for a whole mail, including the wait for a free connection: less than the half claim (five minutes) that a sender
+    /// reserves for the mail in progress.
     /// </summary>
     public TimeSpan MailTimeout { get; init; } = TimeSpan.FromMinutes(4);
 
-    /// <summary>Longest time to send the message itself, and again for the answer to it.</summary>
+    /// <summary>Maximum time to send the message content, and again for the reply to it.</summary>
     public TimeSpan MessageTimeout { get; init; } = TimeSpan.FromMinutes(2);
 
     /// <summary>
-    /// How long the answer to a message is still waited for once the sender has been cancelled: a mail whose
-    /// fate is known is not sent twice.
+    /// How long to wait for the reply to a message after the sender has been cancelled: a mail whose outcome is known is not sent twice.
     /// </summary>
     public TimeSpan CancelledMessageTimeout { get; init; } = TimeSpan.FromSeconds(10);
 
-    /// <summary>
-    /// A connection unused for longer is not used again. Servers close theirs after some minutes, several after
-    /// one.
-    /// </summary>
+    /// <summary>A connection idle for longer is not reused. Servers close theirs after some minutes, several after one.</summary>
     public TimeSpan IdleTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
     /// <summary>
-    /// Connections at once; further mails wait for one to be free. Many servers allow no more than ten from one
-    /// client.
+    /// Maximum concurrent connections; further mails wait for a free one. Many servers allow at most ten from one client.
     /// </summary>
     public int MaxConnections { get; init; } = 4;
 
     /// <summary>Mails sent over one connection before it is closed; Postfix and Exchange have limits of this order.</summary>
     public int MaxMailsPerConnection { get; init; } = 100;
 
-    /// <summary>Roots to trust instead of the system's; null: the system's.</summary>
+    /// <summary>Roots to trust instead of the system's. Null: the system's.</summary>
     public X509Certificate2Collection? TrustedRoots { get; init; }
 
-    /// <summary>Without user and password.</summary>
+    /// <summary>Returns host and port, without user and password.</summary>
     public override string ToString() => $"{Host}:{Port}";
 }

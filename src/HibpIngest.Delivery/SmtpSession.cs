@@ -12,9 +12,9 @@ using MimeKit;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// One connection to a mail server, opened, encrypted and logged in: MailKit's client with this project's limits of time
-/// and its classes of errors. After an exception other than <see cref="BadInputException"/> and
-/// <see cref="RecipientDeferredException"/> it must not be used again. Not safe for use by several threads at once.
+/// One connection to a mail server, opened, encrypted and logged in: MailKit's client with this project's timeouts and exception types.
+/// After an exception other than <see cref="BadInputException"/> and <see cref="RecipientDeferredException"/> it must not be reused. Not
+/// safe for concurrent use.
 /// </summary>
 internal sealed class SmtpSession : SmtpClient
 {
@@ -52,7 +52,7 @@ internal sealed class SmtpSession : SmtpClient
         }
     }
 
-    /// <summary>Returns whether the server still answers; takes back what a refused mail left open.</summary>
+    /// <summary>Returns whether the server still responds; resets the state that a refused mail left.</summary>
     public async Task<bool> ResetAsync(CancellationToken cancellationToken)
     {
         try
@@ -65,9 +65,9 @@ internal sealed class SmtpSession : SmtpClient
         }
     }
 
-    /// <summary>Sends one mail, byte by byte as it was composed.</summary>
-    /// <exception cref="BadInputException">The server refused this recipient or this message for good.</exception>
-    /// <exception cref="RecipientDeferredException">The same, but not for good.</exception>
+    /// <summary>Sends one mail, byte for byte as composed.</summary>
+    /// <exception cref="BadInputException">The server permanently refused this recipient or this message.</exception>
+    /// <exception cref="RecipientDeferredException">The server temporarily refused this recipient or this message.</exception>
     public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
     {
         Mails++;
@@ -79,8 +79,8 @@ internal sealed class SmtpSession : SmtpClient
         await RunAsync(SmtpStep.Sender, step => SendAsync(message, from, to, step), cancellationToken);
     }
 
-    /// <summary>Names the sender of a mail.</summary>
-    /// <exception cref="StoreRefusedException">The server doesn't take it.</exception>
+    /// <summary>Sends the envelope sender of a mail.</summary>
+    /// <exception cref="StoreRefusedException">The server refuses it.</exception>
     public async Task BeginMailAsync(string from, CancellationToken cancellationToken)
     {
         await CommandAsync(SmtpStep.Sender, $"MAIL FROM:<{from}>", cancellationToken);
@@ -88,7 +88,7 @@ internal sealed class SmtpSession : SmtpClient
             throw refusal.ToException(_server);
     }
 
-    /// <summary>Says goodbye and closes the connection.</summary>
+    /// <summary>Sends QUIT, waits at most 1 s for the reply, and closes the connection.</summary>
     public async Task QuitAsync()
     {
         using var limit = new CancellationTokenSource(TimeSpan.FromSeconds(1), _time);
@@ -98,7 +98,7 @@ internal sealed class SmtpSession : SmtpClient
         }
         catch (Exception e) when (e is HibpException or OperationCanceledException)
         {
-            // Politeness only: the mail's fate is known.
+            // QUIT is only a courtesy: the outcome of the mails is known.
         }
         Dispose();
     }
@@ -156,7 +156,7 @@ internal sealed class SmtpSession : SmtpClient
         catch (SmtpCommandException e)
             when (e.ErrorCode == SmtpErrorCode.MessageNotAccepted && (int)e.StatusCode is >= 200 and < 300)
         {
-            // To MailKit only 250 is a yes. The server has the mail.
+            // MailKit accepts only 250. The server has taken the mail.
         }
     }
 
@@ -174,8 +174,8 @@ internal sealed class SmtpSession : SmtpClient
     }
 
     /// <summary>
-    /// Runs an operation and makes its failure one of ours. Messages of MailKit's exceptions hold what the server said, and
-    /// with it addresses: none of them is passed on.
+    /// Runs an operation and converts its failure to one of this project's exceptions. MailKit's exception messages contain the server's
+    /// text, and with it addresses: none of them is passed on.
     /// </summary>
     private async Task RunAsync(SmtpStep first, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {

@@ -1,10 +1,10 @@
 namespace HibpIngest.Delivery;
 
-/// <summary>What a mail server may be waited for.</summary>
-/// <param name="Name">In messages about no answer, or a wrong one.</param>
-/// <param name="Refused">What the server doesn't take if it says no.</param>
-/// <param name="Intermediate">The reply that asks for more, besides the positive ones (2xx).</param>
-/// <param name="IsMail">Whether a refusal is that of one mail.</param>
+/// <summary>A step of the SMTP dialogue that waits for the server.</summary>
+/// <param name="Name">Names the step in errors about a missing or wrong reply.</param>
+/// <param name="Refused">Names in errors what a negative reply refuses.</param>
+/// <param name="Intermediate">The expected reply that asks for more, in addition to 2xx; 0: none.</param>
+/// <param name="IsMail">Whether a refusal concerns only this mail, not the server's configuration.</param>
 internal sealed record SmtpStep(string Name, string Refused, int Intermediate = 0, bool IsMail = false)
 {
     public static readonly SmtpStep Connection = new("the connection", "the connection");

@@ -4,9 +4,9 @@ public enum SmtpTls
 {
     None,
 
-    /// <summary>By the command STARTTLS, without which nothing is sent.</summary>
+    /// <summary>Upgrades with the STARTTLS command; if the server doesn't offer it, nothing is sent.</summary>
     StartTls,
 
-    /// <summary>From the first byte.</summary>
+    /// <summary>TLS from the first byte.</summary>
     Implicit,
 }

@@ -5,7 +5,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace HibpIngest.Functions.Api;
 
-/// <summary>Hands the worker's requests to the API; if settings are wrong, every answer is 503 and names them.</summary>
+/// <summary>Passes the worker's requests to the API. If settings are wrong, every response is 503 and names them.</summary>
 public sealed class ApiRequests
 {
     private readonly RequestDelegate _api;
@@ -24,7 +24,7 @@ public sealed class ApiRequests
         _api = app.Build();
     }
 
-    /// <summary>Answers a request. The worker has matched it with the one function; the API's routing must match it again.</summary>
+    /// <summary>Serves a request. The worker has matched it with its only function; the API's routing must match it again.</summary>
     public Task AnswerAsync(HttpContext context)
     {
         context.SetEndpoint(null);

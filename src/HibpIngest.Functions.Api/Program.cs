@@ -12,18 +12,18 @@ using Microsoft.Azure.Functions.Worker.Builder;
 
 namespace HibpIngest.Functions.Api;
 
-/// <summary>The Azure Functions app that is the API: an isolated worker, to which the Functions host forwards every request.</summary>
+/// <summary>The Azure Functions app of the API: an isolated worker, to which the Functions host forwards every request.</summary>
 internal static partial class Program
 {
     private static async Task Main(string[] args)
     {
         var builder = FunctionsApplication.CreateBuilder(args).ConfigureFunctionsWebApplication();
         var app = FunctionsApp.Configure(builder, FunctionsAppSettings.ReadApi, AddApi, Open);
-        // An error for each probe while a store is down, and anybody may probe.
+        // While a store is down it logs an error for each probe, and the probes need no key.
         builder.Logging.AddFilter("Microsoft.Extensions.Diagnostics.HealthChecks", LogLevel.None);
         builder.Services.AddSingleton<ApiRequests>();
         builder.Services.Configure<KestrelServerOptions>(WebServer.Limit);
-        // HIBP_PROXIES says which entry of X-Forwarded-For is the caller's.
+        // HIBP_PROXIES determines which entry of X-Forwarded-For is the caller's address.
         builder.Services.PostConfigure<ForwardedHeadersOptions>(options => options.ForwardedHeaders = ForwardedHeaders.None);
         await app.RunAsync(builder.Build());
     }

@@ -3,7 +3,7 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions.Api;
 
-/// <summary>Answers every path, for anybody: the API checks keys itself.</summary>
+/// <summary>Serves every path, anonymously: the API checks keys itself.</summary>
 public sealed class WebFunction(ApiRequests api)
 {
     [Function("Web")]

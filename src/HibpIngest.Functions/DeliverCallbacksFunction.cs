@@ -5,7 +5,7 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
-/// <summary>Calls a client.</summary>
+/// <summary>Sends callbacks to one client.</summary>
 public sealed class DeliverCallbacksFunction(MessageDispatcher messages)
 {
     [Function("DeliverCallbacks")]

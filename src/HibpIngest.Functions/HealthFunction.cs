@@ -7,8 +7,8 @@ using Microsoft.Azure.Functions.Worker.Http;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// Answers <c>GET /api/health</c>, which anybody may call: 200 when the settings are right and the storage account answers, else 503,
-/// with a line for each wrong setting. It creates nothing, and doesn't ask the database.
+/// Serves <c>GET /api/health</c>, which needs no key: 200 if the settings are valid and the storage account responds, else 503 with a line
+/// for each wrong setting. It creates nothing and doesn't query the database.
 /// </summary>
 public sealed class HealthFunction(SettingsErrors settings, CachedCheck store)
 {

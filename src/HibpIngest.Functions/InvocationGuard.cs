@@ -9,9 +9,9 @@ using Microsoft.Azure.Functions.Worker.Middleware;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// Wraps every invocation. If settings are wrong, the invocation fails before a store is touched. The host logs message and stack of
-/// an exception several times, so it gets an <see cref="InvocationFailedException"/> instead. When the process is asked to stop,
-/// invocations are cancelled, and stores stay open until they have ended at a batch.
+/// Wraps every invocation. If settings are wrong, the invocation fails before a store is called. The host logs message and stack of an
+/// exception several times, so it gets an <see cref="InvocationFailedException"/> instead. When the process is asked to stop, invocations
+/// are cancelled, and stores stay open until they have ended at a batch boundary.
 /// </summary>
 internal sealed partial class InvocationGuard(
     SettingsErrors settings, IHostApplicationLifetime lifetime, ILogger<InvocationGuard> log) : IFunctionsWorkerMiddleware, IHostedService
@@ -58,7 +58,7 @@ internal sealed partial class InvocationGuard(
     [LoggerMessage(EventIds.InvocationFailed, LogLevel.Error, "{Function} failed: {Reason}")]
     private partial void LogFailed(string function, string reason);
 
-    /// <summary>Binds a function's token to one that also ends with the process.</summary>
+    /// <summary>Binds a function's token to one that is also cancelled when the process stops.</summary>
     internal sealed class TokenConverter : IInputConverter
     {
         public ValueTask<ConversionResult> ConvertAsync(ConverterContext context) => ValueTask.FromResult(
@@ -67,7 +67,7 @@ internal sealed partial class InvocationGuard(
     }
 }
 
-/// <summary>Fails an invocation, so that the host retries it. Holds nothing that the invocation was given, and no stack.</summary>
+/// <summary>Fails an invocation, so that the host retries it. Contains no invocation data and no stack.</summary>
 internal sealed class InvocationFailedException(string message) : Exception(message)
 {
     public override string? StackTrace => null;

@@ -5,7 +5,7 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
-/// <summary>Matches a load with the subscribers.</summary>
+/// <summary>Matches a load against the subscribers.</summary>
 public sealed class MatchSubscribersFunction(MessageDispatcher messages)
 {
     [Function("MatchSubscribers")]

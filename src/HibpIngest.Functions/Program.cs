@@ -6,7 +6,7 @@ using Microsoft.Azure.Functions.Worker.Builder;
 
 namespace HibpIngest.Functions;
 
-/// <summary>The Azure Functions app that is the pipeline: an isolated worker, which the Functions host starts.</summary>
+/// <summary>The Azure Functions app of the pipeline: an isolated worker, started by the Functions host.</summary>
 internal static class Program
 {
     private static async Task Main(string[] args)
@@ -27,7 +27,7 @@ internal static class Program
         .AddHibp(settings, setsUpStores: true)
         .AddHeartbeats(HostSign.Everything);
 
-    /// <summary>Asks the storage account only: a probe would keep a serverless database awake.</summary>
+    /// <summary>Queries only the storage account: probing the database would keep a serverless one awake.</summary>
     private static async Task CheckStoreAsync(IServiceProvider services, CancellationToken cancellationToken)
     {
         try

@@ -5,7 +5,7 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
-/// <summary>Resumes loads, and starts dropped files that no event announced.</summary>
+/// <summary>Resumes loads, and ingests dropped files for which no Event Grid event arrived.</summary>
 public sealed class ResumeIngestFunction(MessageDispatcher messages)
 {
     [Function("ResumeIngest")]

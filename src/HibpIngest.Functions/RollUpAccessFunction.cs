@@ -5,7 +5,7 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
-/// <summary>Counts a sealed blob of the access log.</summary>
+/// <summary>Aggregates a sealed blob of the access log into the usage table.</summary>
 public sealed class RollUpAccessFunction(MessageDispatcher messages)
 {
     [Function("RollUpAccess")]

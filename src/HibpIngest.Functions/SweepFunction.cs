@@ -4,7 +4,7 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
-/// <summary>Re-sends what was lost between two steps, every minute. It asks no database unless there is work.</summary>
+/// <summary>Re-sends messages that were lost between two steps, every minute. It doesn't query the database unless there is work.</summary>
 public sealed class SweepFunction(IEnumerable<HostSweep> sweeps)
 {
     [Function("Sweep")]
