@@ -9,12 +9,12 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// What both Functions apps have in common: settings, logs, telemetry. Wrong settings don't end the process, since the third exit of
-/// a worker stops its host: each is logged, and <see cref="SettingsErrors"/> is registered for those who have to refuse work.
+/// What both Functions apps have in common: settings, logs, telemetry. Wrong settings don't end the process, since the third exit of a
+/// worker stops its host: each is logged, and <see cref="SettingsErrors"/> is registered for the services that must refuse work.
 /// </summary>
 public sealed partial class FunctionsApp
 {
-    // A batch or a transaction ends within seconds; the platform waits longer than this.
+    // A batch or a transaction ends within seconds; the platform's own limit is longer.
     private static readonly TimeSpan ShutdownTimeout = TimeSpan.FromSeconds(30);
 
     private readonly SettingsErrors _errors = new();
@@ -28,9 +28,9 @@ public sealed partial class FunctionsApp
         var environment = Environment.GetEnvironmentVariables();
         _open = open;
         builder.Logging.SetMinimumLevel(LogLevel.Information);
-        // Below warnings, the web framework and the Azure SDKs log paths and headers.
+        // At Information and below, the web framework and the Azure SDKs log paths and headers.
         builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning).AddFilter("Azure", LogLevel.Warning);
-        // App settings and appsettings.json can lower the level of this program's own categories only.
+        // App settings and appsettings.json can lower the log level of this program's own categories only.
         builder.Services.PostConfigure<LoggerFilterOptions>(filters =>
         {
             foreach (var rule in filters.Rules.Where(rule => rule.LogLevel < LogLevel.Warning && !IsOwn(rule.CategoryName)).ToList())
@@ -44,7 +44,7 @@ public sealed partial class FunctionsApp
         if (_errors.Messages.Count == 0)
             add(builder.Services, _settings!);
 
-        // Opening the stores within the host would end the process, so they are opened in a provider of their own first.
+        // An exception while the host opens the stores would end the process, so a separate provider opens them first.
         bool Check(PipelineSettings settings)
         {
             var services = new ServiceCollection().AddLogging().AddSingleton(_errors);
@@ -56,16 +56,18 @@ public sealed partial class FunctionsApp
             }
             finally
             {
-                // Nothing has been used: nothing is waited for.
+                // No store has been used, so there is no need to wait.
                 _ = provider.DisposeAsync();
             }
             return true;
         }
     }
 
-    /// <summary>Reads and checks the settings, and adds what both apps have, and what the app adds where its settings are right.</summary>
+    /// <summary>
+    /// Reads and checks the settings, and adds the services that both apps share and, if the settings are valid, the app's own.
+    /// </summary>
     /// <param name="read">Reads the app's settings from its environment.</param>
-    /// <param name="open">Opens the stores that the settings name, without calling them, and logs which those are.</param>
+    /// <param name="open">Opens the stores that the settings name, without calling them, and logs their names.</param>
     public static FunctionsApp Configure(
         IHostApplicationBuilder builder, Func<IDictionary, PipelineSettings> read, Action<IServiceCollection, PipelineSettings> add,
         Action<IServiceProvider> open) => new(builder, read, add, open);
@@ -73,7 +75,7 @@ public sealed partial class FunctionsApp
     /// <summary>Runs the app until the host stops it.</summary>
     public async Task RunAsync(IHost host)
     {
-        // Its disposal sends the log lines that are left, also if it doesn't start.
+        // Disposal sends the remaining log lines, even if the host doesn't start.
         using var running = host;
         var log = host.Services.GetRequiredService<ILogger<FunctionsApp>>();
         foreach (var line in _settings?.DescribeUnknown() ?? [])

@@ -5,26 +5,26 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// Reads the settings of the Functions apps from their environment. They are those of every host, except that nothing that must
-/// outlive an instance has a default.
+/// Reads the settings of the Functions apps from their environment. They equal those of every host, except that a setting for data that
+/// must outlive an instance has no default.
 /// </summary>
 public static class FunctionsAppSettings
 {
     /// <summary>
-    /// The connection of the triggers: the account of the dropped files and the queues. AzureWebJobsStorage is the host's own.
+    /// The triggers' connection: the account of the dropped files and the queues. AzureWebJobsStorage belongs to the Functions host.
     /// </summary>
     public const string BreachStorage = "BreachStorage";
 
-    // A plan that cuts functions off at 10 minutes leaves 2 minutes to skip to the checkpoint and to finish a batch.
+    // A plan that ends functions after 10 minutes leaves 2 minutes to skip to the checkpoint and to finish a batch.
     private static readonly TimeSpan DefaultTimeBudget = TimeSpan.FromMinutes(8);
 
     // 9.5 minutes with the default budget of 8, which is within 10; 26.5 with one of 25, which is within 30.
     private static readonly TimeSpan LimitBeyondBudget = TimeSpan.FromSeconds(90);
 
-    // The longest that HIBP_PLANLIMIT may be.
+    // Upper limit of HIBP_PLANLIMIT.
     private static readonly TimeSpan MaxPlanLimit = TimeSpan.FromDays(7);
 
-    /// <summary>Reads those of the app that is the API: it needs a storage account, and nothing of the pipeline.</summary>
+    /// <summary>Reads the settings of the API's app: it needs a storage account, and nothing of the pipeline.</summary>
     /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
     public static PipelineSettings ReadApi(IDictionary environment)
     {
@@ -33,7 +33,7 @@ public static class FunctionsAppSettings
         return Read(environment, storage, errors);
     }
 
-    /// <summary>Reads those of the pipeline's app.</summary>
+    /// <summary>Reads the settings of the pipeline's app.</summary>
     /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
     public static PipelineSettings ReadPipeline(IDictionary environment)
     {
@@ -60,7 +60,7 @@ public static class FunctionsAppSettings
         return settings!;
     }
 
-    // A connection string, or by identity.
+    // A connection string, or the URI for an identity-based connection.
     private static string FindStorage(IDictionary environment) =>
         Find(environment, "HIBP_STORAGE") ?? Find(environment, BreachStorage) ?? Find(environment, $"{BreachStorage}__blobServiceUri")
         ?? throw new BadInputException($"HIBP_STORAGE or {BreachStorage} is expected to name the storage account");

@@ -8,15 +8,14 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>Adds the options that HIBP_ variables set.</summary>
+/// <summary>Registers the options that HIBP_ variables set.</summary>
 public static class HibpOptions
 {
     /// <summary>Prefix of the environment variables.</summary>
     public const string Prefix = "HIBP_";
 
     /// <summary>
-    /// Adds every class of options, bound from the variables and validated when the host starts, or
-    /// before that when they are read.
+    /// Adds all options classes, bound from the variables and validated when the host starts, or when they are first read.
     /// </summary>
     /// <param name="variables">The variables without their prefix.</param>
     public static IServiceCollection AddHibpOptions(this IServiceCollection services, IConfiguration variables) => services
@@ -38,8 +37,7 @@ public static class HibpOptions
             .AddSingleton<IOptions<object>>(provider => provider.GetRequiredService<IOptions<T>>());
     }
 
-    /// <summary>Binds and validates one class of options.</summary>
-    /// <param name="check">Checks what no attribute does, or completes a value; it throws for a wrong one.</param>
+    /// <param name="check">Checks what no attribute covers, or completes a value; throws for an invalid one.</param>
     private sealed class OptionBinder<T>(IConfiguration variables, Func<T, object>? check) : IConfigureOptions<T>, IValidateOptions<T>
         where T : class
     {
@@ -47,7 +45,7 @@ public static class HibpOptions
 
         public void Configure(T options)
         {
-            // Validate reports the values that can't be read.
+            // Validate reports the values that can't be parsed.
             var unread = new SettingsErrors();
             foreach (var option in _options)
             {

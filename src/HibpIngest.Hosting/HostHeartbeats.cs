@@ -29,10 +29,9 @@ internal sealed class HostHeartbeats(HostSigns signs) : IHostedLifecycleService,
     public ValueTask DisposeAsync() => signs.DisposeAsync();
 }
 
-/// <summary>Adds heartbeats to a host's services.</summary>
 public static class HeartbeatServices
 {
-    /// <summary>Adds the heartbeats, and what they report: the work that waits for a store.</summary>
+    /// <summary>Adds the heartbeats, and the list of work waiting for a store that they report.</summary>
     /// <param name="roles">The host's roles, separated by ", ".</param>
     /// <param name="onBeat">Called after each heartbeat, with null or its error.</param>
     public static IServiceCollection AddHeartbeats(

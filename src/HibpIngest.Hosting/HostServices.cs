@@ -13,16 +13,16 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>Makes a host's services from its settings.</summary>
+/// <summary>Builds a host's services from its settings.</summary>
 public static partial class HostServices
 {
     /// <summary>
-    /// Adds the stores, the stages and operations, and what sends mails and calls clients. The clock and the logs are the system's and
-    /// the console's unless the caller has added others.
+    /// Adds the stores, the stages and operations, and the senders of mails and callbacks. The clock defaults to the system's and the logs
+    /// to the console, unless the caller has added others.
     /// </summary>
-    /// <param name="services">Those of a host or of a command.</param>
+    /// <param name="services">The services of a host or of a command.</param>
     /// <param name="settings">Names the stores and everything else.</param>
-    /// <param name="storage">How often and how long the storage account is asked; null: as the pipeline does.</param>
+    /// <param name="storage">Retries and timeouts of the storage account; null: those of the pipeline.</param>
     /// <param name="setsUpStores">As for <see cref="PipelineServices.AddHibpPipeline"/>.</param>
     public static IServiceCollection AddHibp(
         this IServiceCollection services, PipelineSettings settings, StorageOptions? storage = null, bool setsUpStores = false)
@@ -60,13 +60,13 @@ public static partial class HostServices
         }
         catch
         {
-            // None of them has been used: nothing is waited for.
+            // None of the services has been used, so there is no need to wait.
             _ = provider.DisposeAsync();
             throw;
         }
     }
 
-    /// <summary>Opens what <see cref="OpenHibp"/> does, of a host's services.</summary>
+    /// <summary>Opens the same services as <see cref="OpenHibp"/>, from a host's provider.</summary>
     /// <exception cref="WrongSettingsException">Settings are wrong; each message names one.</exception>
     public static void OpenStores(this IServiceProvider services)
     {

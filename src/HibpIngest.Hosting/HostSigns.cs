@@ -5,13 +5,13 @@ using HibpIngest.Stores;
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// Sends this process's heartbeats, on a thread of its own: a busy process has no thread of the pool to spare for seconds, and
-/// readers that miss its heartbeats for <see cref="HostSign.MissedAfter"/> take it for dead.
+/// Sends this process's heartbeats, on a dedicated thread: in a busy process the thread pool may have no free thread for seconds, and
+/// readers that miss its heartbeats for <see cref="HostSign.MissedAfter"/> consider it dead.
 /// </summary>
-/// <param name="signs">Where they are kept, over a connection that what the process does can't keep busy.</param>
-/// <param name="roles">What it does, with ", " between.</param>
-/// <param name="time">The clock of what is recorded.</param>
-/// <param name="onBeat">Told of each: null, or why it failed.</param>
+/// <param name="signs">The store of heartbeats, over a connection that the process's other work can't saturate.</param>
+/// <param name="roles">The host's roles, separated by ", ".</param>
+/// <param name="time">Clock for the recorded times.</param>
+/// <param name="onBeat">Called after each heartbeat: null, or its error.</param>
 public sealed class HostSigns(
     IHostSigns signs, string roles, HostTroubles troubles, TimeProvider time, Action<HibpException?>? onBeat = null) : IAsyncDisposable
 {
@@ -24,14 +24,17 @@ public sealed class HostSigns(
     private bool _mayBeThere;
     private bool _hasGiven;
 
-    /// <summary>Sends them until this is disposed; the first of them removes hosts that nobody waits for any more.</summary>
+    /// <summary>
+    /// Sends heartbeats until disposal. The first one also removes hosts whose last heartbeat is older than
+    /// <see cref="HostSign.ForgottenAfter"/>.
+    /// </summary>
     public void Start()
     {
         _hasStarted = true;
         new Thread(Run) { IsBackground = true, Name = "heartbeat" }.Start();
     }
 
-    /// <summary>It has ended as it should: nobody is to wait for its heartbeat.</summary>
+    /// <summary>Removes this host from the store after a regular stop, so that it isn't listed as missing heartbeats.</summary>
     public async ValueTask DisposeAsync()
     {
         if (_stop.IsCancellationRequested)
@@ -49,7 +52,7 @@ public sealed class HostSigns(
         }
         catch (Exception e) when (e is HibpException or OperationCanceledException)
         {
-            // For a day it will be listed as one that sends none.
+            // The host stays listed as missing heartbeats for a day.
         }
     }
 
@@ -66,7 +69,7 @@ public sealed class HostSigns(
                 }
                 catch (HibpException e)
                 {
-                    // Whoever lists the hosts sees that it is missing.
+                    // Any listing of the hosts shows that the heartbeat is missing.
                     onBeat?.Invoke(e);
                 }
             }
@@ -79,7 +82,7 @@ public sealed class HostSigns(
         }
         catch (Exception e)
         {
-            // A fault of this program: it must be seen, when the host ends, and not end it here.
+            // A bug: DisposeAsync rethrows it when the host stops; it must not end the process from here.
             _ended.SetException(e);
         }
     }
@@ -87,7 +90,7 @@ public sealed class HostSigns(
     private void Beat()
     {
         var now = time.GetUtcNow();
-        // Stopped under way, it may have been recorded all the same.
+        // A write that is interrupted by the stop may still have been stored.
         _mayBeThere = true;
         signs.PutSign(
             new HostSign(

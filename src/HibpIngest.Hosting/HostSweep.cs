@@ -8,23 +8,22 @@ using Microsoft.Extensions.DependencyInjection;
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// Work that a host with the sweep role does once a minute. Sweeps run concurrently: a slow one delays no other.
+/// Work that a host with the sweep role does once a minute. Sweeps run concurrently, so that a slow one doesn't delay the others.
 /// </summary>
 /// <param name="Name">Names the sweep in logs.</param>
-/// <param name="RunAsync">Runs it once.</param>
+/// <param name="RunAsync">Runs the sweep once.</param>
 public sealed record HostSweep(string Name, Func<CancellationToken, Task> RunAsync);
 
-/// <summary>Adds sweeps to a host's services.</summary>
 public static class HostSweeps
 {
-    /// <summary>Adds the sweep of the pipeline, which sets the stores up first if there is work for it.</summary>
+    /// <summary>Adds the pipeline's sweep, which first sets up the stores if there is work for it.</summary>
     public static IServiceCollection AddPipelineSweep(this IServiceCollection services) => services.AddSingleton(provider =>
     {
         var (sweep, setup) = (provider.GetRequiredService<Sweep>(), provider.GetRequiredService<StoreSetup>());
         var file = provider.GetRequiredService<IBreachDatabase>() as SqliteBreachDatabase;
         return new HostSweep("sweep", async cancellationToken =>
         {
-            // At rest nothing else would ask the database.
+            // While the pipeline is at rest, nothing else would access the database.
             file?.CheckFile();
             if (!setup.IsDone && !await setup.IsAtRestAsync(cancellationToken))
                 await setup.EnsureOnceAsync(cancellationToken);
@@ -32,7 +31,6 @@ public static class HostSweeps
         });
     });
 
-    /// <summary>Adds the sweeps of Pwned Passwords and of the access log.</summary>
     public static IServiceCollection AddServingSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services
         .AddServing<SweepImports>("passwords sweep", (sweep, token) => sweep.RunAsync(minimumFileAge, token))
         .AddServing<SweepAppends>("appends sweep", (sweep, token) => sweep.RunAsync(token))

@@ -3,24 +3,23 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>What waits for something that is down, as this process has last met it. Safe for use by many at once.</summary>
+/// <summary>The work that waits for an unavailable store, as this process has last seen it. Safe for concurrent use.</summary>
 public sealed class HostTroubles(TimeProvider time)
 {
     private const int MostTold = 8;
 
-    /// <summary>A reason longer than that is a store's own page.</summary>
+    /// <summary>A longer reason is an error page of the store.</summary>
     private const int LongestReason = 500;
 
-    // What comes again at its time takes a while to fail again, or to be done.
+    // Work that is retried at the due time takes a while to fail again or to complete.
     private static readonly TimeSpan Grace = TimeSpan.FromSeconds(45);
 
     private readonly Lock _lock = new();
     private readonly Dictionary<(long Load, string What), HostTrouble> _troubles = [];
 
-    /// <summary>Records a deferred message.</summary>
     public void Note(DeferredMessage message) => Note(message.Load, message.Queue, message.Error.Message, message.Delay);
 
-    /// <summary>Records that work on a load waits; the latest reason counts.</summary>
+    /// <summary>Records that work on a load waits, replacing an earlier reason.</summary>
     public void Note(long load, string what, string reason, TimeSpan delay)
     {
         var trouble = new HostTrouble(
@@ -29,7 +28,7 @@ public sealed class HostTroubles(TimeProvider time)
             _troubles[(load, what)] = trouble;
     }
 
-    /// <summary>Those that are not over, as far as is known; those that wait for the shortest time first.</summary>
+    /// <summary>Returns at most <see cref="MostTold"/> entries that are still waiting as far as known, earliest next try first.</summary>
     public IReadOnlyList<HostTrouble> List()
     {
         var now = time.GetUtcNow();

@@ -7,18 +7,17 @@ using Microsoft.Extensions.Configuration;
 namespace HibpIngest.Hosting;
 
 /// <summary>A property of options, and the variable that sets it.</summary>
-/// <param name="parent">The property that holds the object with this one; null: the options themselves do.</param>
+/// <param name="parent">The options property that holds the object with this property; null: the options class itself has it.</param>
 internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent = null)
 {
     private readonly Type _type = Nullable.GetUnderlyingType(property.PropertyType) ?? property.PropertyType;
 
-    /// <summary>The variable's key in the configuration.</summary>
     public string Key { get; } =
         (parent is null ? "" : $"{parent.Name}:") + (property.GetCustomAttribute<ConfigurationKeyNameAttribute>()?.Name ?? property.Name);
 
     public string Name => PipelineSettings.NameOf(Key);
 
-    /// <summary>Returns the options of a class; those of the limits one by one.</summary>
+    /// <summary>Returns the variables of an options class, with those of <see cref="ArchiveLimits"/> as separate entries.</summary>
     public static IReadOnlyList<OptionVariable> Of(Type options) =>
     [
         .. options.GetProperties().SelectMany(one => one.PropertyType == typeof(ArchiveLimits)
@@ -30,14 +29,13 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
 
     public void Set(object options, object value) => property.SetValue(parent is null ? options : parent.GetValue(options), value);
 
-    /// <summary>Reads the variable.</summary>
-    /// <returns>Null if it is not set.</returns>
-    /// <exception cref="BadInputException">The value is of another form.</exception>
+    /// <returns>Null: the variable is not set.</returns>
+    /// <exception cref="BadInputException">The value has another form.</exception>
     public object? Read(IConfiguration variables)
     {
         if (variables[Key] is not { } text)
             return null;
-        // "5" would be five days.
+        // TimeSpan would parse "5" as five days.
         if (_type == typeof(TimeSpan) && !text.Contains(':'))
             throw Unexpected("a duration as hh:mm:ss");
         if (_type == typeof(bool))
@@ -46,7 +44,7 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
         {
             if (Enum.IsDefined(_type, "On") && SwitchOf(text) is { } isOn)
                 return Enum.Parse(_type, isOn ? "On" : "Off");
-            // "1" would be the second name, and "7" none.
+            // Enum parsing would also accept numbers: "1" as the second name, and "7" as no name.
             if (!Enum.GetNames(_type).Contains(text, StringComparer.OrdinalIgnoreCase))
                 throw Unexpected(string.Join(" or ", Enum.GetNames(_type).Select(name => name.ToLowerInvariant())));
         }
@@ -63,7 +61,7 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
         BadInputException Unexpected(string expected) => new($"{Name} is expected to be {expected}, found '{text}'");
     }
 
-    /// <summary>Returns an error for each attribute that the value breaks.</summary>
+    /// <summary>Returns an error for each validation attribute that the value violates.</summary>
     public IEnumerable<string> Check(object options)
     {
         var value = Get(options);

@@ -13,15 +13,15 @@ namespace HibpIngest.Hosting;
 /// <summary>Adds Pwned Passwords to a host's services.</summary>
 public static class PasswordServices
 {
-    /// <summary>Calls the purge address; one for the process.</summary>
+    /// <summary>Calls the purge URL; one instance for the process.</summary>
     internal static readonly HttpClient Http =
         new(new SocketsHttpHandler { PooledConnectionLifetime = TimeSpan.FromMinutes(5) }) { Timeout = TimeSpan.FromSeconds(30) };
 
     /// <summary>
-    /// Adds imports, appends, releases and replicas. The caller adds the storage account, the options, the clock and the logs. Replicas
-    /// are opened when they are first needed; opening them calls nothing.
+    /// Adds imports, appends, releases and replicas. The caller adds the storage account, the options, the clock and the logs. Replicas are
+    /// opened on first use; opening them calls nothing.
     /// </summary>
-    /// <param name="replicaStorage">Retries and timeouts of the replicas' accounts; null: the pipeline's.</param>
+    /// <param name="replicaStorage">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
     public static IServiceCollection AddHibpPasswords(this IServiceCollection services, StorageOptions? replicaStorage = null)
     {
         services.TryAddSingleton<PasswordStores>();
@@ -44,7 +44,7 @@ public static class PasswordServices
             .AddTransient<ReplicatePasswords>().AddTransient<AppendReport>();
     }
 
-    /// <exception cref="BadInputException">HIBP_PURGE_URL is no address.</exception>
+    /// <exception cref="BadInputException">HIBP_PURGE_URL is not a URL.</exception>
     private static PurgeHook OpenHook(PasswordOptions options, ILogger<PurgeHook> log) => new(
         string.IsNullOrWhiteSpace(options.PurgeUrl) ? null
         : Uri.TryCreate(options.PurgeUrl, UriKind.Absolute, out var url) && url.Scheme is "http" or "https" ? url

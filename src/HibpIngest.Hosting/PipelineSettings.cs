@@ -11,12 +11,12 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>What this process is told by the command line and by environment variables that begin with HIBP_.</summary>
+/// <summary>The settings of this process, from the command line and from environment variables that begin with HIBP_.</summary>
 public sealed record PipelineSettings
 {
     public const string DefaultStorage = "UseDevelopmentStorage=true";
 
-    /// <summary>Variable of <see cref="SiteOptions.WebUrl"/>.</summary>
+    /// <summary>Variable of <see cref="SiteOptions.WebUrl"/>, without the prefix.</summary>
     public const string WebUrlVariable = "WEB_URL";
 
     private const string MailFromVariable = "MAIL_FROM";
@@ -27,10 +27,9 @@ public sealed record PipelineSettings
     private const string SecretKeyFile = "secret.key";
     private const string SuppressionKeyFile = "suppression.key";
 
-    /// <summary>The variable that chose the app while both shared a package.</summary>
+    /// <summary>Selected the app when both Functions apps shared a package.</summary>
     private const string RetiredApp = HibpOptions.Prefix + "APP";
 
-    /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
     [
         "STORAGE", LogStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, "HOME",
@@ -38,7 +37,7 @@ public sealed record PipelineSettings
         "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
     ];
 
-    /// <summary>Of storage accounts behind the first, in their order.</summary>
+    /// <summary>Variables of the storage accounts after the first, in their order.</summary>
     private static readonly string[] FurtherVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
         .Select(number => string.Create(CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
 
@@ -47,56 +46,57 @@ public sealed record PipelineSettings
     /// <summary>The folder of <see cref="HomeFolder"/>.</summary>
     public required string Home { get; init; }
 
-    /// <summary>The storage emulator, where it is meant; null: a storage account is.</summary>
+    /// <summary>The storage emulator. Null: the connection string names a storage account.</summary>
     public LocalEmulator? Emulator { get; init; }
 
-    /// <summary>Connection string of the storage account.</summary>
     public required string Storage { get; init; }
 
-    /// <summary>Those of the store's storage accounts behind that, in their order: tables of layouts may lie in them.</summary>
+    /// <summary>Connection strings of the store's further storage accounts, in their order; tables of layouts may lie in them.</summary>
     public IReadOnlyList<string> FurtherStorage { get; init; } = [];
 
-    /// <summary>Connection string of the storage account of the account log, where it is another one; null: it is the same.</summary>
+    /// <summary>Connection string of the account log's storage account. Null: the same as <see cref="Storage"/>.</summary>
     public string? LogStorage { get; init; }
 
-    /// <summary>File of the database, or its connection string.</summary>
+    /// <summary>The database: a file path or a connection string.</summary>
     public required string Database { get; init; }
 
-    /// <summary>File of the database where none is named.</summary>
+    /// <summary>The default of <see cref="Database"/>, a file.</summary>
     public string DefaultDatabase => DatabaseIn(Home);
 
-    /// <summary>Full path of a folder of <see cref="Home"/>.</summary>
+    /// <summary>Returns the full path of a subfolder of <see cref="Home"/>.</summary>
     public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
 
     /// <summary>
-    /// The key files of an installation on this machine, in <see cref="Home"/>, which stand in for keys that no variable gives; empty
-    /// where a storage account is meant, since its other hosts don't have them.
+    /// The key files of an installation on this machine, in <see cref="Home"/>, used for keys that no variable sets. Empty if a storage
+    /// account is used, since its other hosts don't have these files.
     /// </summary>
     public IEnumerable<KeyFile> KeyFiles => Emulator is null ? [] : [KeyFileOf(SecretKeyFile), KeyFileOf(SuppressionKeyFile)];
 
-    /// <summary>The keys that seal; null: there are none.</summary>
-    /// <exception cref="BadInputException">HIBP_SECRET_KEY is no key.</exception>
+    /// <summary>Returns the sealing keys.</summary>
+    /// <returns>Null: there are none.</returns>
+    /// <exception cref="BadInputException">HIBP_SECRET_KEY is not a valid key.</exception>
     public SecretKeys? OpenSecretKeys() =>
         SecretKeys.Parse(SecretKey) ?? (Emulator is null ? null : SecretKeys.In(KeyFileOf(SecretKeyFile)));
 
-    /// <summary>The key of suppressions; null: there is none.</summary>
-    /// <exception cref="BadInputException">HIBP_SUPPRESSION_KEY is no key.</exception>
+    /// <summary>Returns the suppression key.</summary>
+    /// <returns>Null: there is none.</returns>
+    /// <exception cref="BadInputException">HIBP_SUPPRESSION_KEY is not a valid key.</exception>
     public SuppressionKey? OpenSuppressionKey() =>
         HibpIngest.SuppressionKey.Parse(SuppressionKey)
         ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
 
     public required string Mail { get; init; }
 
-    /// <summary>Whose the mails are.</summary>
+    /// <summary>The service that mails name as their sender.</summary>
     public MailService Service { get; init; } = new();
 
-    /// <summary>Seals archive passwords and what clients are called with, as <see cref="SecretKeys.Parse"/> reads it.</summary>
+    /// <summary>Encrypts archive passwords and callback secrets; format of <see cref="SecretKeys.Parse"/>.</summary>
     public string? SecretKey { get; init; }
 
-    /// <summary>What those who are not to be told are known by, as <see cref="HibpIngest.SuppressionKey.Parse"/> reads it.</summary>
+    /// <summary>Keys the hashes of suppressed addresses; format of <see cref="HibpIngest.SuppressionKey.Parse"/>.</summary>
     public string? SuppressionKey { get; init; }
 
-    /// <summary>The HIBP_ variables without their prefix, which options are bound from.</summary>
+    /// <summary>The HIBP_ variables without their prefix; options are bound from them.</summary>
     public required IConfiguration Variables
     {
         get;
@@ -107,10 +107,10 @@ public sealed record PipelineSettings
         }
     }
 
-    /// <summary>Whether HIBP_WEB_URL is set; <see cref="SiteOptions.WebUrl"/> is a default otherwise.</summary>
+    /// <summary>Whether HIBP_WEB_URL is set; otherwise <see cref="SiteOptions.WebUrl"/> is a default.</summary>
     public bool NamesWebUrl => Variables[WebUrlVariable] is not null;
 
-    /// <summary>Variables that begin with HIBP_ and mean nothing here, in order: most likely misspelt.</summary>
+    /// <summary>Variables that begin with HIBP_ but are unknown, in order: most likely misspelt.</summary>
     public IReadOnlyList<string> UnknownVariables =>
     [
         .. Variables.AsEnumerable().Where(variable => variable.Value is not null).Select(variable => variable.Key)
@@ -123,18 +123,17 @@ public sealed record PipelineSettings
         [.. AllOptions.SelectMany(options => OptionVariable.Of(options.GetType())).Select(option => option.Key), .. OwnVariables,
             .. FurtherVariables];
 
-    /// <summary>Returns options of one class, bound and validated.</summary>
     public T Get<T>()
         where T : class => _options.GetRequiredService<IOptions<T>>().Value;
 
-    /// <summary>Returns the settings with one variable set.</summary>
-    /// <param name="variable">Its name without the prefix.</param>
+    /// <summary>Returns a copy of the settings with one variable set.</summary>
+    /// <param name="variable">Name without the prefix.</param>
     public PipelineSettings With(string variable, string value) => this with
     {
         Variables = new ConfigurationBuilder().AddConfiguration(Variables).AddInMemoryCollection([new(variable, value)]).Build(),
     };
 
-    /// <summary>A sentence for each of <see cref="UnknownVariables"/>, with what may have been meant.</summary>
+    /// <summary>Returns a sentence for each of <see cref="UnknownVariables"/>, with the nearest known name.</summary>
     public IEnumerable<string> DescribeUnknown()
     {
         var known = KnownKeys.Select(key => NameOf(key)[HibpOptions.Prefix.Length..]).Distinct().ToList();
@@ -145,12 +144,12 @@ public sealed record PipelineSettings
                 : $"{name} means nothing here; docs/settings.md has all that do");
     }
 
-    /// <summary>Reads and checks them.</summary>
-    /// <param name="storage">Of the command line; null: of the environment.</param>
-    /// <param name="database">Of the command line; null: of the environment.</param>
-    /// <param name="environment">The variables, whatever they begin with.</param>
-    /// <param name="defaults">A host's own defaults, by variable without the prefix.</param>
-    /// <param name="emulatorPort">Of the command line; null: of the environment.</param>
+    /// <summary>Reads and checks the settings.</summary>
+    /// <param name="storage">From the command line; null: from the environment.</param>
+    /// <param name="database">From the command line; null: from the environment.</param>
+    /// <param name="environment">All environment variables; those without the prefix are ignored.</param>
+    /// <param name="defaults">The host's own defaults, by variable without the prefix.</param>
+    /// <param name="emulatorPort">From the command line; null: from the environment.</param>
     /// <exception cref="WrongSettingsException">Values are wrong; each message names the variable.</exception>
     public static PipelineSettings Read(
         string? storage, string? database, IDictionary environment, Dictionary<string, string?>? defaults = null, int? emulatorPort = null)
@@ -199,7 +198,7 @@ public sealed record PipelineSettings
             errors.Try(() => StorageAccount.Check(log, NameOf(LogStorageVariable)));
         foreach (var (variable, connection) in FurtherVariables.Zip(settings.FurtherStorage))
             errors.Try(() => StorageAccount.Check(connection, NameOf(variable)));
-        // Several secret keys are a change of it, which keeps the old one.
+        // Several secret keys mean a key change, which keeps the old key.
         errors.Try(() => settings.CheckKeyFile(
             SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile));
         errors.Try(() => settings.CheckKeyFile(
@@ -210,7 +209,9 @@ public sealed record PipelineSettings
 
     private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
 
-    /// <summary>A variable wins over the file; one that leaves the file's key out would lose what was made under it.</summary>
+    /// <summary>
+    /// Checks that a variable, which overrides the file, includes the file's key: without it, data made under that key would be lost.
+    /// </summary>
     private bool CheckKeyFile(string variable, string[]? given, string name)
     {
         if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } kept || given.Contains(kept))
@@ -220,8 +221,7 @@ public sealed record PipelineSettings
     }
 
     /// <summary>
-    /// The options as name and value, for the log: none of them is a secret. The sender is an address, and
-    /// stays out of logs.
+    /// Returns the options as name and value, for the log. No option is a secret; HIBP_MAIL_FROM is omitted, because it is an address.
     /// </summary>
     public string Describe() => string.Join(", ",
         from options in AllOptions.Where(options => options.GetType().Assembly == typeof(SiteOptions).Assembly)
@@ -230,7 +230,7 @@ public sealed record PipelineSettings
         let value = option.Get(options) is bool isOn ? isOn ? "on" : "off" : option.Get(options)
         select string.Create(CultureInfo.InvariantCulture, $"{option.Name}={value}"));
 
-    /// <summary>Returns the name of a variable by its key in <see cref="Variables"/>.</summary>
+    /// <summary>Returns the name of the variable for a key of <see cref="Variables"/>.</summary>
     internal static string NameOf(string key) =>
         HibpOptions.Prefix + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
@@ -247,7 +247,7 @@ public sealed record PipelineSettings
                 + $"the first of the emulator's ports, found '{port}'");
     }
 
-    /// <summary>None may be left out: their order counts.</summary>
+    /// <summary>Returns the further accounts. None may be left out: their order is significant.</summary>
     private static IReadOnlyList<string> FurtherOf(Dictionary<string, string?> values)
     {
         var given = FurtherVariables.Select(variable => values.GetValueOrDefault(variable)).ToList();

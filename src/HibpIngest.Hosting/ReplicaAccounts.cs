@@ -16,13 +16,12 @@ public sealed class ReplicaAccounts : IDisposable
     {
     }
 
-    /// <summary>The replicas, in the setting's order.</summary>
     public IReadOnlyList<PasswordReplica> Replicas { get; private set; } = [];
 
-    /// <summary>Opens them; calls nothing.</summary>
+    /// <summary>Opens the accounts; calls nothing.</summary>
     /// <param name="primary">The installation's own account, which can't be a replica.</param>
-    /// <param name="storage">Their retries and timeouts; null: the pipeline's.</param>
-    /// <exception cref="BadInputException">One of them is no connection, or one account is named twice.</exception>
+    /// <param name="storage">Retries and timeouts of the replicas; null: those of the pipeline.</param>
+    /// <exception cref="BadInputException">A value is no connection string, or an account is named twice.</exception>
     public static ReplicaAccounts Open(
         StorageAccount primary, PasswordOptions options, TimeProvider time, ILoggerFactory logs, StorageOptions? storage = null)
     {
@@ -45,7 +44,7 @@ public sealed class ReplicaAccounts : IDisposable
             opened.Dispose();
             throw;
         }
-        // Caches are purged once, after the primary's switch.
+        // Replicas don't purge: caches are purged once, after the primary's switch.
         var purge = new PurgeHook(null, null, PasswordServices.Http, logs.CreateLogger<PurgeHook>());
         opened.Replicas = [.. opened._accounts.Select(account =>
         {

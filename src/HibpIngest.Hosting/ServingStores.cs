@@ -6,8 +6,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// Runs work on Pwned Passwords and the access log, which need no database: it first creates their containers, their table and
-/// their queues. Thread-safe.
+/// Runs work on Pwned Passwords and the access log, which need no database: it first creates their containers, their table and their
+/// queues. Thread-safe.
 /// </summary>
 public sealed class ServingStores(
     IPasswordBlobs passwords, IPasswordDrops drops, IPasswordAppends appends, IAccessBlobs access, IUsageTable usage, IMessageQueues queues)
@@ -26,8 +26,8 @@ public sealed class ServingStores(
         }
     });
 
-    /// <exception cref="NotPossibleException">The work found a damaged blob. It fails the work, where a
-    /// <see cref="StoreMismatchException"/> would end the host, which has other work.</exception>
+    /// <exception cref="NotPossibleException">The work found a damaged blob. The work fails; a <see cref="StoreMismatchException"/> would
+    /// end the host, which has other work.</exception>
     public async Task RunAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {
         try

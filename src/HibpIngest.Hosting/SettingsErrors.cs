@@ -3,7 +3,7 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>Collects what is wrong with settings, so that all of it is reported at once. Not safe for concurrent use.</summary>
+/// <summary>Collects the errors of settings, so that all are reported at once. Not safe for concurrent use.</summary>
 public sealed class SettingsErrors
 {
     private readonly List<string> _messages = [];
@@ -11,13 +11,13 @@ public sealed class SettingsErrors
     /// <summary>One line for each wrong or missing setting.</summary>
     public IReadOnlyList<string> Messages => _messages;
 
-    /// <summary>The same lines for callers who need no key: without the values that were found, which may be secrets.</summary>
+    /// <summary>The same lines for callers without a key: without the values that were found, which may be secrets.</summary>
     public IReadOnlyList<string> Public => [.. _messages.Select(message => message.Split(", found ")[0])];
 
     public void Add(string message) => _messages.Add(message);
 
-    /// <summary>Runs what reads or opens settings, and adds the lines of what it throws.</summary>
-    /// <returns>The default where it threw.</returns>
+    /// <summary>Runs code that reads or opens settings, and adds the messages of its exception.</summary>
+    /// <returns>The default value if it threw.</returns>
     public T? Try<T>(Func<T> read)
     {
         try
@@ -39,7 +39,7 @@ public sealed class SettingsErrors
         return default;
     }
 
-    /// <exception cref="WrongSettingsException">There are lines.</exception>
+    /// <exception cref="WrongSettingsException">There are errors.</exception>
     public void ThrowIfAny()
     {
         if (_messages.Count > 0)

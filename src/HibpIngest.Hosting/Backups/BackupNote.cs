@@ -5,32 +5,31 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Hosting.Backups;
 
-/// <summary>What lies beside a backup of a database, as JSON: of what it is, and by what it is known to be whole.</summary>
+/// <summary>The note next to a backup of a database, as JSON: identifies the store and verifies that the backup is complete.</summary>
 /// <param name="Format">1.</param>
 /// <param name="File">Name of the backup, in the same folder.</param>
-/// <param name="Sha256">and its checksum, in hex.</param>
-/// <param name="TakenAt">The moment that it is of.</param>
+/// <param name="Sha256">Checksum of the backup, in hex.</param>
+/// <param name="TakenAt">The time at which the backup began; the copied state is no older.</param>
 /// <param name="Program">Version of the program that made it.</param>
-/// <param name="Highest">The highest ids in it.</param>
-/// <param name="Confirmed">What the register had confirmed when it was made.</param>
+/// <param name="Highest">The highest ids in the backup.</param>
+/// <param name="Confirmed">The ids that the register had confirmed when the backup was made.</param>
 public sealed record BackupNote(
     int Format, string File, long Bytes, string Sha256, DateTimeOffset TakenAt, string Program, Guid Store, int Schema, StoreIds Highest,
     StoreIds Confirmed)
 {
-    /// <summary>The only format so far.</summary>
     public const int CurrentFormat = 1;
 
-    /// <summary>Of a backup that is not whole yet, or was broken off.</summary>
+    /// <summary>Suffix of a backup that is in progress or was interrupted.</summary>
     internal const string PartSuffix = ".part";
 
     private const string Suffix = ".json";
 
-    /// <summary>Where the note of a backup is.</summary>
+    /// <summary>Returns the path of a backup's note.</summary>
     public static string PathOf(string backup) => backup + Suffix;
 
-    /// <summary>The note of a backup, or of the newest in a folder, and the file.</summary>
-    /// <exception cref="NotPossibleException">There is none.</exception>
-    /// <exception cref="BadInputException">It can't be read.</exception>
+    /// <summary>Reads the note of a backup, or of the newest backup in a folder.</summary>
+    /// <exception cref="NotPossibleException">There is no backup.</exception>
+    /// <exception cref="BadInputException">The note can't be read.</exception>
     public static async Task<(BackupNote Note, string File)> FindAsync(string fileOrFolder, CancellationToken cancellationToken)
     {
         if (!Directory.Exists(fileOrFolder))
@@ -48,7 +47,6 @@ public sealed record BackupNote(
             : throw new NotPossibleException($"there is no backup in folder '{fileOrFolder}': each is a file with its note beside it");
     }
 
-    /// <summary>Writes it whole, or not at all.</summary>
     internal async Task WriteAsync(string path, CancellationToken cancellationToken)
     {
         await using var file = FileCopy.Create(path);
@@ -80,7 +78,6 @@ public sealed record BackupNote(
     }
 }
 
-/// <summary>Notes as JSON.</summary>
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, WriteIndented = true)]
 [JsonSerializable(typeof(BackupNote))]
 internal sealed partial class BackupJson : JsonSerializerContext;

@@ -6,27 +6,27 @@ using HibpIngest.Stores;
 namespace HibpIngest.Hosting.Backups;
 
 /// <summary>
-/// Backs the SQL side up, while hosts are at work: a copy of the database as it is at one moment, looked through, and a note of what
-/// it is of. Tables are not in it: they are made again from the account log.
+/// Backs up the SQL side while hosts are running: a consistent copy of the database, checked for damage, and a note that describes it. It
+/// doesn't include the tables: they are rebuilt from the account log.
 /// </summary>
 public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister register, TimeProvider time)
 {
-    /// <summary>Since this one the highest ids are in the database.</summary>
+    /// <summary>The first schema version whose database contains the highest ids.</summary>
     private const int FirstSchemaWithIds = 2;
 
-    /// <summary>What the name of a backup into a folder begins with.</summary>
+    /// <summary>Prefix of the names of backups in a folder.</summary>
     private const string NamePrefix = "hibp-";
 
-    /// <summary>The database's file.</summary>
-    /// <exception cref="NotPossibleException">It is on a server.</exception>
+    /// <summary>Returns the database as an SQLite file.</summary>
+    /// <exception cref="NotPossibleException">The database is on a server.</exception>
     public static SqliteBreachDatabase RequireFile(IBreachDatabase database) => database as SqliteBreachDatabase
         ?? throw new NotPossibleException($"database {database.DisplayName} is on a server, which backs up and restores by its own means "
             + "(BACKUP DATABASE and RESTORE DATABASE, or Azure's point in time): after a restore run 'hibp database restored'");
 
-    /// <summary>Makes the backup and, first, its note; what is broken off leaves neither.</summary>
-    /// <param name="to">A file that isn't there, or a folder that is, which gets a file named by the time.</param>
-    /// <param name="progress">Told of the bytes copied, and then read again: twice the database's in all.</param>
-    /// <exception cref="NotPossibleException">There is nothing to back up, or something is in the way.</exception>
+    /// <summary>Makes the backup, after its note. An interrupted backup leaves neither.</summary>
+    /// <param name="to">A file that doesn't exist, or an existing folder, in which the file is named by the time.</param>
+    /// <param name="progress">Receives the bytes copied, and then those read again: twice the database's size in all.</param>
+    /// <exception cref="NotPossibleException">There is nothing to back up, or the target exists.</exception>
     /// <exception cref="StoreMismatchException">Database and storage account don't belong together.</exception>
     /// <exception cref="StoreRefusedException">The database is damaged.</exception>
     public async Task<(string File, BackupNote Note)> TakeAsync(string to, IProgress<long> progress, CancellationToken cancellationToken)
@@ -44,11 +44,11 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         }
         var copy = $"{file}.{Guid.NewGuid():N}{BackupNote.PartSuffix}";
         var copyNote = BackupNote.PathOf(copy);
-        // Before what is broken off is deleted: in no folder, nothing can be.
+        // Before leftovers of interrupted backups are deleted: a missing folder can't be listed.
         if (Path.GetDirectoryName(Path.GetFullPath(file)) is { } folder)
         {
             Directory.CreateDirectory(folder);
-            // Under no other names: the folder may be anybody's.
+            // Limited to these names: the folder may contain files of other programs.
             foreach (var name in (string[])[NamePrefix + "*.db", Path.GetFileName(file)])
                 FileCopy.RemoveLeft(folder, name, BackupNote.PartSuffix, BackupNote.PathOf);
         }
@@ -60,7 +60,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
             await source.CopyToAsync(copy, progress, cancellationToken);
             var described = await DescribeAsync(copy, Path.GetFileName(file), takenAt, progress, cancellationToken);
             await described.WriteAsync(copyNote, cancellationToken);
-            // A backup that is there has its note.
+            // The note is moved first, so that a backup never exists without it.
             File.Move(copyNote, note);
             try
             {
@@ -85,7 +85,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
     private async Task<BackupNote> DescribeAsync(
         string copy, string name, DateTimeOffset takenAt, IProgress<long> progress, CancellationToken cancellationToken)
     {
-        // Before the copy's: it never runs ahead of the database.
+        // Read before the copy: the register never runs ahead of the database.
         var (confirmed, _) = await register.GetConfirmedAsync(cancellationToken);
         var (identity, schema, highest) = await LookThroughAsync(copy, cancellationToken);
         var bytes = new FileInfo(copy).Length;
@@ -94,7 +94,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
             BackupNote.CurrentFormat, name, bytes, sha256, takenAt, ProgramVersion.Full, identity.Id, schema, highest, confirmed);
     }
 
-    /// <summary>Closed behind it: Windows lets nobody else read what is open for writing.</summary>
+    /// <summary>Closes the copy when done: on Windows no other process can read a file that is open for writing.</summary>
     private async Task<(StoreIdentity Identity, int Schema, StoreIds Highest)> LookThroughAsync(
         string copy, CancellationToken cancellationToken)
     {
@@ -109,7 +109,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         return ((await taken.GetIdentityAsync(cancellationToken))!, schema, await taken.GetHighestIdsAsync(cancellationToken));
     }
 
-    /// <summary>An older schema will do: a backup is made before an upgrade.</summary>
+    /// <summary>Accepts an older schema too: backups are made before upgrades.</summary>
     private async Task RequireStoreAsync(SqliteBreachDatabase source, CancellationToken cancellationToken)
     {
         var (found, expected) = await source.GetSchemaVersionAsync(cancellationToken);
@@ -131,7 +131,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         }
     }
 
-    /// <summary>Behind what was copied.</summary>
+    /// <summary>Reports progress on top of the bytes already copied.</summary>
     private sealed class Behind(IProgress<long> progress, long before) : IProgress<long>
     {
         public void Report(long value) => progress.Report(before + value);

@@ -7,12 +7,12 @@ using HibpIngest.Stores;
 namespace HibpIngest.Hosting.Backups;
 
 /// <summary>
-/// Puts a backup in the place of the database, no host running. All of it is looked at before anything is touched; the database that
-/// was there is kept. From the moment before it is moved until <see cref="MoveOn"/> has ended, the register says that a database is being
-/// moved on: hosts refuse to start, and every mail that was not out at the backup is held, whether or not a load came since.
+/// Replaces the database by a backup while no host is running. The whole backup is checked before anything is changed, and the previous
+/// database is kept. From just before the exchange until <see cref="MoveOn"/> has ended, the register has a flag set: hosts refuse to
+/// start, and every mail that was not sent at the time of the backup is held, even if no load has been added since.
 /// </summary>
-/// <param name="database">Its place; not opened yet.</param>
-/// <param name="keys">That of suppressions is checked, where there are any.</param>
+/// <param name="database">The target file; not opened yet.</param>
+/// <param name="keys">The suppression key is checked if there are suppressions.</param>
 public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, InstallationKeys keys, TimeProvider time)
     : IDisposable
 {
@@ -25,15 +25,14 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     private BackupNote? _note;
 
     /// <summary>
-    /// Copies the backup beside the database, looks through it, and brings it to this program's schema. The database stays as it is.
+    /// Copies the backup next to the database, checks the copy, and upgrades it to this program's schema. The database stays unchanged.
     /// </summary>
-    /// <param name="progress">Told of the bytes copied.</param>
-    /// <param name="cancellationToken">Stops it, and leaves nothing behind.</param>
-    /// <exception cref="NotPossibleException">A host is at work.</exception>
-    /// <exception cref="BadInputException">The backup is not what its note says.</exception>
-    /// <exception cref="StoreMismatchException">
-    /// It is another store's, or a newer program's, or HIBP_SUPPRESSION_KEY isn't the one that was used.
-    /// </exception>
+    /// <param name="progress">Receives the bytes copied.</param>
+    /// <param name="cancellationToken">Stops the work; no files are left.</param>
+    /// <exception cref="NotPossibleException">A host is running.</exception>
+    /// <exception cref="BadInputException">The backup doesn't match its note.</exception>
+    /// <exception cref="StoreMismatchException">The backup is from another store or a newer program, or HIBP_SUPPRESSION_KEY is not the key
+    /// that was used.</exception>
     public async Task PrepareAsync(string backup, BackupNote note, IProgress<long> progress, CancellationToken cancellationToken)
     {
         await RequireNobodyAsync(cancellationToken);
@@ -47,7 +46,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         await using (var copy = FileCopy.Create(_staged))
         {
             _held = FileCopy.Hold(_staged);
-            // Restored by root, it is the service's, whose user opens it.
+            // If root restores, the file must belong to the service's user, who opens it.
             UnixFiles.GiveToOwnerOf(File.Exists(_file) ? _file : folder, _staged);
             if (await FileCopy.HashAsync(backup, copy, progress, cancellationToken) != note.Sha256)
             {
@@ -66,7 +65,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
                 throw new BadInputException($"backup '{backup}' and its note are of two databases: use another");
             }
             await UpgradeAsync(staged, note, cancellationToken);
-            // MoveOn needs it, and is better not begun without.
+            // MoveOn needs the key; without it, the restore must not begin.
             await new ApplySuppressions(staged, register, keys).CheckKeyAsync(cancellationToken);
             await staged.SkipNotificationIdsAsync(cancellationToken);
         }
@@ -74,25 +73,25 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         _note = note;
     }
 
-    /// <summary>Puts what was prepared in the database's place. What is left to do is <see cref="MoveOn"/>'s.</summary>
-    /// <returns>Where the database is that was there; null: there was none.</returns>
-    /// <exception cref="NotPossibleException">A host is at work, or the database is in use.</exception>
+    /// <summary>Moves the prepared copy to the database's place. <see cref="MoveOn"/> does the rest.</summary>
+    /// <returns>The file to which the previous database was moved. Null: there was none.</returns>
+    /// <exception cref="NotPossibleException">A host is running, or the database is in use.</exception>
     public async Task<string?> PutInPlaceAsync(CancellationToken cancellationToken)
     {
         await RequireNobodyAsync(cancellationToken);
         SettleCurrent();
-        // Raised, never lowered: nothing that was confirmed once is given again.
+        // Ids are raised, never lowered: no id that was ever confirmed is assigned again.
         await register.ConfirmAsync(_note!.Confirmed, cancellationToken);
         await register.ConfirmAsync(_note.Highest, cancellationToken);
         var (_, before) = await register.GetConfirmedAsync(cancellationToken);
-        // A host that starts from now on refuses. Stays until the database is moved on.
+        // From here on, a starting host refuses. The flag stays set until MoveOn has ended.
         await register.SetMovingOnAsync(true, cancellationToken);
         try
         {
-            // One may have come before that was recorded.
+            // A host may have started before the flag was set.
             await RequireNobodyAsync(cancellationToken);
             SettleCurrent();
-            // Closed while no connection has the file open: closing it would take their locks (sqlite.org/howtocorrupt.html, 2.2).
+            // Closed while no connection has the file open: closing it would release their locks (sqlite.org/howtocorrupt.html, 2.2).
             _held?.Dispose();
             return Exchange();
         }
@@ -103,7 +102,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         }
     }
 
-    /// <summary>Takes away what was prepared and not put in place.</summary>
+    /// <summary>Deletes the prepared copy if it was not put in place.</summary>
     public void Dispose()
     {
         _held?.Dispose();
@@ -111,7 +110,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
             FileCopy.Delete(_staged);
     }
 
-    /// <summary>Removes whole copies of the database that killed restores have left beside it, unless a restore uses them.</summary>
+    /// <summary>Deletes full copies of the database that killed restores have left next to it, unless a restore is using them.</summary>
     /// <param name="database">The database's file.</param>
     public static void RemoveLeft(string database)
     {
@@ -119,7 +118,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         FileCopy.RemoveLeft(Path.GetDirectoryName(file)!, Path.GetFileName(file), StagedSuffix);
     }
 
-    /// <summary>Where a link leads: that is what is in use.</summary>
+    /// <summary>Resolves symbolic links: the link's target is the file in use.</summary>
     private static string FileOf(string database) => new FileInfo(database) is { LinkTarget: not null } link
         ? link.ResolveLinkTarget(returnFinalTarget: true)!.FullName : Path.GetFullPath(database);
 
@@ -132,7 +131,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         var moved = new List<string>();
         try
         {
-            // A log that isn't its own is nothing for the database that comes, even where the one before is gone.
+            // A log of another database must not stay next to the new one, even if the previous database is missing.
             foreach (var suffix in SqliteBreachDatabase.Companions.Where(suffix => File.Exists(_file + suffix)))
             {
                 File.Move(_file + suffix, kept + suffix);
@@ -143,7 +142,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
                 File.Move(_staged!, _file);
                 return null;
             }
-            // In one step: whatever happens, there is a database at its place, this one or the one before.
+            // One atomic step: at any time there is a database at this path, the new or the previous one.
             File.Replace(_staged!, _file, kept);
             return kept;
         }
@@ -155,8 +154,10 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         }
     }
 
-    /// <summary>Nobody else has it open. What is no database is kept as it is, with all that lies beside it.</summary>
-    /// <returns>Whether it can be read; it is replaced in either case.</returns>
+    /// <summary>
+    /// Checks that no process has the database open. A file that is no database is kept unchanged, with its companion files.
+    /// </summary>
+    /// <returns>Whether the database can be read; it is replaced in either case.</returns>
     private bool SettleCurrent()
     {
         if (!File.Exists(_file))
@@ -181,7 +182,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
             + $"first; one that was killed counts as stopped {(int)HostSign.MissedAfter.TotalSeconds} seconds later");
     }
 
-    /// <summary>Backup, storage account and the database that is there, where it can be read, are of one store.</summary>
+    /// <summary>Checks that the backup, the storage account and the current database, if it can be read, belong to one store.</summary>
     private async Task RequireStoreAsync(string backup, BackupNote note, CancellationToken cancellationToken)
     {
         var inTable = await register.GetIdentityAsync(cancellationToken);
@@ -202,7 +203,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         }
         catch (StoreRefusedException)
         {
-            // It can't be read: that may be why it is replaced.
+            // It can't be read: that may be the reason for the restore.
         }
         if (there is not null && there != note.Store)
         {

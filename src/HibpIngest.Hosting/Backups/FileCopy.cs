@@ -3,12 +3,12 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Hosting.Backups;
 
-/// <summary>Files that hold addresses, and that are known by their checksum.</summary>
+/// <summary>Operations on files that contain addresses and are verified by checksum.</summary>
 internal static class FileCopy
 {
     private const int BufferBytes = 1 << 20;
 
-    /// <summary>A new file that only this user can read.</summary>
+    /// <summary>Creates a file that only this user can read.</summary>
     public static FileStream Create(string path)
     {
         var options = new FileStreamOptions { Mode = FileMode.CreateNew, Access = FileAccess.Write, Share = FileShare.ReadWrite };
@@ -17,15 +17,15 @@ internal static class FileCopy
         return new FileStream(path, options);
     }
 
-    /// <summary>Marks a copy that is being made as in use, so that <see cref="RemoveLeft"/> of another process leaves it alone.</summary>
+    /// <summary>Marks a copy in progress as in use, so that <see cref="RemoveLeft"/> in another process skips it.</summary>
     public static FileStream Hold(string path) => new(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
 
     /// <summary>
-    /// Removes the copies of a database that killed processes have left, with what lies beside them: <c>NAME.GUID.SUFFIX</c>. One that
-    /// is in use (<see cref="Hold"/>) stays.
+    /// Deletes the copies of a database, and their companion files, that killed processes have left: <c>NAME.GUID.SUFFIX</c>. A copy in use
+    /// (<see cref="Hold"/>) is skipped.
     /// </summary>
-    /// <param name="name">The database's file name; may hold wildcards.</param>
-    /// <param name="note">Path of the note of a copy; null: it has none.</param>
+    /// <param name="name">The database's file name; may contain wildcards.</param>
+    /// <param name="note">Returns the path of a copy's note; null: copies have none.</param>
     public static void RemoveLeft(string folder, string name, string suffix, Func<string, string>? note = null)
     {
         if (!Directory.Exists(folder))
@@ -34,7 +34,7 @@ internal static class FileCopy
         {
             try
             {
-                // Asks for it alone, which a process that holds it does not allow.
+                // Exclusive access fails while another process holds the copy.
                 using (new FileStream(path, FileMode.Open, FileAccess.ReadWrite, FileShare.None))
                 {
                 }
@@ -44,7 +44,7 @@ internal static class FileCopy
             }
             catch (Exception e) when (e is IOException or UnauthorizedAccessException)
             {
-                // In use, or another user's.
+                // In use, or owned by another user.
             }
         }
 
@@ -52,9 +52,9 @@ internal static class FileCopy
             Guid.TryParseExact(Path.GetExtension(path.AsSpan()[..^suffix.Length]).TrimStart('.'), "N", out _);
     }
 
-    /// <summary>The SHA-256 of a file in hex, which is copied meanwhile where that is asked for.</summary>
-    /// <param name="to">Where to; null: nowhere.</param>
-    /// <param name="progress">Told of the bytes read.</param>
+    /// <summary>Returns the SHA-256 of a file in hex, and copies the file at the same time if there is a target.</summary>
+    /// <param name="to">Target of the copy; null: none.</param>
+    /// <param name="progress">Receives the bytes read.</param>
     public static async Task<string> HashAsync(string from, Stream? to, IProgress<long> progress, CancellationToken cancellationToken)
     {
         using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
@@ -75,12 +75,12 @@ internal static class FileCopy
         }
         finally
         {
-            // It held addresses.
+            // The buffer held addresses.
             ArrayPool<byte>.Shared.Return(buffer, clearArray: true);
         }
     }
 
-    /// <summary>A database's file, with what SQLite may have left beside it.</summary>
+    /// <summary>Deletes a database's file and the companion files that SQLite may have left next to it.</summary>
     public static void Delete(string database)
     {
         foreach (var path in Sql.Sqlite.SqliteBreachDatabase.Companions.Prepend("").Select(suffix => database + suffix))

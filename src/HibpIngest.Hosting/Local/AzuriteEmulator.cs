@@ -6,37 +6,33 @@ using HibpIngest.Errors;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// The storage emulator (Azurite) as a child process on loopback: installed from the lock file that this
-/// program brings with it when missing, ready when <see cref="StartAsync"/> returns, ended by
-/// <see cref="DisposeAsync"/> or by the end of this process, however that comes. Needs Node 20 or later on the
-/// path.
+/// The storage emulator (Azurite) as a child process on loopback. It is installed from the program's embedded lock file if missing, is
+/// ready when <see cref="StartAsync"/> returns, and ends with <see cref="DisposeAsync"/> or with this process, even if that is killed.
+/// Needs Node 20 or later on the path.
 /// </summary>
 public sealed partial class AzuriteEmulator : IAsyncDisposable
 {
-    /// <summary>Names the folder that it is installed in; without it, one in the user's folder for caches.</summary>
+    /// <summary>Names the installation folder; default: one in the user's cache folder.</summary>
     public const string FolderVariable = "HIBP_EMULATOR_DIR";
 
-    /// <summary>
-    /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no
-    /// secret.
-    /// </summary>
+    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite). Not a secret.</summary>
     public const string Account = "devstoreaccount1";
 
-    /// <summary>Loaded before it, from the folder of its package.</summary>
+    /// <summary>Preloaded scripts, from the package's folder.</summary>
     private static readonly string[] Scripts =
         ["stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "paced-saves.cjs", "encoded-names.cjs"];
 
     private const string AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-    /// <summary>It is up in one to two seconds; a machine busy with other things takes longer.</summary>
+    /// <summary>It usually starts in one to two seconds; a busy machine takes longer.</summary>
     private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(60);
 
-    /// <summary>What saving takes at most; then it is killed.</summary>
+    /// <summary>Maximum time for saving its data; after it, the process is killed.</summary>
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>What a process that a signal has ended has for an exit code, less the signal's number.</summary>
+    /// <summary>A process that was ended by a signal has this plus the signal's number as exit code.</summary>
     private const int SignalBase = 128;
 
     private static readonly string[] Services = ["Blob", "Queue", "Table"];
@@ -50,28 +46,28 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     private string _lastError = "";
     private int _disposed;
 
-    /// <param name="folderLock">Of the folder in which it keeps its data; null: it keeps none.</param>
+    /// <param name="folderLock">Lock of the data folder; null: data is kept in memory.</param>
     private AzuriteEmulator(Process process, FileStream? folderLock) => (_process, _folderLock) = (process, folderLock);
 
-    /// <summary>Connection string of its well-known account.</summary>
+    /// <summary>Connection string of the well-known account.</summary>
     public string ConnectionString => GetConnectionString(0);
 
-    /// <summary>Process id of the server itself.</summary>
+    /// <summary>Process id of the emulator.</summary>
     public int ProcessId { get; private set; }
 
     /// <summary>
-    /// Completes when the server has ended, however that came, with words for it: <c>ended with signal 9</c>. What it held in memory
-    /// and had not saved is lost then.
+    /// Completes when the emulator has ended, for any reason, with a description: <c>ended with signal 9</c>. Unsaved data in memory is
+    /// then lost.
     /// </summary>
     public Task<string> Ended => _ended.Task;
 
-    /// <summary>Whether it is installed, so that a start downloads nothing.</summary>
-    /// <exception cref="NotPossibleException">There is no folder for it.</exception>
+    /// <summary>Returns whether the emulator is installed, so that a start downloads nothing.</summary>
+    /// <exception cref="NotPossibleException">There is no folder for the installation.</exception>
     public static bool IsInstalled() => File.Exists(ServerScript(EmulatorPackage.Folder));
 
     /// <summary>
-    /// Connection string of an account: 0 is the well-known one, 1 to
-    /// <see cref="AzuriteOptions.ExtraAccounts"/> the extra ones.
+    /// Returns the connection string of an account: 0 is the well-known one, 1 to <see cref="AzuriteOptions.ExtraAccounts"/> the extra
+    /// ones.
     /// </summary>
     public string GetConnectionString(int account)
     {
@@ -81,15 +77,16 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             + $"QueueEndpoint={_addresses["Queue"]}/{name};TableEndpoint={_addresses["Table"]}/{name};";
     }
 
-    /// <summary>Installs it when missing, starts it, and returns when all three services accept connections.</summary>
-    /// <exception cref="NotPossibleException">No Node, no package, a port or the folder taken: with what to do.</exception>
+    /// <summary>Installs the emulator if missing, starts it, and returns when all three services accept connections.</summary>
+    /// <exception cref="NotPossibleException">No Node, no package, or a port or the folder is in use; the message says what to
+    /// do.</exception>
     public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
     {
         var folder = EmulatorPackage.Folder;
         EmulatorPackage.Unpack(folder);
         await NodePackages.InstallAsync(folder, "the storage emulator", ServerScript(folder), options.Progress, cancellationToken);
 
-        // In memory it still asks for a working directory, and leaves it alone.
+        // In memory mode it needs a working directory too, but writes nothing to it.
         var workingFolder = Path.GetTempPath();
         FileStream? folderLock = null;
         if (options.DataFolder is not null)
@@ -112,11 +109,11 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             start.ArgumentList.Add(Path.Combine(folder, script));
         }
         start.ArgumentList.Add(ServerScript(folder));
-        // Port 0: the system picks a free one, and the emulator says which.
+        // Port 0: the system picks a free one, which the emulator prints.
         Add(start, "--blobPort", options.BlobPort ?? 0);
         Add(start, "--queuePort", options.QueuePort ?? 0);
         Add(start, "--tablePort", options.TablePort ?? 0);
-        // Its default of 5 s closes connections under clients that were just about to use them.
+        // The default of 5 s closes connections that clients are about to reuse.
         Add(start, "--blobKeepAliveTimeout", 120);
         Add(start, "--queueKeepAliveTimeout", 120);
         Add(start, "--tableKeepAliveTimeout", 120);
@@ -148,7 +145,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         }
     }
 
-    /// <summary>Ends it: at once when it keeps its data in memory, after it has saved otherwise.</summary>
+    /// <summary>Ends the emulator: at once if its data is in memory, else after it has saved.</summary>
     public async ValueTask DisposeAsync()
     {
         if (Interlocked.Exchange(ref _disposed, 1) != 0)
@@ -157,7 +154,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         {
             if (_folderLock is not null)
             {
-                // The end of its standard input tells it to save and stop.
+                // The emulator saves and stops when its standard input ends.
                 _process.StandardInput.Close();
                 using var timeout = new CancellationTokenSource(StopTimeout);
                 await _process.WaitForExitAsync(timeout.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
@@ -172,7 +169,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         _process.Dispose();
         if (_folderLock is not null)
         {
-            // Written by root, as for hibp restore, it is still the service's, whose user runs the next one.
+            // If root ran the emulator, as for hibp restore, the files must still belong to the service's user, who runs the next one.
             foreach (var path in Directory.EnumerateFileSystemEntries(folder, "*", SearchOption.AllDirectories))
                 UnixFiles.GiveToOwnerOf(folder, path);
             await _folderLock.DisposeAsync();
@@ -180,8 +177,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     }
 
     /// <summary>
-    /// Two that keep their data in one folder would each save what it has in memory over the other's. One that is stopping still
-    /// saves after its ports are free: it is waited for.
+    /// Locks the data folder: two emulators with one folder would overwrite each other's data when they save. An emulator that is stopping
+    /// still saves after its ports are free, so this waits for it.
     /// </summary>
     private static async Task<FileStream> LockAsync(string folder, CancellationToken cancellationToken)
     {
@@ -230,7 +227,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         _ = WatchAsync();
     }
 
-    /// <summary>Fails the start when the server ends before it is ready, with what it said last.</summary>
+    /// <summary>Fails the start, with the last error line, if the emulator ends before it is ready.</summary>
     private async Task WatchAsync()
     {
         await _process.WaitForExitAsync(CancellationToken.None).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);

@@ -1,9 +1,9 @@
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>How an emulator of one's own is started.</summary>
+/// <summary>Options for starting an <see cref="AzuriteEmulator"/>.</summary>
 public sealed class AzuriteOptions
 {
-    /// <summary>Where it keeps its data, made when missing; null: in memory, gone when it ends.</summary>
+    /// <summary>Data folder, created if missing. Null: data is in memory, and lost when the emulator ends.</summary>
     public string? DataFolder { get; init; }
 
     /// <summary>Loopback port of the blob service; null: a free one.</summary>
@@ -16,11 +16,11 @@ public sealed class AzuriteOptions
     public int? TablePort { get; init; }
 
     /// <summary>
-    /// Storage accounts beside the emulator's well-known one, for tests that want one each; named by
+    /// Number of storage accounts in addition to the well-known one, for tests that need one each; see
     /// <see cref="AzuriteEmulator.GetConnectionString"/>.
     /// </summary>
     public int ExtraAccounts { get; init; }
 
-    /// <summary>Told, in one line each, what takes long (installing it).</summary>
+    /// <summary>Receives one line for each slow step (the installation).</summary>
     public IProgress<string>? Progress { get; init; }
 }

@@ -4,8 +4,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// What the emulator is installed from: its package.json, its lock file and our scripts beside it, which the program brings with it and
-/// puts into a folder of the user's. Another content gets another folder, so that two versions of this program don't mend each other's.
+/// The emulator's installation files, embedded in the program: package.json, lock file and preloaded scripts. They are unpacked to a folder
+/// of the user's that is named by their content, so that two versions of this program don't overwrite each other's files.
 /// </summary>
 internal static class EmulatorPackage
 {
@@ -19,8 +19,8 @@ internal static class EmulatorPackage
            select (resource[Prefix.Length..], Read(resource)),
     ];
 
-    /// <summary>Where it is installed.</summary>
-    /// <exception cref="NotPossibleException">The user has no folder for it, and none is named.</exception>
+    /// <summary>The installation folder.</summary>
+    /// <exception cref="NotPossibleException">The user has no cache folder, and the variable is not set.</exception>
     public static string Folder
     {
         get
@@ -34,7 +34,7 @@ internal static class EmulatorPackage
         }
     }
 
-    /// <summary>Puts the files where they are missing or say something else.</summary>
+    /// <summary>Writes the files that are missing or differ.</summary>
     /// <exception cref="NotPossibleException">The folder can't be written to.</exception>
     public static void Unpack(string folder)
     {
@@ -46,7 +46,7 @@ internal static class EmulatorPackage
                 var path = Path.Combine(folder, name);
                 if (File.Exists(path) && File.ReadAllBytes(path).AsSpan().SequenceEqual(content))
                     continue;
-                // Renamed, so that a process that starts beside this one reads all of it.
+                // Renamed, so that a process that starts concurrently never reads a partial file.
                 var partial = $"{path}.{Guid.NewGuid():N}";
                 File.WriteAllBytes(partial, content);
                 File.Move(partial, path, overwrite: true);

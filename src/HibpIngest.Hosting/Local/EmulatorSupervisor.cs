@@ -3,34 +3,34 @@ using HibpIngest.Errors;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// The storage emulators that this process has started: one that ends is started again on its kept data, until they are disposed of.
-/// Somebody else's that answers at the same ports is left alone.
+/// Runs storage emulators until disposal: an emulator that ends is restarted on its data. An emulator of another process that responds at
+/// the same ports is left alone.
 /// </summary>
-/// <param name="progress">Told one line for each thing that happens.</param>
-/// <param name="time">The clock of its pauses.</param>
+/// <param name="progress">Receives one line for each event.</param>
+/// <param name="time">Clock for the pauses.</param>
 public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string> progress, TimeProvider time) : IAsyncDisposable
 {
     private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
 
-    // Whether one still answers that another process has started in the place of ours.
+    // Interval for checking an emulator that another process has started at the same ports.
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(5);
 
-    // One that was up for so long had no trouble with its start.
+    // After this uptime the start counts as successful, and the pause is reset.
     private static readonly TimeSpan WellAfter = TimeSpan.FromMinutes(1);
 
     private readonly CancellationTokenSource _stop = new();
     private readonly List<Task> _watching = [];
 
-    // By which other processes know that there is an emulator to wait for.
+    // By these locks other processes know that an emulator will be restarted, and wait for it.
     private readonly List<IDisposable> _holds = [];
 
-    /// <summary>Whether it has started any.</summary>
+    /// <summary>Whether any emulator was started here.</summary>
     public bool HasStarted => _watching.Count > 0;
 
-    /// <summary>Starts the first ones, where nobody has, and watches over them.</summary>
-    /// <param name="count">So many; at least 1.</param>
-    /// <exception cref="NotPossibleException">One can't be started: with what to do.</exception>
+    /// <summary>Starts the first emulators that are not running yet, and supervises them.</summary>
+    /// <param name="count">Number of emulators; at least 1.</param>
+    /// <exception cref="NotPossibleException">An emulator can't be started; the message says what to do.</exception>
     public async Task StartAsync(int count, CancellationToken cancellationToken)
     {
         for (var number = 1; number <= count; number++)
@@ -50,7 +50,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
         }
     }
 
-    /// <summary>Ends those that it has started; they save first.</summary>
+    /// <summary>Ends the emulators that were started here; they save first.</summary>
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
@@ -88,7 +88,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
         }
     }
 
-    /// <returns>It, and the pause before the next start, should this one end.</returns>
+    /// <returns>The new emulator, and the pause before the next restart.</returns>
     private async Task<(AzuriteEmulator Running, TimeSpan Pause)> StartAgainAsync(int number, TimeSpan pause)
     {
         var isOthers = false;
@@ -99,7 +99,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
             {
                 if (await emulator.FindStateAsync(_stop.Token, number) != EmulatorState.Stopped)
                 {
-                    // A command's, as that of hibp backup, ends with it.
+                    // A command's emulator (hibp backup, for one) ends with the command.
                     if (!isOthers)
                         progress.Report("another process has started the storage emulator: it is used until that one ends it");
                     isOthers = true;
@@ -113,7 +113,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
             }
             catch (Exception e) when (e is not OperationCanceledException)
             {
-                // Whatever it is, as no more file handles: nobody else tries again.
+                // Catches any failure, such as exhausted file handles: no other process retries.
                 isOthers = false;
                 progress.Report($"{(e is HibpException ? e.Message : UnexpectedError.Describe(e))}; next try in {pause.TotalSeconds:0} s");
             }

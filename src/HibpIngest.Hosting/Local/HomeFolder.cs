@@ -1,8 +1,8 @@
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// The folder in which this machine keeps an installation: SQLite's database, the emulator's data, mails of the pickup folder, the
-/// demo's. One for a user, wherever commands are run from: two folders would be two databases beside one emulator.
+/// The folder of an installation on this machine: the SQLite database, the emulator's data, mails of the pickup folder, the demo's files.
+/// There is one per user, independent of the current directory: two folders would mean two databases sharing one emulator.
 /// </summary>
 public static class HomeFolder
 {
@@ -12,9 +12,9 @@ public static class HomeFolder
     private const string Program = "hibp";
 
     /// <summary>
-    /// What <paramref name="named"/> says; else <c>.hibp</c> at the top of the repository that the current folder is in; else
-    /// <c>hibp</c> in the platform's folder for data (<c>~/.local/share</c> by the XDG base directory specification,
-    /// <c>~/Library/Application Support</c>, <c>%LOCALAPPDATA%</c>). Relative where it lies below the current folder.
+    /// Returns <paramref name="named"/> if given; else <c>.hibp</c> at the top of the repository that contains the current folder; else
+    /// <c>hibp</c> in the platform's data folder (<c>~/.local/share</c> by the XDG base directory specification, <c>~/Library/Application
+    /// Support</c>, <c>%LOCALAPPDATA%</c>). The path is relative if it lies below the current folder.
     /// </summary>
     /// <param name="named">Value of <see cref="Variable"/>.</param>
     public static string Find(string? named)
@@ -26,14 +26,15 @@ public static class HomeFolder
             return Below(current, Path.Combine(Path.GetDirectoryName(solution)!, InRepository));
         var platform =
             Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData, Environment.SpecialFolderOption.DoNotVerify);
-        // A user without a home, as services may be, has none: what is beside the program's current folder is at least found again.
+        // A user without a home, as of some services, has no such folder; the current folder can at least be found again.
         return platform.Length == 0 ? InRepository : Below(current, Path.Combine(platform, Program));
     }
 
     /// <summary>
-    /// The folder for what can be made again: <c>hibp</c> in <c>XDG_CACHE_HOME</c> or <c>~/.cache</c>, <c>~/Library/Caches</c>, or
-    /// <c>%LOCALAPPDATA%</c>; null for a user without a home.
+    /// Returns the folder for data that can be recreated: <c>hibp</c> in <c>XDG_CACHE_HOME</c> or <c>~/.cache</c>, <c>~/Library/Caches</c>,
+    /// or <c>%LOCALAPPDATA%</c>.
     /// </summary>
+    /// <returns>Null for a user without a home.</returns>
     public static string? FindCache()
     {
         if (OperatingSystem.IsWindows())
@@ -41,7 +42,7 @@ public static class HomeFolder
         var home = Environment.GetFolderPath(Environment.SpecialFolder.UserProfile);
         if (OperatingSystem.IsMacOS())
             return In(home, "Library", "Caches", Program);
-        // A relative path there is to be ignored (specifications.freedesktop.org/basedir-spec).
+        // The specification requires that a relative path is ignored (specifications.freedesktop.org/basedir-spec).
         return Environment.GetEnvironmentVariable("XDG_CACHE_HOME") is { } cache && Path.IsPathFullyQualified(cache)
             ? Path.Combine(cache, Program) : In(home, ".cache", Program);
 

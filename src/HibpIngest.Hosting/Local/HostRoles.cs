@@ -1,6 +1,6 @@
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>What a host does; several hosts may share the work.</summary>
+/// <summary>The work that a host does; several hosts may share it.</summary>
 [Flags]
 public enum HostRoles
 {
@@ -11,13 +11,13 @@ public enum HostRoles
 
     Upsert = 2,
 
-    /// <summary>Matches subscribers, and sends mails.</summary>
+    /// <summary>Matches subscribers and sends mails.</summary>
     Notify = 4,
 
-    /// <summary>Re-sends what was lost between two steps.</summary>
+    /// <summary>Re-sends messages that were lost between two steps.</summary>
     Sweep = 8,
 
-    /// <summary>Answers lookups; needs no database.</summary>
+    /// <summary>Serves lookups; needs no database.</summary>
     Web = 16,
 
     /// <summary>Imports dropped files of Pwned Passwords.</summary>
@@ -26,7 +26,7 @@ public enum HostRoles
     /// <summary>Writes the account log.</summary>
     Log = 64,
 
-    /// <summary>Counts the access log.</summary>
+    /// <summary>Aggregates the access log.</summary>
     Access = 128,
 
     Call = 256,

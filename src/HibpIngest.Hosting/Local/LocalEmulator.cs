@@ -8,51 +8,51 @@ using HibpIngest.Stores;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// The storage emulator, which <c>UseDevelopmentStorage=true</c> stands for
-/// (learn.microsoft.com/azure/storage/common/storage-use-azurite): its blobs, queues and tables are at three ports in a row.
+/// The storage emulator that <c>UseDevelopmentStorage=true</c> refers to (learn.microsoft.com/azure/storage/common/storage-use-azurite):
+/// blobs, queues and tables are at three consecutive ports.
 /// </summary>
-/// <param name="home">The folder of <see cref="HomeFolder"/>, in which it keeps its data.</param>
-/// <param name="port">The first of them; those of further emulators are ten apart.</param>
+/// <param name="home">The folder of <see cref="HomeFolder"/>, which contains its data.</param>
+/// <param name="port">The first port; further emulators are ten ports apart.</param>
 public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnownPort)
 {
-    /// <summary>Where it is where nothing else is said.</summary>
+    /// <summary>The default port.</summary>
     public const int WellKnownPort = 10000;
 
-    /// <summary>Of the first, so that further ones have ports too.</summary>
+    /// <summary>Highest first port, so that further emulators have ports too.</summary>
     public const int HighestPort = 65_000;
 
     private const int Services = 3;
 
-    /// <summary>What starts it again pauses for so long at most, and it takes seconds to load its data.</summary>
+    /// <summary>A supervisor restarts it after a pause of at most 30 s, and loading its data takes seconds.</summary>
     private static readonly TimeSpan ComesBackWithin = TimeSpan.FromSeconds(60);
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
 
     /// <summary>
-    /// Loopback refuses at once. Where nothing is refused, something listens whose accept queue is full: connects are repeated after
-    /// 1, 3 and 7 s.
+    /// Loopback refuses a connection at once. If it isn't refused, the accept queue of a listening process is full, and connects are
+    /// retried after 1, 3 and 7 s.
     /// </summary>
     internal static readonly TimeSpan DefaultAcceptTimeout = TimeSpan.FromSeconds(10);
 
-    /// <summary>Whether it is where every tool looks for it, so that <c>UseDevelopmentStorage=true</c> names it.</summary>
+    /// <summary>Whether it uses the default ports, so that <c>UseDevelopmentStorage=true</c> connects to it.</summary>
     public bool IsAtWellKnownPorts => port == WellKnownPort;
 
-    /// <summary>Connection string of the first one.</summary>
+    /// <summary>Connection string of the first emulator.</summary>
     public string Connection => ConnectionOf(1);
 
-    /// <summary>Whether a connection string is the emulator's, wherever its ports are.</summary>
+    /// <summary>Returns whether a connection string refers to the emulator, at any ports.</summary>
     public static bool IsMeantBy(string connection) =>
         connection.Split(';').Any(pair => pair.Trim().Equals(PipelineSettings.DefaultStorage, StringComparison.OrdinalIgnoreCase));
 
-    /// <summary>How long a connection may take to be accepted.</summary>
+    /// <summary>Maximum time for a connection to be accepted.</summary>
     internal TimeSpan AcceptTimeout { get; init; } = DefaultAcceptTimeout;
 
-    /// <summary>What to say where one is needed that is <see cref="EmulatorState.Busy"/>.</summary>
+    /// <summary>The error message for a required emulator that is <see cref="EmulatorState.Busy"/>.</summary>
     public string BusyMessage =>
         $"the storage emulator runs, but has accepted no connection within {AcceptTimeout.TotalSeconds:0.#} s: it is busy or stopped";
 
-    /// <summary>Whether its three services accept connections.</summary>
-    /// <param name="number">Which emulator: 1, or one that stands for another storage account of the store.</param>
+    /// <summary>Returns whether its three services accept connections.</summary>
+    /// <param name="number">Number of the emulator: 1, or that of one that stands for a further storage account of the store.</param>
     public async Task<EmulatorState> FindStateAsync(CancellationToken cancellationToken, int number = 1)
     {
         var states = await Task.WhenAll(
@@ -61,10 +61,10 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     }
 
     /// <summary>
-    /// Whether its services accept connections, where one that ended may be about to be started again, as <c>hibp run</c> does, or one
-    /// that ends still saves: that is waited for.
+    /// Returns whether its services accept connections. Waits while one that ended may be restarted, as by <c>hibp run</c>, or one that is
+    /// ending still saves.
     /// </summary>
-    /// <param name="progress">Told when there is something to wait for.</param>
+    /// <param name="progress">Receives a line if there is something to wait for.</param>
     public async Task<EmulatorState> WaitForStateAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1)
     {
         var began = Stopwatch.GetTimestamp();
@@ -82,7 +82,7 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
         }
     }
 
-    /// <summary>Starts it, with its data in <see cref="DataFolderOf"/>.</summary>
+    /// <summary>Starts an emulator on its data in <see cref="DataFolderOf"/>.</summary>
     public Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1) =>
         AzuriteEmulator.StartAsync(
         new AzuriteOptions
@@ -94,17 +94,16 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
             Progress = progress
         }, cancellationToken);
 
-    /// <summary>Connections of those behind the first, by the data that is kept of them.</summary>
+    /// <summary>Returns the connection strings of the further emulators that have a data folder.</summary>
     public IReadOnlyList<string> Further() =>
         [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1).TakeWhile(number => Directory.Exists(DataFolderOf(number)))
             .Select(ConnectionOf)];
 
-    /// <summary>Where the data of one of them is kept.</summary>
     public string DataFolderOf(int number) =>
         Path.Combine(home, number == 1 ? "azurite" : string.Create(CultureInfo.InvariantCulture, $"azurite-{number}"));
 
-    /// <summary>Tells other processes that this one starts it again should it end, until what is returned is disposed of.</summary>
-    /// <returns>null: another process does.</returns>
+    /// <summary>Signals to other processes that this one restarts the emulator if it ends, until the result is disposed.</summary>
+    /// <returns>Null: another process does.</returns>
     internal IDisposable? TryHold(int number)
     {
         Directory.CreateDirectory(DataFolderOf(number));
@@ -168,7 +167,6 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     }
 }
 
-/// <summary>How the storage emulator is.</summary>
 public enum EmulatorState
 {
     /// <summary>A connection to one of its ports is refused.</summary>
@@ -176,6 +174,6 @@ public enum EmulatorState
 
     Running,
 
-    /// <summary>It runs, and accepts no connection in time.</summary>
+    /// <summary>It runs, but accepts no connection in time.</summary>
     Busy,
 }

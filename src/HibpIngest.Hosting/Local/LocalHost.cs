@@ -32,11 +32,11 @@ public sealed partial class LocalHost(
         logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => troubles.Note(0, what, reason, pause));
 
     /// <summary>
-    /// Sets the stores up, then runs the host's services until cancelled. Returns when all of them have stopped: stages stop at a batch
-    /// boundary, and unfinished messages become visible at once. A store that is unavailable is waited for.
+    /// Sets up the stores, then runs the host's services until cancelled. Returns when all have stopped: stages stop at a batch boundary,
+    /// and unfinished messages become visible at once. Waits for a store that is unavailable.
     /// </summary>
-    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's
-    /// file is no longer the one that was opened.</exception>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's file is no longer the one that
+    /// was opened.</exception>
     /// <exception cref="StoreRefusedException">A store refuses this program's credentials.</exception>
     public static async Task RunAsync(IHost host, CancellationToken cancellationToken)
     {
@@ -50,7 +50,7 @@ public sealed partial class LocalHost(
         LogStarted(options.Roles);
         using var stopping = cancellationToken.Register(() =>
         {
-            // Before the stop: the messages in progress are counted as they are.
+            // Before the stop, so that the count includes all messages in progress.
             options.OnStopping?.Invoke(_working.Where(one => one.Value > 0).ToDictionary());
             lifetime.StopApplication();
         });
@@ -60,7 +60,9 @@ public sealed partial class LocalHost(
             ExceptionDispatchInfo.Throw(_failure);
     }
 
-    /// <summary>Runs a service's loop until the host stops. When it ends, the host stops; its error is thrown by the host.</summary>
+    /// <summary>
+    /// Runs a service's loop until the host stops. If the loop ends earlier, the host stops, and rethrows the loop's error.
+    /// </summary>
     internal async Task RunLoopAsync(Func<CancellationToken, Task> loop)
     {
         // A loop that starts with synchronous work must not delay the others.
@@ -81,7 +83,7 @@ public sealed partial class LocalHost(
     }
 
     /// <summary>
-    /// Repeats work with a pause between runs. A failed run is logged, as the Functions host does, and the next one follows.
+    /// Repeats work with a pause between runs. A failed run is logged, as by the Functions host, and the next one follows.
     /// </summary>
     internal Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => RunLoopAsync(async stop =>
     {
@@ -105,7 +107,6 @@ public sealed partial class LocalHost(
         }
     });
 
-    /// <summary>Runs the work of a message.</summary>
     internal async Task WorkAsync(string queue, Func<Task> work)
     {
         _working.AddOrUpdate(queue, 1, (_, count) => count + 1);
@@ -115,7 +116,7 @@ public sealed partial class LocalHost(
         }
         catch (StoreMismatchException e)
         {
-            // Every other message would fail the same way. The host stops before the listener handles the failure, so that the message
+            // Every other message would fail in the same way. The host stops before the listener handles the failure, so that the message
             // becomes visible again and no attempt is counted.
             Stop(e);
             throw;

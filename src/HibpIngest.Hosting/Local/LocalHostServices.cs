@@ -9,7 +9,6 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>Adds the hosted services of a local host.</summary>
 public static class LocalHostServices
 {
     private const string Heartbeat = "heartbeat";
@@ -36,7 +35,7 @@ public static class LocalHostServices
         {
             AddLoop((host, provider) =>
             {
-                // One for all runs: it remembers which blobs have been started.
+                // One instance for all runs: it remembers which blobs have been started.
                 var scan = provider.GetRequiredService<BlobScan>();
                 return host.RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token));
             });
@@ -57,7 +56,7 @@ public static class LocalHostServices
         }
         foreach (var route in MessageRoutes.All.Where(route => roles.HasFlag(route.Role)))
         {
-            // A load and a segment of the account log each keep a process busy.
+            // One load, or one segment of the account log, keeps a process busy.
             var queues = route.Role is HostRoles.Ingest or HostRoles.Log
                 ? options.Queues with { BatchSize = 1, NewBatchThreshold = 0 } : options.Queues;
             AddLoop((host, provider) => host.RunLoopAsync(stop => new QueueListener(
@@ -78,7 +77,7 @@ public static class LocalHostServices
         ", ", Enum.GetValues<HostRoles>().Where(role => role != HostRoles.None && int.IsPow2((int)role) && roles.HasFlag(role))
             .Select(role => role.ToString().ToLowerInvariant()));
 
-    // The loop stops by the host's ApplicationStopping, which is cancelled before any service is stopped.
+    // The loop stops with the host's ApplicationStopping, which is cancelled before any service is stopped.
     private sealed class LoopService(Func<Task> run) : BackgroundService
     {
         protected override Task ExecuteAsync(CancellationToken stoppingToken) => run();

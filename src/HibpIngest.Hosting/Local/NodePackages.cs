@@ -6,21 +6,16 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>
-/// Node programs that a folder's package.json and lock file name, installed into it when they are missing.
-/// Needs Node 20 or later on the path.
-/// </summary>
+/// <summary>Installs the Node programs of a folder's package.json and lock file. Needs Node 20 or later on the path.</summary>
 internal static class NodePackages
 {
-    /// <summary>A cold npm cache and a slow line.</summary>
+    /// <summary>Enough for a cold npm cache over a slow connection.</summary>
     private static readonly TimeSpan InstallTimeout = TimeSpan.FromMinutes(10);
 
-    /// <summary>
-    /// Runs <c>npm ci</c> where it has not been run to its end, or for a lock file that said otherwise; one process at a time.
-    /// </summary>
-    /// <param name="what">What it is, for messages.</param>
-    /// <param name="proof">A file that is there when it is installed.</param>
-    /// <exception cref="NotPossibleException">No Node, no package: with what to do.</exception>
+    /// <summary>Runs <c>npm ci</c> unless it has already completed for this lock file; one process at a time.</summary>
+    /// <param name="what">Name of the program, for messages.</param>
+    /// <param name="proof">A file that exists if the program is installed.</param>
+    /// <exception cref="NotPossibleException">No Node or no package; the message says what to do.</exception>
     public static async Task InstallAsync(
         string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
     {
@@ -73,7 +68,7 @@ internal static class NodePackages
             throw new NotPossibleException($"{what} could not be installed (npm ci in {folder} ended with {npm.ExitCode}):{errors}");
     }
 
-    /// <summary>Starts a process of Node's.</summary>
+    /// <summary>Starts a process of Node.</summary>
     /// <exception cref="NotPossibleException">It can't be started: Node is missing.</exception>
     public static void Start(Process process, string what, string? instead = null)
     {
@@ -89,8 +84,8 @@ internal static class NodePackages
     }
 
     /// <summary>
-    /// Whether what npm has installed has the versions that the lock file names. npm writes the list of it last, so that a broken
-    /// installation isn't taken for a whole one; what is for another system is not in it.
+    /// Returns whether npm has installed the versions that the lock file names. npm writes its list last, so that a partial installation is
+    /// not mistaken for a complete one. Packages for other operating systems are not in the list.
     /// </summary>
     internal static bool IsAsLocked(string folder)
     {
@@ -109,7 +104,7 @@ internal static class NodePackages
         static string? Version(JsonElement package) => package.TryGetProperty("version", out var version) ? version.GetString() : null;
     }
 
-    /// <summary>Waits until no other process installs. The system gives the lock back when a process dies.</summary>
+    /// <summary>Waits until no other process installs. The operating system releases the lock when a process dies.</summary>
     private static async Task<FileStream> LockAsync(string path, CancellationToken cancellationToken)
     {
         using var tick = new PeriodicTimer(TimeSpan.FromMilliseconds(200));

@@ -17,13 +17,14 @@ using OpenTelemetry.Metrics;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// Says how this process is: <c>/healthz</c> (it lives), <c>/readyz</c> (its storage account answers; the database is not
-/// asked, which a probe would keep awake); <c>/usage</c>, how often what was asked; and <c>/metrics</c>, this process's instruments
-/// (<see cref="TelemetryNames"/>) as Prometheus reads them. Answers whoever asks directly on this machine, and nobody through a proxy.
+/// Reports the state of this process: <c>/healthz</c> (it is alive); <c>/readyz</c> (its storage account responds; the database is not
+/// queried, since a probe would keep it awake); <c>/usage</c>, the number of requests by route, key or client; and <c>/metrics</c>, this
+/// process's instruments (<see cref="TelemetryNames"/>) in the Prometheus format. Serves only direct requests from this machine, and none
+/// through a proxy.
 /// </summary>
 public sealed class OperatorListener : IAsyncDisposable
 {
-    // A month, each hour of which is a partition that is read.
+    // A month: each hour is one partition to read.
     private const int MostHours = 31 * 24;
     private const int DefaultHours = 24;
 
@@ -34,9 +35,9 @@ public sealed class OperatorListener : IAsyncDisposable
 
     public string Address => _app.Urls.First();
 
-    /// <summary>Starts it; it answers when this returns.</summary>
-    /// <exception cref="BadInputException">The address is none of loopback.</exception>
-    /// <exception cref="NotPossibleException">It is taken.</exception>
+    /// <summary>Starts the listener; it responds when this returns.</summary>
+    /// <exception cref="BadInputException">The address is not a loopback address.</exception>
+    /// <exception cref="NotPossibleException">The address is in use.</exception>
     public static async Task<OperatorListener> StartAsync(
         string url, StorageAccount account, TimeProvider time, CancellationToken cancellationToken)
     {
@@ -126,7 +127,7 @@ public sealed class OperatorListener : IAsyncDisposable
 
     private static bool TryParse(string? name, out UsageBy by)
     {
-        // Of names alone: an enum is also read from its number.
+        // Matches names only: enum parsing would also accept numbers.
         by = Enum.GetValues<UsageBy>().FirstOrDefault(one => one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase));
         return by.ToString().Equals(name, StringComparison.OrdinalIgnoreCase);
     }

@@ -7,31 +7,31 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// Takes messages off one queue and has them worked on, by the rules of the Functions host: taken for a time
-/// and renewed while the work lasts, deleted when it is done, given back for another try when it failed, moved
-/// to <c>{queue}-poison</c> when the tries are used up (to the poison queue first, so that nothing is lost).
+/// Receives messages from one queue and runs their work, by the rules of the Functions host: a message is hidden and its visibility renewed
+/// while the work runs, deleted when it is done, made visible again for a retry when it failed, and moved to <c>{queue}-poison</c> when the
+/// attempts are used up (written to the poison queue first, so that nothing is lost).
 /// </summary>
 /// <param name="queues">Holds the queue and its poison queue.</param>
-/// <param name="work">Returns when the message's work is done; throws when it failed.</param>
-/// <param name="time">The clock of pauses and renewals.</param>
-/// <param name="log">Ids and counts only.</param>
-/// <param name="health">Told of the queue's store.</param>
-/// <param name="onFailure">Told of every failed try.</param>
+/// <param name="work">Returns when the message's work is done; throws if it failed.</param>
+/// <param name="time">Clock for pauses and renewals.</param>
+/// <param name="log">Receives ids and counts only.</param>
+/// <param name="health">Receives the state of the queue's store.</param>
+/// <param name="onFailure">Called for every failed attempt.</param>
 internal sealed partial class QueueListener(
     IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
     ILogger log, StoreHealth health, Action<Exception>? onFailure = null)
 {
-    // Calls made after the stop have to end: a process that is asked to stop has some seconds.
+    // Calls made after the stop are limited: a process that is asked to stop has only some seconds.
     private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
 
     private readonly IMessageQueue _queue = queues.Get(name);
     private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
 
     /// <summary>
-    /// Listens until <paramref name="stop"/>; then waits for the messages in hand, and gives back those that
-    /// were not finished.
+    /// Listens until <paramref name="stop"/>; then waits for the messages in progress, and makes those that were not finished visible
+    /// again.
     /// </summary>
-    /// <exception cref="StoreRefusedException">The queue is not there, or refuses this program.</exception>
+    /// <exception cref="StoreRefusedException">The queue doesn't exist, or refuses this program.</exception>
     public async Task RunAsync(CancellationToken stop)
     {
         var inHand = new List<InHand>();
@@ -66,7 +66,8 @@ internal sealed partial class QueueListener(
             IReadOnlyList<QueuedMessage> received;
             try
             {
-                // Not cancelled at once: what the service hands out just then would stay invisible for the whole visibility.
+                // Not cancelled at once: a message that the service returns at that moment would stay invisible for the full visibility
+                // timeout.
                 stop.ThrowIfCancellationRequested();
                 received = await _queue.ReceiveAsync(options.BatchSize, options.Visibility, stopReceive);
                 health.Up(name);
@@ -104,7 +105,7 @@ internal sealed partial class QueueListener(
             var tries = message.Current.DequeueCount;
             if (tries > options.MaxDequeueCount)
             {
-                // The last try ended with its process.
+                // The last attempt ended with its process.
                 await PoisonAsync(message, CancellationToken.None);
                 return;
             }
@@ -144,14 +145,13 @@ internal sealed partial class QueueListener(
         }
         catch (HibpException e)
         {
-            // The queue itself: the message comes back when its visibility ends, and its work may be done twice.
+            // The queue call failed: the message is redelivered when its visibility ends, and its work may be done twice.
             LogNotSettled(name, message.Current.Id, e.Message);
         }
     }
 
     /// <summary>
-    /// Keeps the message invisible for as long as it is being worked on. A message that is lost is worked on
-    /// all the same: doing it twice changes nothing.
+    /// Keeps the message invisible while it is being processed. Work on a message that was lost continues: a second run changes nothing.
     /// </summary>
     private async Task RenewAsync(InHand message, CancellationToken working)
     {
@@ -163,7 +163,7 @@ internal sealed partial class QueueListener(
                 return;
             try
             {
-                // Not cancelled: a renewal that the service has made and we have not seen would leave us with a dead receipt.
+                // Not cancelled: if the service renews but the response is lost, the receipt is invalid.
                 var renewed = await _queue.ExtendAsync(message.Current, options.Visibility, CancellationToken.None);
                 if (renewed is null)
                 {
@@ -175,7 +175,7 @@ internal sealed partial class QueueListener(
             }
             catch (HibpException e)
             {
-                // Some more attempts fit into what is left of it.
+                // Several more attempts fit into the remaining visibility.
                 LogNotRenewed(name, message.Current.Id, e.Message);
                 pause = options.Visibility / 20;
             }
@@ -218,12 +218,12 @@ internal sealed partial class QueueListener(
                 LogNotSettled(name, message.Current.Id, e.Message);
             }
         }
-        // What a work task throws is a fault of this class: it must be seen.
+        // An exception of a work task is a bug in this class, so it is rethrown.
         foreach (var message in inHand.Where(message => message.Work.IsCompleted))
             await message.Work;
     }
 
-    /// <summary>A message being worked on, with its newest receipt.</summary>
+    /// <summary>A message in progress, with its newest receipt.</summary>
     private sealed class InHand(QueuedMessage message)
     {
         private volatile QueuedMessage _current = message;

@@ -1,13 +1,11 @@
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>Finds files of the repository, in a folder above.</summary>
 public static class RepositoryFolder
 {
-    /// <summary>
-    /// Full path of the file or folder of that relative path in the nearest folder above that has it; null where none has.
-    /// </summary>
-    /// <param name="relative">Its path from the repository's top.</param>
+    /// <summary>Returns the full path of a file or folder in the nearest parent folder that contains it.</summary>
+    /// <param name="relative">Path from the top of the repository.</param>
     /// <param name="from">The folder to begin in; null: the program's.</param>
+    /// <returns>Null: no parent folder contains it.</returns>
     public static string? Find(string relative, string? from = null)
     {
         for (var folder = new DirectoryInfo(from ?? AppContext.BaseDirectory); folder is not null; folder = folder.Parent)

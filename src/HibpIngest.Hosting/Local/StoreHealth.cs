@@ -5,19 +5,18 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// Logs when what the loops of a host depend on goes down, each reason once, and when all of them are back: not each poll, and not each
-/// loop. Safe for use by many at once.
+/// Logs when a store that the host's loops depend on becomes unavailable, each reason once, and when all are available again: not for each
+/// poll, and not for each loop. Safe for concurrent use.
 /// </summary>
-/// <param name="onDown">Told each time with the reason, and after how long the loop tries again.</param>
+/// <param name="onDown">Called each time, with the loop's name, the reason and the pause before the next try.</param>
 internal sealed partial class StoreHealth(ILogger log, Action<string, string, TimeSpan>? onDown = null)
 {
     private const string Failed = " failed: ";
 
     private readonly Lock _lock = new();
-    // The cause of each loop that waits.
+    // The cause by waiting loop.
     private readonly Dictionary<string, string> _down = [];
 
-    /// <summary>What a loop needs is down.</summary>
     public void Down(string what, StoreUnavailableException reason, TimeSpan pause)
     {
         onDown?.Invoke(what, reason.Message, pause);
@@ -31,7 +30,6 @@ internal sealed partial class StoreHealth(ILogger log, Action<string, string, Ti
         }
     }
 
-    /// <summary>A loop has what it needs.</summary>
     public void Up(string what)
     {
         lock (_lock)
@@ -41,7 +39,7 @@ internal sealed partial class StoreHealth(ILogger log, Action<string, string, Ti
         }
     }
 
-    /// <summary>Behind what was being done, which is different for each loop.</summary>
+    /// <summary>Strips the name of the failed operation, which differs between loops.</summary>
     private static string Cause(string reason) => reason[(reason.IndexOf(Failed, StringComparison.Ordinal) is >= 0 and var at ? at : 0)..];
 
     [LoggerMessage(EventIds.StoreHealthDown, LogLevel.Warning, "{What} waits until its store is back: {Reason}")]

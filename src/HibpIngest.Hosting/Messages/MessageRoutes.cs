@@ -7,7 +7,7 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>A type of queue messages, the stage that does their work, and the role of the hosts that take them.</summary>
+/// <summary>A type of queue messages, the stage that processes them, and the role of the hosts that receive them.</summary>
 public sealed record MessageRoute(Type Message, Type Stage, HostRoles Role)
 {
     /// <summary>The queue that carries the messages.</summary>
@@ -16,10 +16,10 @@ public sealed record MessageRoute(Type Message, Type Stage, HostRoles Role)
     internal Func<IServiceProvider, string, CancellationToken, Task> DispatchAsync { get; init; } = null!;
 }
 
-/// <summary>The one table of what messages there are, and what takes them.</summary>
+/// <summary>The list of all message types and their stages.</summary>
 public static class MessageRoutes
 {
-    /// <summary>All messages, in the order of the flow.</summary>
+    /// <summary>All messages, in pipeline order.</summary>
     public static readonly IReadOnlyList<MessageRoute> All =
     [
         Leased<IngestMessage, IngestBreach, LoadLease>(HostRoles.Ingest),
@@ -34,8 +34,8 @@ public static class MessageRoutes
         Simple<AccessMessage, RollUpAccess>(HostRoles.Access),
     ];
 
-    /// <summary>Returns the role that takes messages from a queue, as <see cref="Stores.HostSign.Roles"/> names it.</summary>
-    /// <returns>null: no stage takes messages from the queue.</returns>
+    /// <summary>Returns the role that receives messages from a queue, as named in <see cref="Stores.HostSign.Roles"/>.</summary>
+    /// <returns>Null: no stage receives messages from the queue.</returns>
     public static string? FindRole(string queue) =>
         All.FirstOrDefault(route => route.Queue == queue)?.Role.ToString().ToLowerInvariant();
 
@@ -59,7 +59,7 @@ public static class MessageRoutes
         };
 }
 
-/// <summary>Hands each message to its stage.</summary>
+/// <summary>Dispatches each message to its stage.</summary>
 public sealed class MessageDispatcher(IServiceProvider services)
 {
     /// <summary>

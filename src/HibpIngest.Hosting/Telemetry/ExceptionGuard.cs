@@ -5,12 +5,11 @@ using OpenTelemetry.Logs;
 namespace HibpIngest.Hosting.Telemetry;
 
 /// <summary>
-/// Leaves of a logged exception what holds nothing that it was given, an address for one: types and where it
-/// happened, not its message. Comes before every exporter of logs.
+/// Removes from a logged exception everything that could contain input data, such as addresses: keeps types and stack, not the message.
+/// Runs before every exporter of logs.
 /// </summary>
-/// <param name="keepsItem">
-/// Puts a <see cref="LoggedException"/> in its place, for an exporter that makes another kind of item of lines with an exception.
-/// </param>
+/// <param name="keepsItem">Replaces the exception by a <see cref="LoggedException"/>, for an exporter that makes another kind of item of
+/// lines with an exception.</param>
 internal sealed class ExceptionGuard(bool keepsItem) : BaseProcessor<LogRecord>
 {
     public override void OnEnd(LogRecord data)
@@ -18,7 +17,7 @@ internal sealed class ExceptionGuard(bool keepsItem) : BaseProcessor<LogRecord>
         if (data.Exception is not { } exception)
             return;
         data.Exception = keepsItem ? new LoggedException(data.FormattedMessage) : null;
-        // OpenTelemetry's own names, opentelemetry.io/docs/specs/semconv/exceptions/exceptions-logs.
+        // Attribute names of OpenTelemetry: opentelemetry.io/docs/specs/semconv/exceptions/exceptions-logs.
         data.Attributes =
         [
             .. data.Attributes ?? [], new("exception.type", exception.GetType().FullName),
@@ -27,5 +26,5 @@ internal sealed class ExceptionGuard(bool keepsItem) : BaseProcessor<LogRecord>
     }
 }
 
-/// <summary>Stands in for an exception that was logged; its message is the line's.</summary>
+/// <summary>Stands in for an exception that was logged; its message is that of the log line.</summary>
 internal sealed class LoggedException(string? line) : Exception(line);

@@ -19,47 +19,44 @@ namespace HibpIngest.Hosting.Telemetry;
 
 /// <summary>
 /// Exports the pipeline's spans, instruments and log lines to Application Insights and to an OTLP endpoint. Nothing else is collected, in
-/// particular no HTTP calls: the addresses of requests to Table Storage contain accounts. An endpoint that doesn't answer delays nothing;
-/// its telemetry is dropped.
+/// particular no HTTP calls: the URLs of requests to Table Storage contain accounts. An endpoint that doesn't respond delays nothing; its
+/// telemetry is dropped.
 /// </summary>
 public static class TelemetryExport
 {
-    /// <summary>Names an Application Insights resource.</summary>
+    /// <summary>Connection string of an Application Insights resource.</summary>
     public const string ApplicationInsightsVariable = "APPLICATIONINSIGHTS_CONNECTION_STRING";
 
     /// <summary>
-    /// Names it to this program alone, and wins: the Functions host reads the other, and its own telemetry of a web app holds
-    /// paths, which hold accounts.
+    /// Connection string of the resource for this program only; takes precedence. The Functions host reads the other variable too, and its
+    /// own telemetry of a web app contains paths, which contain accounts.
     /// </summary>
     public const string OwnApplicationInsightsVariable = "HIBP_APPINSIGHTS";
 
     /// <summary>
-    /// Names the base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol,
-    /// timeout) count as the OpenTelemetry specification has them.
+    /// Base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol, timeout) work as in the OpenTelemetry
+    /// specification.
     /// </summary>
     public const string OtlpVariable = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
     /// <summary>
-    /// How the process signs in to Application Insights, in the words of the Functions host:
-    /// <c>Authorization=AAD</c>, with <c>ClientId=...</c> for an identity of the user's. None: by the key of
-    /// the connection string.
+    /// Authentication to Application Insights, in the format of the Functions host: <c>Authorization=AAD</c>, with <c>ClientId=...</c> for
+    /// a user-assigned identity. Unset: the key of the connection string.
     /// </summary>
     private const string AuthenticationVariable = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING";
 
     private const string ProtocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL";
 
-    /// <summary>All our categories begin with it; those of others may log what they were given.</summary>
+    /// <summary>Prefix of all own categories; other categories may log their input.</summary>
     private const string OwnCategories = "HibpIngest";
 
-    /// <summary>Application Insights takes its metrics as aggregates of one minute.</summary>
+    /// <summary>Application Insights expects metrics as aggregates of one minute.</summary>
     private const int MetricPeriodMilliseconds = 60_000;
 
-    /// <summary>Spans, or lines, that may wait for Application Insights: a load has thousands, and none may be dropped.</summary>
+    /// <summary>Maximum spans, or lines, that wait for Application Insights: a load has thousands, and none may be dropped.</summary>
     private const int MaxQueued = 65_536;
 
-    /// <summary>
-    /// Adds the exports that the environment names; nothing if it names none. The container's disposal sends what is left.
-    /// </summary>
+    /// <summary>Adds the exports that the environment names, if any. Disposing the container sends what is left.</summary>
     /// <exception cref="BadInputException">A variable is wrong; the message names it, and doesn't contain its value.</exception>
     public static IServiceCollection AddHibpTelemetry(this IServiceCollection services, IDictionary environment)
     {
@@ -74,7 +71,7 @@ public static class TelemetryExport
                 + "http://localhost:4318; found something else");
         var protocol = Find(ProtocolVariable) switch
         {
-            // Passes every proxy.
+            // The default, because it passes every proxy.
             null or "http/protobuf" => OtlpExportProtocol.HttpProtobuf,
             "grpc" => OtlpExportProtocol.Grpc,
             _ => throw new BadInputException($"{ProtocolVariable} is expected to be http/protobuf or grpc; found something else"),
@@ -105,8 +102,8 @@ public static class TelemetryExport
     }
 
     /// <summary>
-    /// Adds the exporters themselves: AddAzureMonitor...Exporter would replace the sampler by one of five traces a second, and add
-    /// metrics of its own.
+    /// Adds the exporters directly: the AddAzureMonitor...Exporter methods would replace the sampler by one of five traces a second, and
+    /// add metrics of their own.
     /// </summary>
     private static void AddApplicationInsights(IServiceCollection services, AzureMonitorExporterOptions azure, ResourceBuilder resource)
     {
@@ -121,7 +118,7 @@ public static class TelemetryExport
                 {
                     TemporalityPreference = MetricReaderTemporalityPreference.Delta,
                 }));
-            // A provider of its own, since only this exporter may see an exception.
+            // A separate provider, since only this exporter may receive an exception.
             var options = new OpenTelemetryLoggerOptions { IncludeFormattedMessage = true };
             options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard(keepsItem: true)).AddProcessor(
                 new BatchLogRecordExportProcessor(lines, MaxQueued));
@@ -136,16 +133,16 @@ public static class TelemetryExport
     }
 
     /// <summary>
-    /// Everything is sent, nothing is kept on disk: what is kept there is sent before newer telemetry, or not at all by a short process.
+    /// Sends everything and stores nothing on disk: stored telemetry is sent before newer telemetry, or never by a short-lived process.
     /// </summary>
     private static AzureMonitorExporterOptions AzureOptions(string connection, TokenCredential? credential)
     {
-        // The exporter has no options for these: its reports to Microsoft, its own counters among our metrics, and an item of the
-        // resource's attributes in each batch.
+        // The exporter has no options for these: its reports to Microsoft, its own counters among the metrics, and an item of resource
+        // attributes in each batch.
         Environment.SetEnvironmentVariable("APPLICATIONINSIGHTS_STATSBEAT_DISABLED", "true");
         Environment.SetEnvironmentVariable("APPLICATIONINSIGHTS_SDKSTATS_DISABLED", "true");
         Environment.SetEnvironmentVariable("OTEL_DOTNET_AZURE_MONITOR_ENABLE_RESOURCE_METRICS", "false");
-        // Otherwise the instance of a role is a new id for each process.
+        // By default each process would be a new instance of the role.
         const string instance = "APPLICATIONINSIGHTS_CLOUD_ROLE_INSTANCE";
         Environment.SetEnvironmentVariable(instance, Environment.GetEnvironmentVariable(instance) ?? Environment.MachineName);
         return new AzureMonitorExporterOptions
@@ -172,7 +169,7 @@ public static class TelemetryExport
         }
         catch (ArgumentException)
         {
-            // Told below.
+            // Reported below.
         }
         throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for an identity of "
             + "one's own; found something else");

@@ -7,12 +7,11 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Web;
 
-/// <summary>The storage that the API reads.</summary>
 public static class ApiStorage
 {
     /// <summary>
-    /// Retries and timeouts for storage that a caller waits for: an unavailable store is reported within seconds. An append gets longer,
-    /// because one that was given up would refuse every request, not only those that wait for it.
+    /// Retries and timeouts for storage on the request path: an unavailable store is reported within seconds. An append has a longer
+    /// timeout, because giving one up would refuse every request, not only those that wait for it.
     /// </summary>
     public static readonly StorageOptions Retries = new()
     {
@@ -23,14 +22,14 @@ public static class ApiStorage
         AppendTimeout = TimeSpan.FromSeconds(30),
     };
 
-    // No retries: the primary account is asked instead.
+    // No retries: the primary account is read instead.
     private static readonly StorageOptions NearestRetries = new() { MaxRetries = 0, NetworkTimeout = TimeSpan.FromSeconds(10) };
 
-    /// <summary>Adds the storage ports of the API, and the account that passwords are read from first. Nothing is called.</summary>
-    /// <param name="services">Those of a host, which brings the logs.</param>
+    /// <summary>Adds the storage ports of the API, and the account that passwords are read from first. Calls nothing.</summary>
+    /// <param name="services">Must also provide the logs.</param>
     /// <param name="connection">Connection string (HIBP_STORAGE).</param>
     /// <param name="further">Connection strings of the store's further accounts, in their order.</param>
-    /// <param name="nearest">Connection string of that account (HIBP_PASSWORDS_NEAREST); null or empty: there is none.</param>
+    /// <param name="nearest">Connection string of the account to read first (HIBP_PASSWORDS_NEAREST); null or empty: there is none.</param>
     /// <param name="options">Retries and timeouts; null: <see cref="Retries"/>.</param>
     public static IServiceCollection AddHibpApiStorage(
         this IServiceCollection services, string connection, IReadOnlyList<string> further, string? nearest, StorageOptions? options = null)
@@ -38,7 +37,7 @@ public static class ApiStorage
         services.AddHibpStorage(connection, further, options: options ?? Retries);
         if (string.IsNullOrWhiteSpace(nearest))
             return services;
-        // The container disposes of the account.
+        // The container disposes the account.
         services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) =>
         {
             StorageAccount.Check(nearest, "HIBP_PASSWORDS_NEAREST");

@@ -4,14 +4,14 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Hosting.Web;
 
 /// <summary>
-/// Lets the web framework log warnings and worse. Below them it logs paths, queries and headers, and so accounts that were asked
-/// for, as soon as somebody wants to see more of our own lines.
+/// Limits the web framework's logs to warnings and above. Below, it would log paths, queries and headers, which contain requested accounts,
+/// as soon as an operator lowers the log level to see more of this program's lines.
 /// </summary>
 internal sealed class FrameworkLogs(ILoggerFactory logs) : ILoggerFactory
 {
     private const string OwnCategories = "HibpIngest.";
 
-    // It logs an error for each probe while a store is down, and anybody may probe.
+    // While a store is down it logs an error for each probe, and the probes need no key.
     private const string HealthChecks = "Microsoft.Extensions.Diagnostics.HealthChecks";
 
     public ILogger CreateLogger(string categoryName)
@@ -24,14 +24,14 @@ internal sealed class FrameworkLogs(ILoggerFactory logs) : ILoggerFactory
 
     public void AddProvider(ILoggerProvider provider) => logs.AddProvider(provider);
 
-    /// <summary>The logs are whoever's who made them.</summary>
+    /// <summary>Does nothing: the inner factory belongs to its creator.</summary>
     public void Dispose()
     {
     }
 
     private sealed class WarningsOnly(ILogger log) : ILogger
     {
-        /// <summary>Scopes hold the path of the request that they are of.</summary>
+        /// <summary>Returns null: scopes contain the request's path.</summary>
         public IDisposable? BeginScope<TState>(TState state)
             where TState : notnull => null;
 

@@ -17,15 +17,15 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Web;
 
-/// <summary>The API on a port of this machine: Kestrel, and nothing of the environment's that could change how it listens.</summary>
+/// <summary>The API on a port of this machine: Kestrel, without any environment settings that could change how it listens.</summary>
 public sealed class WebServer : IAsyncDisposable
 {
-    /// <summary>Longest request line; what the Functions host takes is the same.</summary>
+    /// <summary>Maximum length of a request line; equal to that of the Functions host.</summary>
     private const int MaxRequestLineBytes = 8 * 1024;
 
     private const int MaxHeaderBytes = 32 * 1024;
 
-    // Whoever sends a header a second keeps a connection, not a thread; this ends it.
+    // A client that sends its headers slowly holds a connection, not a thread; this ends it.
     private static readonly TimeSpan HeadersTimeout = TimeSpan.FromSeconds(10);
 
     private static readonly TimeSpan IdleTimeout = TimeSpan.FromMinutes(2);
@@ -37,21 +37,20 @@ public sealed class WebServer : IAsyncDisposable
     public IReadOnlyList<string> Addresses =>
         [.. _host.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>().Addresses];
 
-    /// <summary>The services of the API.</summary>
     public IServiceProvider Services => _host.Services;
 
-    /// <summary>Starts it; it answers when this returns.</summary>
-    /// <param name="options">How it answers, and where.</param>
+    /// <summary>Starts the server; it responds when this returns.</summary>
+    /// <param name="options">How and where it listens.</param>
     /// <param name="addStorage">Adds the storage ports (<see cref="ApiStorage.AddHibpApiStorage"/>).</param>
-    /// <exception cref="BadInputException">An address is none, or not one for a server without keys.</exception>
-    /// <exception cref="NotPossibleException">An address is taken.</exception>
+    /// <exception cref="BadInputException">An address is invalid, or not allowed for a server without keys.</exception>
+    /// <exception cref="NotPossibleException">An address is in use.</exception>
     public static async Task<WebServer> StartAsync(
         WebServerOptions options, Action<IServiceCollection> addStorage, TimeProvider time, ILoggerFactory logs,
         CancellationToken cancellationToken)
     {
         var certificate = Certificate(options);
         var ends = options.Urls.Select(url => EndOf(url, options)).ToList();
-        // Not WebApplication: it would authenticate every request, also those of routes that take no key.
+        // Not WebApplication, which would authenticate every request, even on routes that take no key.
         var host = new HostBuilder().ConfigureWebHost(
             web => web.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(server =>
             {
@@ -59,7 +58,7 @@ public sealed class WebServer : IAsyncDisposable
                 {
                     server.Listen(end, listen =>
                     {
-                        // HTTP/2 is agreed on within TLS; without it the two can't be told apart.
+                        // HTTP/2 is negotiated within TLS; without TLS the two can't be told apart.
                         listen.Protocols = isHttps ? HttpProtocols.Http1AndHttp2 : HttpProtocols.Http1;
                         if (isHttps)
                             listen.UseHttps(certificate!);
@@ -76,7 +75,7 @@ public sealed class WebServer : IAsyncDisposable
         var server = new WebServer(host);
         try
         {
-            // Opens the stores that the settings name: a wrong one is reported before anything else.
+            // Opens the stores that the settings name, so that a wrong setting is reported first.
             _ = host.Services.GetRequiredService<IPasswordRanges>();
             await host.StartAsync(cancellationToken);
             return server;
@@ -91,7 +90,7 @@ public sealed class WebServer : IAsyncDisposable
         }
     }
 
-    /// <summary>What any server of the API takes from a connection at most.</summary>
+    /// <summary>Sets the connection and request limits of every server of the API.</summary>
     public static void Limit(KestrelServerOptions server)
     {
         server.AddServerHeader = false;
@@ -103,7 +102,7 @@ public sealed class WebServer : IAsyncDisposable
         server.Limits.KeepAliveTimeout = IdleTimeout;
     }
 
-    /// <summary>Ends what is in hand, then stops listening.</summary>
+    /// <summary>Completes the requests in progress, then stops listening.</summary>
     public async ValueTask DisposeAsync()
     {
         try
@@ -112,7 +111,7 @@ public sealed class WebServer : IAsyncDisposable
         }
         finally
         {
-            // Writes what is left of the access log.
+            // Writes the rest of the access log.
             await DisposeHostAsync();
         }
     }
