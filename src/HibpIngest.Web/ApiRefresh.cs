@@ -6,7 +6,7 @@ using Microsoft.Extensions.Hosting;
 
 namespace HibpIngest.Web;
 
-/// <summary>Keeps the catalogue, the read layout and the passwords in memory fresh while the host runs.</summary>
+/// <summary>Refreshes the catalogue, the read layout and the passwords in memory while the host runs.</summary>
 internal sealed partial class ApiRefresh(
     CatalogueReader catalogue, LayoutReads layout, IPasswordRanges passwords, ILogger<ApiRefresh> log) : BackgroundService
 {
@@ -14,7 +14,7 @@ internal sealed partial class ApiRefresh(
         RefreshAsync("catalogue", catalogue.RunAsync, stoppingToken), RefreshAsync("layout", layout.RunAsync, stoppingToken),
         RefreshAsync("passwords", passwords.RunAsync, stoppingToken));
 
-    /// <summary>Logs a fault; the process keeps serving what it has read.</summary>
+    /// <summary>Logs an error; the process continues to serve what it has read.</summary>
     private async Task RefreshAsync(string what, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
     {
         try

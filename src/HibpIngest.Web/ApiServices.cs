@@ -7,7 +7,7 @@ using Microsoft.Extensions.DependencyInjection.Extensions;
 
 namespace HibpIngest.Web;
 
-/// <summary>Composes the API: its services, and its routes. Both hosts call the same two methods.</summary>
+/// <summary>Registers the API's services and routes. Both hosts call the same two methods.</summary>
 public static class ApiServices
 {
     /// <summary>Key of the <see cref="PasswordStores"/> that are read before the storage account's own (HIBP_PASSWORDS_NEAREST).</summary>
@@ -59,7 +59,7 @@ public static class ApiServices
         app.UseMiddleware<WebGuard>();
         app.UseRouting();
         app.UseMiddleware<RouteRules>();
-        // Routes for anybody pay nothing for authentication, authorization and limits.
+        // Routes without a key skip the cost of authentication, authorization and limits.
         app.UseWhen(context => ApiRoute.Of(context)?.TakesKey == true, keyed => keyed.UseAuthorization().UseRateLimiter());
         app.UseEndpoints(endpoints =>
         {

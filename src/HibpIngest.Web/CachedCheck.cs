@@ -2,21 +2,21 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Web;
 
-/// <summary>Whether something answers, asked once in a while however often anybody wants to know.</summary>
-/// <param name="ask">Asks; throws where there is no answer.</param>
+/// <summary>Checks whether a store responds, and caches the result for ten seconds.</summary>
+/// <param name="ask">Calls the store; throws if there is no response.</param>
 public sealed class CachedCheck(Func<CancellationToken, Task> ask, TimeProvider time)
 {
-    // Anybody may ask, however often; the store is asked once in that time.
+    // Callers need no key and may ask at any rate; the store is called once in this time.
     private static readonly TimeSpan KeptFor = TimeSpan.FromSeconds(10);
 
-    // Shorter than a probe waits.
+    // Shorter than the timeout of a probe.
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(5);
 
     private readonly Lock _lock = new();
     private Task<bool> _check = Task.FromResult(false);
     private long _checkedAt;
 
-    /// <summary>As found within the last ten seconds.</summary>
+    /// <summary>Returns whether the store responded, at most ten seconds ago.</summary>
     public Task<bool> IsWellAsync()
     {
         lock (_lock)

@@ -5,7 +5,7 @@ using Microsoft.OpenApi;
 
 namespace HibpIngest.Web;
 
-/// <summary>The API described for programs, from what its endpoints say of themselves.</summary>
+/// <summary>Generates the OpenAPI document from the endpoints' metadata.</summary>
 internal static class OpenApiDocuments
 {
     public const string Route = "/openapi/v3.json";
@@ -48,7 +48,7 @@ internal static class OpenApiDocuments
         });
     }
 
-    /// <summary>Makes the document. It is the same for everybody, so once is enough.</summary>
+    /// <summary>Generates the document. It is the same for every caller, so that once is enough.</summary>
     public static async Task<ReadyContent> CreateAsync(IServiceProvider services)
     {
         var provider = services.GetRequiredKeyedService<IOpenApiDocumentProvider>(Document);

@@ -1,9 +1,9 @@
 namespace HibpIngest.Web;
 
-/// <summary>What a request's headers say of the answer that it takes.</summary>
+/// <summary>Reads the request headers that select the form of a response.</summary>
 internal static class RequestHeaders
 {
-    /// <summary>What it says of gzip counts, else what it says of all; by default it takes none.</summary>
+    /// <summary>Returns whether the client accepts gzip: gzip's own entry counts, else that of <c>*</c>; the default is no.</summary>
     public static bool TakesGzip(HttpRequest request)
     {
         var (gzip, all) = ((bool?)null, (bool?)null);
@@ -23,14 +23,13 @@ internal static class RequestHeaders
         return gzip ?? all ?? false;
     }
 
-    /// <summary>q=0, q=0.0 and so on.</summary>
     private static bool IsZero(ReadOnlySpan<char> weight)
     {
         weight = weight.Trim();
         return weight.StartsWith("q=", StringComparison.OrdinalIgnoreCase) && weight[2..].Trim().IndexOfAnyExcept("0.") < 0;
     }
 
-    /// <summary>Whether the client has one of these already, and asks for another only.</summary>
+    /// <summary>Returns whether If-None-Match contains one of these ETags.</summary>
     public static bool Has(HttpRequest request, string etag, string? otherETag = null)
     {
         foreach (var header in request.Headers.IfNoneMatch)

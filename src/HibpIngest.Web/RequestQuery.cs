@@ -1,9 +1,9 @@
 namespace HibpIngest.Web;
 
-/// <summary>Reads query parameters, whose names are matched in any case.</summary>
+/// <summary>Reads query parameters; names are case-insensitive.</summary>
 internal static class RequestQuery
 {
-    /// <summary>Returns the first value of a parameter that is given several times, which some hosts join with a comma.</summary>
+    /// <summary>Returns the first value of a repeated parameter; some hosts join the values with a comma.</summary>
     public static string? First(string? values) => values?.Split(',')[0].Trim();
 }
 
@@ -11,7 +11,7 @@ internal static class RequestQuery
 /// <param name="Value">Null where the text is neither.</param>
 internal readonly record struct Flag(bool? Value)
 {
-    /// <summary>Reads any text: one that is neither on nor off counts as not given, and is no error.</summary>
+    /// <summary>Accepts any text: one that is neither on nor off counts as not given, and is no error.</summary>
     public static bool TryParse(string text, out Flag flag)
     {
         flag = new Flag(bool.TryParse(RequestQuery.First(text), out var value) ? value : null);

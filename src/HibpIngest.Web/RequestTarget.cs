@@ -5,8 +5,8 @@ using Microsoft.AspNetCore.Http.Features;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// The path of a request as it was sent, in segments, each decoded exactly once. What a server makes of a path (dots resolved,
-/// some characters decoded and others not) is not what the client asked for.
+/// The path of a request as it was sent, in segments, each decoded exactly once. A server's own path (dots resolved, some characters
+/// decoded and others not) may differ from what the client requested.
 /// </summary>
 public readonly struct RequestTarget
 {
@@ -15,13 +15,13 @@ public readonly struct RequestTarget
     private RequestTarget(string path) => _path = path;
 
     /// <summary>
-    /// The path that routes are matched with: each segment decoded, a slash within one still encoded. Null: as the server has
-    /// it, for there is nothing in it that could be read in two ways.
+    /// The path for routing: each segment decoded, a slash within one still encoded. Null: the server's own path is unambiguous and can be
+    /// used.
     /// </summary>
     public PathString? Path => IsPlain(_path) ? (PathString?)null : new PathString(
         string.Join('/', _path.Split('/').Select(one => Decode(one).Replace("/", "%2F", StringComparison.Ordinal))));
 
-    /// <summary>The segment at a place, 0 for the first; empty where there is none. A plus is a plus.</summary>
+    /// <summary>The segment at an index, 0 for the first; empty if there is none. A plus sign is not decoded.</summary>
     public string this[int place]
     {
         get
@@ -38,7 +38,7 @@ public readonly struct RequestTarget
 
     public static RequestTarget Of(HttpContext context) => Parse(context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget);
 
-    /// <summary>Of a request line's target: <c>/path?query</c>, or with scheme and host before it.</summary>
+    /// <summary>Parses the target of a request line: <c>/path?query</c>, or with scheme and host before it.</summary>
     public static RequestTarget Parse(string target)
     {
         var path = target.AsSpan();
@@ -58,7 +58,9 @@ public readonly struct RequestTarget
         !path.Contains('%', StringComparison.Ordinal) && !path.Contains("/.", StringComparison.Ordinal)
         && !path.Contains("//", StringComparison.Ordinal);
 
-    /// <summary>Bytes that are no UTF-8 become what no account holds; a percent sign without two digits stays.</summary>
+    /// <summary>
+    /// Replaces bytes that are no UTF-8 by a character that no account contains; a percent sign without two digits stays.
+    /// </summary>
     private static string Decode(string segment)
     {
         if (!segment.Contains('%', StringComparison.Ordinal))

@@ -4,7 +4,7 @@ using Microsoft.Extensions.Diagnostics.HealthChecks;
 
 namespace HibpIngest.Web;
 
-/// <summary>Healthy when the catalogue has been read and the account table answers.</summary>
+/// <summary>Healthy if the catalogue has been read and the account table responds.</summary>
 internal sealed class StoresHealth(CatalogueReader catalogue, IAccountReads accounts, TimeProvider time) : IHealthCheck
 {
     private readonly CachedCheck _stores = new(

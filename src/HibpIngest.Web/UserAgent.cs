@@ -4,7 +4,7 @@ internal static class UserAgent
 {
     private const string Host = "Azure-Functions-Host/";
 
-    /// <summary>What a Functions host appends, or sends where the client said nothing, is not the client's.</summary>
+    /// <summary>Returns the client's user agent, without what a Functions host appends to it, or sends if the client sent none.</summary>
     public static ReadOnlySpan<char> Of(HttpRequest request)
     {
         var agent = request.Headers.UserAgent.ToString().AsSpan().Trim();

@@ -7,13 +7,13 @@ using Microsoft.AspNetCore.Http.Features;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// The outermost part: every way out of a request leads through here. What it logs and measures names the route's template,
-/// never a path, a query, a header or an address.
+/// The outermost middleware: every response and failure passes through it. Logs and metrics name the route's template, never a path, a
+/// query, a header or an address.
 /// </summary>
 internal sealed partial class WebGuard(
     RequestDelegate next, ApiOptions options, TimeProvider time, ILogger<WebGuard> log, RequestLog? requests = null)
 {
-    // A store that is down fails every request: one line says so.
+    // A store that is down fails every request: one line in this time is enough.
     private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
 
     private static readonly ErrorAnswer NotOpenTo = new(
@@ -25,8 +25,8 @@ internal sealed partial class WebGuard(
     {
         var began = time.GetTimestamp();
         var entry = requests?.Begin(context, began);
-        // Hardly anybody here reads a body, and unread it ends the connection: whoever keeps connections for many clients has to
-        // know, or the next of them loses its answer.
+        // Most routes don't read a body, and an unread body ends the connection. The client must be told: a proxy that shares connections
+        // between clients would otherwise lose the response to the next one.
         if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true })
             context.Response.OnStarting(() =>
             {
@@ -52,11 +52,11 @@ internal sealed partial class WebGuard(
                     ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).ExecuteAsync(context);
             }
             if (entry is not null)
-                await entry.PassAsync(); // an answer without a body
+                await entry.PassAsync(); // for a response without a body
         }
         catch (OperationCanceledException) when (context.RequestAborted.IsCancellationRequested)
         {
-            // Who asked has gone.
+            // The client has disconnected.
         }
         catch (Exception e)
         {
@@ -77,7 +77,7 @@ internal sealed partial class WebGuard(
         }
     }
 
-    /// <summary>What routing says of an address that is asked in another way.</summary>
+    /// <summary>Returns the message of a 405, from routing's Allow header.</summary>
     private static string OtherMethods(HttpResponse response)
     {
         var allowed = response.Headers.Allow.ToString()
@@ -102,10 +102,10 @@ internal sealed partial class WebGuard(
             LogFailed(TemplateOf(context), answer.StatusCode, error is HibpException ? error.Message : UnexpectedError.Describe(error));
         if (context.Response.HasStarted)
         {
-            context.Abort(); // half an answer is none, and must not look whole
+            context.Abort(); // a truncated response must not look complete
             return;
         }
-        // Without it a browser would tell a page of another site nothing but that something is wrong.
+        // Without this header a browser hides the error from a page of another site.
         var origin = context.Response.Headers.AccessControlAllowOrigin;
         context.Response.Clear();
         context.Response.Headers.AccessControlAllowOrigin = origin;

@@ -3,35 +3,34 @@ using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Web;
 
-/// <summary>How the API answers; read from environment variables with the prefix HIBP_ (HIBP_DOMAINMAX=50000).</summary>
+/// <summary>How the API serves requests; read from environment variables with the prefix HIBP_ (HIBP_DOMAINMAX=50000).</summary>
 public sealed class WebOptions
 {
     /// <summary>
-    /// Most accounts of a domain that are told in one answer; a larger domain's owner is told that the plan is too small for
-    /// it. A million are some 40 MB of JSON.
+    /// Maximum accounts of a domain in one response; the owner of a larger domain gets an error that the plan is too small. A million
+    /// accounts are some 40 MB of JSON.
     /// </summary>
     [Range(1, int.MaxValue)]
     public int DomainMax { get; set; } = 1_000_000;
 
     /// <summary>
-    /// Proxies of our own that a request passes: the caller's address is then that entry of X-Forwarded-For, counted from the
-    /// right. 0: the connection's peer is the caller, and nothing that a header says.
+    /// Number of trusted proxies in front of the API: the caller's address is that entry of X-Forwarded-For, counted from the right. 0: the
+    /// caller is the connection's peer, and the header is ignored.
     /// </summary>
     [Range(0, 16)]
     public int Proxies { get; set; }
 
     /// <summary>
-    /// Answers accounts at hibp-integration-tests.com, as Have I Been Pwned does for whoever tests a client: on or off; null:
-    /// on where nobody needs a key.
+    /// Whether test accounts at hibp-integration-tests.com are served, as by Have I Been Pwned: on or off. Null: on if no key is required.
     /// </summary>
     public bool? TestAccounts { get; set; }
 
-    /// <summary>Whether each answered request is logged: on or off; null: on (HIBP_ACCESSLOG).</summary>
+    /// <summary>Whether each request is logged after its response: on or off. Null: on (HIBP_ACCESSLOG).</summary>
     public bool? AccessLog { get; set; }
 
     /// <summary>
-    /// Records of the access log that wait to be written at most, 32 bytes each: what a process loses at most of those that are
-    /// written behind the answer, if it is killed.
+    /// Maximum records of the access log that wait to be written, 32 bytes each. If the process is killed, at most as many records are lost
+    /// of those that are written after the response.
     /// </summary>
     [Range(1_000, 100_000)]
     [ConfigurationKeyName("ACCESSLOG_BUFFER")]

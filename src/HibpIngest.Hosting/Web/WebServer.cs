@@ -97,7 +97,7 @@ public sealed class WebServer : IAsyncDisposable
         server.AllowSynchronousIO = false;
         server.Limits.MaxRequestLineSize = MaxRequestLineBytes;
         server.Limits.MaxRequestHeadersTotalSize = MaxHeaderBytes;
-        server.Limits.MaxRequestBodySize = 0; // nearly everything is asked by GET; a route that takes a body says so
+        server.Limits.MaxRequestBodySize = 0; // nearly all routes are GET; a route with a body raises this
         server.Limits.RequestHeadersTimeout = HeadersTimeout;
         server.Limits.KeepAliveTimeout = IdleTimeout;
     }

@@ -3,7 +3,7 @@ using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Web;
 
-/// <summary>The body of an answer of which nothing is sent before its request is logged.</summary>
+/// <summary>A response body that sends nothing until its request is logged.</summary>
 internal sealed class GatedBody(IHttpResponseBodyFeature inner, RequestEntry entry) : Stream, IHttpResponseBodyFeature
 {
     private PipeWriter? _writer;
@@ -63,7 +63,7 @@ internal sealed class GatedBody(IHttpResponseBodyFeature inner, RequestEntry ent
     public override Task WriteAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
         WriteAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
 
-    // Answers are sent asynchronously alone, as the server wants it.
+    // Responses are only written asynchronously: the server forbids synchronous I/O.
     public override void Flush() => throw new NotSupportedException();
 
     public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();

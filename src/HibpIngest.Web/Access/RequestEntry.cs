@@ -4,7 +4,7 @@ using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Web;
 
-/// <summary>A request on its way into the access log.</summary>
+/// <summary>A request that is to be written to the access log.</summary>
 internal sealed class RequestEntry(RequestLog log, HttpContext context, long began)
 {
     private bool _isGated;
@@ -13,13 +13,13 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
 
     public long Began => began;
 
-    /// <summary>First 8 bytes of the key's SHA-256; 0: it came without one.</summary>
+    /// <summary>First 8 bytes of the key's SHA-256; 0: no key was sent.</summary>
     public ulong Key { get; private set; }
 
-    /// <summary>Whether it is logged: its answer may go.</summary>
+    /// <summary>Whether the request is logged, so that its response may be sent.</summary>
     public bool IsRecorded { get; private set; }
 
-    /// <summary>Of a request, where there is a log.</summary>
+    /// <returns>Null: there is no access log.</returns>
     public static RequestEntry? Of(HttpContext context) => context.Features.Get<RequestEntry>();
 
     public void SetKey(ApiKey key)
@@ -29,8 +29,8 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
             ulong.Parse(text, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture));
     }
 
-    /// <summary>Nothing of the answer is sent before the request is logged, where that is so.</summary>
-    /// <param name="route">What is asked; null: nothing that there is.</param>
+    /// <summary>Holds back the response until the request is logged, if its route requires that.</summary>
+    /// <param name="route">The matched route; null: none.</param>
     public void Gate(ApiRoute? route)
     {
         if (route?.IsLoggedFirst != true && (!log.IsAllDurable || route?.IsProbe == true))
@@ -40,19 +40,19 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
         context.Features.Set<IHttpResponseBodyFeature>(new GatedBody(body, this));
     }
 
-    /// <summary>Logs a request whose answer waits for it, once.</summary>
-    /// <exception cref="AccessLog.AccessLogDownException">The answer must not be sent, but another that says so.</exception>
+    /// <summary>Logs a request whose response is held back, once.</summary>
+    /// <exception cref="AccessLog.AccessLogDownException">The response must not be sent; an error must be sent instead.</exception>
     public ValueTask PassAsync()
     {
         if (IsRecorded || !_isGated)
             return ValueTask.CompletedTask;
-        IsRecorded = true; // whatever comes of it: the log says what was answered
+        IsRecorded = true; // set even if the append fails: the request is logged at most once
         return log.AppendAsync(this, Template);
     }
 
     public void End()
     {
-        // Nobody was answered who had gone before.
+        // The client disconnected before the response began: no response was sent, so nothing is logged.
         if (IsRecorded || (context.RequestAborted.IsCancellationRequested && !context.Response.HasStarted))
             return;
         IsRecorded = true;

@@ -5,7 +5,7 @@ namespace HibpIngest.Web;
 
 internal sealed class RequestLog
 {
-    /// <summary>Instead of a template, where no route was asked.</summary>
+    /// <summary>Logged in place of a template if no route matched.</summary>
     public const string NoRoute = "(none)";
 
     private readonly IAccessLog _log;
@@ -21,7 +21,7 @@ internal sealed class RequestLog
 
     public bool IsAllDurable { get; }
 
-    /// <summary>What a log has to be opened with.</summary>
+    /// <summary>Returns the templates that the access log must be opened with.</summary>
     public static IReadOnlyList<string> TemplatesOf(IEnumerable<ApiRoute> routes) =>
         [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
 

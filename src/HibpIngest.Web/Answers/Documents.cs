@@ -4,7 +4,7 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Web;
 
-// What is sent and taken as JSON; the OpenAPI document describes the same types.
+// The JSON documents of requests and responses; the OpenAPI document describes the same types.
 
 internal sealed record ErrorDocument(
     [property: JsonPropertyName("statusCode")] int StatusCode, [property: JsonPropertyName("message")] string Message);
@@ -72,6 +72,6 @@ internal sealed record HealthDocument(
 [JsonSerializable(typeof(HealthDocument))]
 internal sealed partial class ApiJson : JsonSerializerContext
 {
-    /// <summary>Writes every character that JSON may hold as it is: none of it is put into HTML.</summary>
+    /// <summary>Doesn't escape characters for HTML: no document is embedded in a page.</summary>
     public static readonly ApiJson Documents = new(new JsonSerializerOptions { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping });
 }

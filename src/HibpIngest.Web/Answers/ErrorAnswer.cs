@@ -1,8 +1,8 @@
 namespace HibpIngest.Web;
 
 /// <summary>
-/// An error, in the form of Have I Been Pwned's API: <c>{"statusCode":401,"message":"..."}</c>, in this order, or plain text where
-/// <see cref="ApiRoute.IsText"/> says so. No cache keeps it.
+/// An error in the format of Have I Been Pwned's API: <c>{"statusCode":401,"message":"..."}</c>, in this order, or plain text if
+/// <see cref="ApiRoute.IsText"/> says so. Not cacheable.
 /// </summary>
 /// <param name="Message">For the client's developer, in ASCII; repeats nothing of the request.</param>
 public sealed record ErrorAnswer(int StatusCode, string Message) : IResult
@@ -20,7 +20,7 @@ public sealed record ErrorAnswer(int StatusCode, string Message) : IResult
     /// <summary>Whole seconds after which the client may try again; 0: no Retry-After is sent.</summary>
     public int RetryAfterSeconds { get; init; }
 
-    /// <summary>Returns the refusal of a request beyond a limit: clients parse whole seconds, which are rounded up.</summary>
+    /// <summary>Returns the error for a request beyond a limit. Seconds are rounded up, since clients parse whole seconds.</summary>
     public static ErrorAnswer TooMany(TimeSpan retryAfter)
     {
         var seconds = Math.Max(1, (int)Math.Ceiling(retryAfter.TotalSeconds));

@@ -5,7 +5,7 @@ namespace HibpIngest.Web;
 /// <summary>The response to a health probe: <c>{"status":"healthy"}</c>, or 503 and <c>unhealthy</c>.</summary>
 public static class HealthAnswer
 {
-    /// <summary>Sends it. No cache keeps it.</summary>
+    /// <summary>Sends the response; not cacheable.</summary>
     public static Task WriteAsync(HttpResponse response, bool well)
     {
         response.StatusCode = well ? StatusCodes.Status200OK : StatusCodes.Status503ServiceUnavailable;
@@ -13,7 +13,7 @@ public static class HealthAnswer
         return JsonAnswer.Of(Of(well, []), ApiJson.Documents.HealthDocument).ExecuteAsync(response.HttpContext);
     }
 
-    /// <summary>Returns the body, with the reasons if there are any.</summary>
+    /// <summary>Returns the body, with the errors if there are any.</summary>
     public static byte[] ToJson(bool well, IReadOnlyList<string> errors) =>
         JsonSerializer.SerializeToUtf8Bytes(Of(well, errors), ApiJson.Documents.HealthDocument);
 

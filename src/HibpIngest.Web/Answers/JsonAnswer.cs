@@ -6,7 +6,7 @@ namespace HibpIngest.Web;
 
 /// <summary>
 /// A document made for one request. Not <see cref="Results.Json(object?, JsonSerializerOptions?, string?, int?)"/>: clients rely on a
-/// Content-Length, without which a response that was cut off may look whole.
+/// Content-Length, without which a truncated response may look complete.
 /// </summary>
 internal sealed class JsonAnswer : IResult
 {
@@ -27,7 +27,7 @@ internal sealed class JsonAnswer : IResult
     }
 }
 
-/// <summary>An array of values that are JSON already.</summary>
+/// <summary>An array of values that are already serialised as JSON.</summary>
 internal sealed class JsonArrayAnswer<T>(IReadOnlyList<T> items, Func<T, ReadOnlyMemory<byte>> json) : IResult
 {
     public Task ExecuteAsync(HttpContext httpContext)

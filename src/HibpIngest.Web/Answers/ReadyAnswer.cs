@@ -3,7 +3,7 @@ using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Web;
 
-/// <summary>A response that is the same for everybody: gzipped if the client takes it, 304 if the client has it.</summary>
+/// <summary>A response that is the same for every caller: gzipped if the client accepts it, 304 if the client's copy is current.</summary>
 internal sealed class ReadyAnswer(ReadyContent content, string contentType = JsonAnswer.ContentType) : IResult
 {
     public const string CacheControl = "public, max-age=300";

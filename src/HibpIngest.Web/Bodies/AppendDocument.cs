@@ -6,21 +6,22 @@ using HibpIngest.Passwords;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// What is sent to be added to Pwned Passwords: <c>[{"sha1":"…","ntlm":"…","num":1}]</c>, or with the older names <c>sha1Hash</c>,
-/// <c>ntlmHash</c> and <c>prevalence</c>. Names are matched with regard to case; others are passed over; of one that comes twice the
-/// last counts. Refusals are in the words of Have I Been Pwned's, and repeat nothing of what was sent.
+/// Hashes to add to Pwned Passwords: <c>[{"sha1":"…","ntlm":"…","num":1}]</c>, or with the older names <c>sha1Hash</c>, <c>ntlmHash</c> and
+/// <c>prevalence</c>. Names are case-sensitive; unknown ones are ignored; the last one of a repeated name counts. Error messages are Have I
+/// Been Pwned's, and repeat nothing of the request.
 /// </summary>
 internal sealed class AppendDocument
 {
-    /// <summary>Most of them in one row, which a mistake would spoil for ever.</summary>
+    /// <summary>Maximum count of one row: a larger one would most likely be a mistake, which could never be undone.</summary>
     public const int MostOfARow = 1_000_000;
 
-    /// <summary>Of SHA-1, in the order in which they came.</summary>
+    /// <summary>SHA-1 hashes, in the order of the request.</summary>
     public List<HashCount> Sha1 { get; } = [];
 
     public List<HashCount> Ntlm { get; } = [];
 
-    /// <summary>Reads one; not null: what is wrong with it, of what is wrong the first.</summary>
+    /// <summary>Reads the document.</summary>
+    /// <returns>The first error. Null: there is none.</returns>
     public static ErrorAnswer? Read(ReadOnlySpan<byte> json, out AppendDocument document)
     {
         document = new AppendDocument();
@@ -84,7 +85,7 @@ internal sealed class AppendDocument
         return null;
     }
 
-    /// <summary>False: it is no text.</summary>
+    /// <returns>False: it is no text.</returns>
     private static bool TryReadHash(ref Utf8JsonReader reader, scoped Span<byte> hash, out Given given)
     {
         reader.Read();
@@ -96,7 +97,7 @@ internal sealed class AppendDocument
         scoped var text = reader.ValueSpan;
         if (text.IsEmpty)
             return true;
-        // A digit may be written as six characters.
+        // A hex digit may be written as a six-character escape.
         Span<byte> unescaped = stackalloc byte[6 * HashMode.Sha1.Digits()];
         if (reader.ValueIsEscaped)
             text = text.Length <= unescaped.Length ? unescaped[..reader.CopyString(unescaped)] : [];
@@ -105,7 +106,7 @@ internal sealed class AppendDocument
         return true;
     }
 
-    /// <summary>False: it is no number. One that no count can be is 0.</summary>
+    /// <returns>False: it is no number. A number that is no valid count is read as 0.</returns>
     private static bool TryReadCount(ref Utf8JsonReader reader, out long count)
     {
         reader.Read();

@@ -4,18 +4,20 @@ using System.Text.Unicode;
 
 namespace HibpIngest.Web;
 
-/// <summary>JSON that somebody sent. What is wrong with it is said by its place, and never by what stands there.</summary>
+/// <summary>Parses JSON of a request. Errors name the position, and never repeat the content.</summary>
 internal static class BodyJson
 {
-    /// <summary>Reads a value; not null: why it is refused.</summary>
+    /// <summary>Reads a value.</summary>
+    /// <returns>The error. Null: there is none.</returns>
     public delegate ErrorAnswer? Reading(ref Utf8JsonReader reader);
 
-    /// <summary>Reads all of it; not null: why it is refused.</summary>
+    /// <summary>Reads the whole body.</summary>
+    /// <returns>The error. Null: there is none.</returns>
     public static ErrorAnswer? Read(ReadOnlySpan<byte> json, Reading reading)
     {
         if (json.StartsWith("\uFEFF"u8))
             json = json["\uFEFF"u8.Length..];
-        // The reader looks at no text that nobody asks for.
+        // The reader doesn't validate the text of skipped values.
         if (!Utf8.IsValid(json))
             return Unexpected("it is not UTF-8");
         var reader = new Utf8JsonReader(json);
@@ -23,7 +25,7 @@ internal static class BodyJson
         {
             if (reading(ref reader) is { } refusal)
                 return refusal;
-            // Whatever stands behind it.
+            // Trailing content is an error.
             reader.Read();
             return null;
         }
@@ -34,10 +36,10 @@ internal static class BodyJson
         }
         catch (InvalidOperationException)
         {
-            return Unexpected("it holds half of a character"); // the escape of a surrogate alone
+            return Unexpected("it holds half of a character"); // an escaped lone surrogate
         }
     }
 
-    /// <summary>The refusal of what is no JSON, or other JSON than what is expected.</summary>
+    /// <summary>Returns the error for a body that is no JSON, or not the expected JSON.</summary>
     public static ErrorAnswer Unexpected(string found) => new(400, $"Unable to parse JSON: {found}");
 }

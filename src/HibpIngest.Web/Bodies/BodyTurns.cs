@@ -3,8 +3,8 @@ using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Web;
 
-/// <summary>Long bodies, of which few are in memory at once. One waits for the others for a while.</summary>
-/// <param name="what">What they are, for who has to come again: as in "Others are handing passwords in just now".</param>
+/// <summary>Limits the number of long bodies in memory. Further requests wait up to <see cref="WaitAtMost"/>.</summary>
+/// <param name="what">Completes the error message: "Others are handing passwords in just now".</param>
 internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : IDisposable
 {
     public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
@@ -15,7 +15,8 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
         new(503, $"Others are {what} just now; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
     private readonly SemaphoreSlim _turns = new(atOnce);
 
-    /// <summary>What can be said of a request before anything of its body is read; null: nothing is wrong.</summary>
+    /// <summary>Checks a request before any of its body is read.</summary>
+    /// <returns>The error. Null: there is none.</returns>
     public static ErrorAnswer? Refuse(HttpRequest request, string contentType, int most)
     {
         if (request.ContentType?.StartsWith(contentType, StringComparison.OrdinalIgnoreCase) != true)
@@ -29,8 +30,8 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
     public static ErrorAnswer TooLong(int most) =>
         new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
 
-    /// <summary>Reads a short JSON body, which takes no turn.</summary>
-    /// <returns>Why it is refused; null: it was read.</returns>
+    /// <summary>Reads a short JSON body, which doesn't count towards the limit.</summary>
+    /// <returns>The error. Null: the body was read.</returns>
     public static async Task<ErrorAnswer?> ReadShortAsync(
         HttpContext context, int most, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorAnswer?> read)
     {
@@ -40,7 +41,7 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
         return body is null ? TooLong(most) : read(body.Bytes);
     }
 
-    /// <summary>Answers with a body in memory.</summary>
+    /// <summary>Runs the handler of a request with its body in memory.</summary>
     public Task<IResult> RunAsync(HttpContext context, int most, Func<RequestBody, Task<IResult>> run) => RunAsync(
         context, async () =>
         {
@@ -48,7 +49,7 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
             return body is null ? TooLong(most) : await run(body);
         });
 
-    /// <summary>Answers what takes as much memory.</summary>
+    /// <summary>Runs a handler that needs as much memory as a long body.</summary>
     public async Task<IResult> RunAsync(HttpContext context, Func<Task<IResult>> run)
     {
         if (!await _turns.WaitAsync(WaitAtMost, context.RequestAborted))

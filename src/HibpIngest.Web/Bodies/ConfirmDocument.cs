@@ -6,7 +6,8 @@ internal static class ConfirmDocument
 {
     private static readonly ErrorAnswer Nothing = new(400, "No content provided.");
 
-    /// <summary>Reads one; not null: what is wrong with it.</summary>
+    /// <summary>Reads the document.</summary>
+    /// <returns>The error. Null: there is none.</returns>
     public static ErrorAnswer? Read(ReadOnlySpan<byte> json, out string transaction)
     {
         var found = (string?)null;

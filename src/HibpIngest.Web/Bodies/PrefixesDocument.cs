@@ -5,9 +5,9 @@ using HibpIngest.Clients;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// What a client watches from now on and what no more: <c>{"hashPrefix":"0A1B2C"}</c>, or many at once:
-/// <c>{"subscribe":["0A1B2C"],"unsubscribe":["0A1B2D"]}</c>. Names are matched with regard to case; others are passed over. Refusals
-/// repeat nothing of what was sent.
+/// Prefixes that a client starts or stops watching: <c>{"hashPrefix":"0A1B2C"}</c>, or many at once:
+/// <c>{"subscribe":["0A1B2C"],"unsubscribe":["0A1B2D"]}</c>. Names are case-sensitive; unknown ones are ignored. Error messages repeat
+/// nothing of the request.
 /// </summary>
 internal sealed class PrefixesDocument
 {
@@ -23,7 +23,8 @@ internal sealed class PrefixesDocument
 
     public List<int> Unsubscribed { get; } = [];
 
-    /// <summary>Reads one prefix; not null: what is wrong with it.</summary>
+    /// <summary>Reads one prefix.</summary>
+    /// <returns>The error. Null: there is none.</returns>
     public static ErrorAnswer? ReadOne(ReadOnlySpan<byte> json, out int prefix)
     {
         var (found, isFound) = (0, false);
@@ -49,7 +50,8 @@ internal sealed class PrefixesDocument
         return refusal ?? (isFound ? null : Nothing);
     }
 
-    /// <summary>Reads many; not null: what is wrong with it, of what is wrong the first.</summary>
+    /// <summary>Reads many prefixes.</summary>
+    /// <returns>The first error. Null: there is none.</returns>
     public static ErrorAnswer? Read(ReadOnlySpan<byte> json, out PrefixesDocument document)
     {
         document = new PrefixesDocument();
@@ -93,7 +95,7 @@ internal sealed class PrefixesDocument
         return null;
     }
 
-    /// <summary>False: it is no prefix. One with escapes in it is none.</summary>
+    /// <returns>False: it is no prefix. A text with escapes is not accepted.</returns>
     private static bool TryRead(ref Utf8JsonReader reader, out int prefix)
     {
         prefix = 0;

@@ -3,20 +3,20 @@ using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Web;
 
-/// <summary>A request's body, read whole into pooled memory: of the few routes that take one.</summary>
+/// <summary>A request's body, read completely into pooled memory; used by the few routes that take one.</summary>
 internal sealed class RequestBody : IDisposable
 {
-    // Of one whose length isn't known before.
+    // For a body whose length isn't declared.
     private const int FirstBytes = 64 * 1024;
 
     /// <summary>
-    /// What the server itself lets a request send to a route that takes a body. More than any route takes: what was refused unread is
-    /// read and thrown away for some seconds, or a client that is still sending would lose its answer; and what comes in chunks counts
-    /// with what is around them.
+    /// The server's own limit for a request to a route that takes a body. It exceeds every route's limit for two reasons: a body that was
+    /// refused unread is drained for some seconds, or a client that is still sending would lose the response; and a chunked body counts
+    /// with its framing.
     /// </summary>
     private const long MostOnTheWire = 64 << 20;
 
-    // A megabit a second, for the longest there may be.
+    // A megabit a second, for the longest body.
     private static readonly TimeSpan ReadWithin = TimeSpan.FromMinutes(2);
 
     private static readonly object ReadToItsEnd = new();
@@ -26,13 +26,13 @@ internal sealed class RequestBody : IDisposable
 
     private RequestBody(int bytes) => _bytes = ArrayPool<byte>.Shared.Rent(bytes);
 
-    /// <summary>Until it is disposed.</summary>
+    /// <summary>Valid until disposal.</summary>
     public ReadOnlySpan<byte> Bytes => _bytes.AsSpan(0, _length);
 
-    /// <summary>Whether there is nothing left of the request behind what was read.</summary>
+    /// <summary>Returns whether the request was read to its end.</summary>
     public static bool WasRead(HttpContext context) => context.Items.ContainsKey(ReadToItsEnd);
 
-    /// <summary>Lets a request have a body, which no request may otherwise. To be called before anything of it is read.</summary>
+    /// <summary>Allows a request to have a body, which is otherwise refused. Must be called before any of it is read.</summary>
     public static void Allow(HttpContext context)
     {
         if (context.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } size)
@@ -41,15 +41,16 @@ internal sealed class RequestBody : IDisposable
 
     public static bool IsLonger(HttpRequest request, int most) => request.ContentLength > most;
 
-    /// <summary>Reads it; null: it is longer than that.</summary>
-    /// <exception cref="BadHttpRequestException">It was broken off, or did not come in time.</exception>
+    /// <summary>Reads the body.</summary>
+    /// <returns>Null: it is longer than <paramref name="most"/> bytes.</returns>
+    /// <exception cref="BadHttpRequestException">It was truncated, or did not arrive in time.</exception>
     public static async Task<RequestBody?> ReadAsync(HttpContext context, int most, TimeProvider time)
     {
         if (IsLonger(context.Request, most))
             return null;
         using var late = new CancellationTokenSource(ReadWithin, time);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, context.RequestAborted);
-        // One more than it says, so that its end is seen without another array.
+        // One byte more than declared, so that the end is detected without another array.
         var body = new RequestBody((int)(context.Request.ContentLength ?? Math.Min(most, FirstBytes)) + 1);
         try
         {

@@ -5,12 +5,12 @@ using Microsoft.Extensions.Primitives;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// Authenticates callers by their API key. A key that isn't known yet is looked up, at most as often as <see cref="RequestLimits"/> lets
-/// one network guess keys.
+/// Authenticates callers by their API key. An uncached key is looked up, at most as often as <see cref="RequestLimits"/> lets one network
+/// guess keys.
 /// </summary>
 internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, ApiOptions options, TestAccounts? tests = null)
 {
-    /// <summary>Returns why a request is challenged.</summary>
+    /// <summary>Returns the error that a challenge sends.</summary>
     public static ErrorAnswer RefusalOf(HttpContext context) => context.Items[typeof(ErrorAnswer)] as ErrorAnswer ?? ErrorAnswer.NoKey;
 
     public ValueTask<AuthenticateResult> AuthenticateAsync(HttpContext context)
@@ -20,7 +20,7 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         var given = KeysOf(context.Request.Headers, route.Access);
         if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
             return new(isRequired ? Refuse(context, ErrorAnswer.NoKey) : Caller.Anybody.Result);
-        // A header sent twice comes joined through some proxies: neither of the two counts.
+        // A header that was sent twice arrives joined through some proxies: neither value is accepted.
         if (given.Count > 1 || !ApiKey.IsWellFormed(given[0]))
             return new(Refuse(context, ErrorAnswer.MalformedKey));
         if (!isRequired || (route.TakesTestAccounts && tests is not null && TestAccounts.IsOne(ApiRoute.ParameterOf(context).Trim())))
@@ -38,7 +38,7 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         if (access != RouteAccess.Append
             || headers[ApiKeyHandler.SubscriptionKeyHeader] is not { Count: > 0 } other || string.IsNullOrEmpty(other[0]))
             return given;
-        // Two keys that differ are none.
+        // Two different keys are refused.
         var isOne = given.Count == 0 || string.IsNullOrEmpty(given[0])
             || string.Equals(given.ToString(), other.ToString(), StringComparison.OrdinalIgnoreCase);
         return isOne ? other : StringValues.Concat(given, other);

@@ -4,7 +4,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Web;
 
-/// <summary>The authentication scheme of API keys. Its challenge is the refusal that <see cref="ApiKeyAuthentication"/> gave.</summary>
+/// <summary>
+/// The authentication scheme of API keys. Its challenge sends the error that <see cref="ApiKeyAuthentication"/> recorded.
+/// </summary>
 internal sealed class ApiKeyHandler(IOptionsMonitor<AuthenticationSchemeOptions> schemes, ApiKeyAuthentication authentication)
     : AuthenticationHandler<AuthenticationSchemeOptions>(schemes, NullLoggerFactory.Instance, UrlEncoder.Default)
 {
@@ -12,7 +14,7 @@ internal sealed class ApiKeyHandler(IOptionsMonitor<AuthenticationSchemeOptions>
     public const string KeyHeader = "hibp-api-key";
     public const string EnterpriseKeyHeader = "Hibp-Enterprise-Api-Key";
 
-    /// <summary>The header of senders of passwords, as Azure's API Management takes it.</summary>
+    /// <summary>The key header of password senders, named as in Azure API Management.</summary>
     public const string SubscriptionKeyHeader = "Ocp-Apim-Subscription-Key";
 
     protected override async Task<AuthenticateResult> HandleAuthenticateAsync() => await authentication.AuthenticateAsync(Context);

@@ -4,10 +4,10 @@ using Microsoft.AspNetCore.Authentication;
 
 namespace HibpIngest.Web;
 
-/// <summary>The caller of a route that takes a key. One is kept for each key, and shared by its requests.</summary>
+/// <summary>The caller of a route that takes a key. There is one instance for each cached key, shared by its requests.</summary>
 internal sealed class Caller : ClaimsPrincipal
 {
-    /// <summary>The caller where no key is required.</summary>
+    /// <summary>The anonymous caller, if no key is required.</summary>
     public static readonly Caller Anybody = new(null);
 
     public Caller(ApiKey? key)
@@ -17,10 +17,9 @@ internal sealed class Caller : ClaimsPrincipal
     /// <summary>Null: no key is required.</summary>
     public ApiKey? Key { get; }
 
-    /// <summary>The result of authentication, the same for each request.</summary>
     public AuthenticateResult Result { get; }
 
-    /// <summary>Returns the caller of a request, which is anybody for a route that takes no key.</summary>
+    /// <summary>Returns the caller of a request; <see cref="Anybody"/> if the route takes no key.</summary>
     public static Caller Of(HttpContext context) => context.User as Caller ?? Anybody;
 
     public bool Owns(string domain) => Key is null || Key.Domains.Contains(domain, StringComparer.Ordinal);

@@ -5,14 +5,15 @@ namespace HibpIngest.Web;
 
 internal static class CallerAddress
 {
-    // What one household or company has: a guesser would else have 2^64 addresses of one network.
+    // Network sizes of one household or company: else a guesser would have 2^64 addresses in one network.
     private const int Ipv4Bytes = 3;
     private const int Ipv6Bytes = 7;
 
     /// <summary>
-    /// The connection's peer; behind so many proxies of our own, that entry of X-Forwarded-For, counted from the right: what
-    /// stands left of it is the client's to invent. Null where it is not known.
+    /// Returns the connection's peer or, with <paramref name="proxies"/> trusted proxies, that entry of X-Forwarded-For, counted from the
+    /// right: the client can forge the entries to its left.
     /// </summary>
+    /// <returns>Null: not known.</returns>
     public static IPAddress? Of(HttpContext context, int proxies)
     {
         var peer = context.Connection.RemoteIpAddress;
@@ -22,7 +23,7 @@ internal static class CallerAddress
         return entries.Length >= proxies && Parse(entries[^proxies]) is { } address ? address : peer;
     }
 
-    /// <summary>The network of an address, /24 or /56, for counting what comes from it; in memory alone.</summary>
+    /// <summary>Returns the network of an address, /24 or /56, for rate limits; it is kept in memory only.</summary>
     public static string NetworkOf(IPAddress? address)
     {
         if (address is null)
@@ -33,7 +34,7 @@ internal static class CallerAddress
         return Convert.ToHexString(bytes, 0, address.AddressFamily == AddressFamily.InterNetwork ? Ipv4Bytes : Ipv6Bytes);
     }
 
-    /// <summary>An address, with its port or without.</summary>
+    /// <summary>Parses an address with or without a port.</summary>
     private static IPAddress? Parse(string entry) =>
         IPAddress.TryParse(entry, out var address) ? address : IPEndPoint.TryParse(entry, out var end) ? end.Address : null;
 }

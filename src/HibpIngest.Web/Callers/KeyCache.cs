@@ -4,17 +4,16 @@ using Microsoft.Extensions.Caching.Memory;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// What is known of keys, wrong ones too, for a few seconds: a key is read once in that time however often it asks, and a
-/// revoked one is refused that soon.
+/// Caches keys for a few seconds, including wrong ones: each key is read at most once in that time, and a revoked key is refused within it.
 /// </summary>
 internal sealed class KeyCache(IApiKeys keys) : IDisposable
 {
-    // Some 20 MB at the most.
+    // At most about 20 MB.
     private const int Most = 100_000;
 
     private readonly MemoryCache _cache = new(new MemoryCacheOptions { SizeLimit = Most });
 
-    /// <summary>Returns what is known without a read: false if nothing is; null if there is no such key.</summary>
+    /// <summary>Returns false if the key is not cached; the caller is null if the key doesn't exist.</summary>
     public bool TryGet(string hash, out Caller? caller) => _cache.TryGetValue(hash, out caller);
 
     public async Task<Caller?> ReadAsync(string hash, CancellationToken cancellationToken)

@@ -6,19 +6,19 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Web;
 
-/// <summary>What a key must allow for a route.</summary>
+/// <summary>Authorization policies: what a route requires of a key.</summary>
 internal static class KeyPolicies
 {
-    /// <summary>The key is that of a client of callbacks.</summary>
+    /// <summary>Requires the key of a callback client.</summary>
     public const string Client = "client";
 
-    /// <summary>The key has this scope; <see cref="KeyScopes.None"/>: any key.</summary>
+    /// <summary>Returns the policy that requires this scope; <see cref="KeyScopes.None"/>: any key.</summary>
     public static string Of(KeyScopes scope) => $"scope {scope}";
 
-    /// <summary>Adds authentication by key, a policy for each scope, and the limit of each key.</summary>
+    /// <summary>Adds authentication by key, a policy for each scope, and the rate limit of each key.</summary>
     public static void Add(IServiceCollection services)
     {
-        // Not AddAuthentication, whose data protection writes keys to the disk when the host starts.
+        // Not AddAuthentication, whose data protection writes keys to disk when the host starts.
         services.AddAuthenticationCore(options => options.AddScheme<ApiKeyHandler>(ApiKeyHandler.SchemeName, displayName: null));
         services.AddTransient<ApiKeyHandler>().AddSingleton<ApiKeyAuthentication>();
         services.AddAuthorization(options =>
@@ -43,8 +43,8 @@ internal static class KeyPolicies
     private sealed record CallerRequirement(Func<Caller, bool> Allows) : IAuthorizationRequirement;
 
     /// <summary>
-    /// Evaluates the policies without the services that the default evaluator makes for each request: a lookup takes some 80 µs, of which
-    /// those would be 10.
+    /// Evaluates the policies without the services that the default evaluator creates for each request: they would take 10 µs of the 80 µs
+    /// of a lookup.
     /// </summary>
     private sealed class KeyPolicyEvaluator(ApiKeyAuthentication authentication) : IPolicyEvaluator
     {

@@ -3,20 +3,20 @@ using System.Threading.RateLimiting;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// How often a key may ask, and how often a network may guess keys. Of this instance alone: N instances allow N times as much.
+/// Rate limits of keys, and of networks that guess keys. They apply to this instance only: N instances allow N times as much.
 /// </summary>
 internal sealed class RequestLimits : IDisposable
 {
     /// <summary>The policy of the rate limiter for routes that take a key.</summary>
     public const string PolicyName = "key";
 
-    /// <summary>Wrong keys a minute, of one network.</summary>
+    /// <summary>Wrong keys a minute from one network.</summary>
     public const int WrongKeys = 60;
 
-    // A burst is what ten seconds refill.
+    // A burst is at most what ten seconds refill.
     private const int BurstPart = 6;
 
-    // Keys that are not known yet, looked up at once for one network: what may be guessed beyond the limit.
+    // Concurrent lookups of uncached keys for one network: the number of guesses that may exceed the limit.
     private const int LookUpsAtOnce = 8;
     private const int LookUpsWaiting = 1_000;
 
@@ -29,7 +29,7 @@ internal sealed class RequestLimits : IDisposable
         network => RateLimitPartition.GetConcurrencyLimiter(
             network, _ => new ConcurrencyLimiterOptions { PermitLimit = LookUpsAtOnce, QueueLimit = LookUpsWaiting }));
 
-    /// <summary>Returns the bucket of the caller's key, which holds what its minute allows.</summary>
+    /// <summary>Returns the token bucket of the caller's key.</summary>
     public static RateLimitPartition<(string, int Rpm)> PartitionOf(HttpContext context) => Caller.Of(context).Key is { } key
         ? RateLimitPartition.GetTokenBucketLimiter(
             (key.Hash, key.Rpm), one => PerMinute(one.Rpm, Math.Max(1, one.Rpm / BurstPart)))
@@ -38,13 +38,11 @@ internal sealed class RequestLimits : IDisposable
     public static TimeSpan RetryAfter(RateLimitLease lease) =>
         lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 
-    /// <summary>
-    /// Whether a network may still try keys that nobody knows, asked by one that has its turn. Null: it may; else in how long
-    /// again.
-    /// </summary>
+    /// <summary>Returns whether a network may try another uncached key; called by a request that holds a lookup lease.</summary>
+    /// <returns>Null: it may. Else the time to wait.</returns>
     /// <remarks>
-    /// Each that is being looked up may turn out wrong: there have to be permits for all of them. Not by acquiring none, which
-    /// succeeds on the part of a permit that has been refilled already.
+    /// Each key that is being looked up may turn out wrong, so there must be permits for all of them. Acquiring 0 permits doesn't work: it
+    /// also succeeds on a partly refilled permit.
     /// </remarks>
     public TimeSpan? MayGuess(string network)
     {
@@ -54,7 +52,7 @@ internal sealed class RequestLimits : IDisposable
 
     public void CountWrong(string network) => _wrong.AttemptAcquire(network).Dispose();
 
-    /// <summary>A turn for looking a key up, to be disposed of; not acquired where too many wait already.</summary>
+    /// <summary>Acquires a lease for looking up a key, to be disposed. It is not acquired if too many requests are waiting.</summary>
     public ValueTask<RateLimitLease> LookUpAsync(string network, CancellationToken cancellationToken) =>
         _lookUps.AcquireAsync(network, 1, cancellationToken);
 
@@ -64,7 +62,7 @@ internal sealed class RequestLimits : IDisposable
         _lookUps.Dispose();
     }
 
-    /// <summary>Refilled one by one, all along the minute.</summary>
+    /// <summary>Refills one permit at a time, evenly over the minute.</summary>
     private static TokenBucketRateLimiterOptions PerMinute(int permits, int burst) => new()
     {
         TokenLimit = burst,

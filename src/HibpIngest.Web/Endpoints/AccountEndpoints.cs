@@ -37,7 +37,7 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
         if (tests?.Find(account) is { } test)
             found = test;
         else if (AccountRules.TryParse(account, out var alias, out var host, out _))
-            found = await accounts.FindAsync(alias, host, CancellationToken.None); // too short to be worth a registration for aborts
+            found = await accounts.FindAsync(alias, host, CancellationToken.None); // too short to be worth observing aborts
         if (RequestQuery.First(domain) is { Length: > 0 } site)
             found = [.. found.Where(breach => breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))];
         if (includeUnverified?.Value == false)
@@ -47,7 +47,7 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
     }
 
     /// <summary>
-    /// Answers that there are no pastes. A client that asks for breaches and pastes takes a 404 for "none", and any other error for a
+    /// Responds that there are no pastes. A client that requests breaches and pastes treats a 404 as "none", and any other error as a
     /// failure.
     /// </summary>
     private static IResult PasteAccount(HttpContext context) =>

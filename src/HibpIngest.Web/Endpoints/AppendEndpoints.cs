@@ -3,16 +3,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-/// <summary>Hashes that senders add to Pwned Passwords.</summary>
+/// <summary>Endpoints with which senders add hashes to Pwned Passwords.</summary>
 internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) : IApiEndpoints, IDisposable
 {
-    /// <summary>The sender's name where no key is required.</summary>
+    /// <summary>The sender's name if no key is required.</summary>
     public const string OpenSubscription = "open";
 
-    /// <summary>Longest body: 50,000 rows are some 6 MB of JSON.</summary>
+    /// <summary>Maximum body: 50,000 rows are some 6 MB of JSON.</summary>
     public const int MaxBytes = 8 << 20;
 
-    /// <summary>Bodies in memory at once: with what is made of them some 60 MB.</summary>
+    /// <summary>Maximum bodies in memory at once: with the parsed data some 60 MB.</summary>
     public const int AtOnce = 4;
 
     private const int MaxConfirmBytes = 4_096;

@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Web;
 
-/// <summary>All accounts of a domain, for its owner.</summary>
+/// <summary>Endpoints with all accounts of a domain, for its owner.</summary>
 internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes sizes, IOptions<WebOptions> options) : IApiEndpoints
 {
     private const int FlushBytes = 32 * 1024;
@@ -27,8 +27,8 @@ internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes siz
     }
 
     /// <summary>
-    /// Streams the accounts. Whether there are any or too many is known before the first byte; if a store fails later, the connection is
-    /// aborted and the JSON is never closed.
+    /// Streams the accounts. An empty or too large domain is detected before the first byte; if a store fails later, the connection is
+    /// aborted, so that the JSON stays incomplete.
     /// </summary>
     private async Task<IResult> BreachedDomainAsync(HttpContext context, CancellationToken cancellationToken)
     {

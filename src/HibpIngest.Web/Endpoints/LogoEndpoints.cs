@@ -2,7 +2,7 @@ using HibpIngest.Lookup;
 
 namespace HibpIngest.Web;
 
-/// <summary>Logos of breaches; ours for a breach that has none.</summary>
+/// <summary>Serves the logos of breaches; a default logo for a breach without one.</summary>
 internal sealed class LogoEndpoints(CatalogueReader catalogue, LogoReader logos) : IApiEndpoints
 {
     private const string Extension = ".png";
@@ -18,7 +18,7 @@ internal sealed class LogoEndpoints(CatalogueReader catalogue, LogoReader logos)
         if (!file.EndsWith(Extension, StringComparison.OrdinalIgnoreCase))
             return ErrorAnswer.NotFound;
         var name = file[..^Extension.Length];
-        // Only names of the catalogue reach the store: anybody may call this.
+        // Only names of the catalogue reach the store, because no key is required.
         var logo = (await catalogue.GetAsync(cancellationToken)).Find(name) is { } breach
             ? await logos.FindAsync(breach.Model.Name, cancellationToken) ?? Default
             : name.Equals("default", StringComparison.OrdinalIgnoreCase) ? Default : null;

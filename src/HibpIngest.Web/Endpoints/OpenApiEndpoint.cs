@@ -2,9 +2,7 @@ using HibpIngest.Lookup;
 
 namespace HibpIngest.Web;
 
-/// <summary>
-/// The description of the API for programs. Not <c>MapOpenApi</c>, which makes the document again for each request, without an ETag.
-/// </summary>
+/// <summary>Serves the OpenAPI document. Not <c>MapOpenApi</c>, which generates the document for each request, without an ETag.</summary>
 internal sealed class OpenApiEndpoint(IServiceProvider services) : IApiEndpoints
 {
     private ReadyContent? _document;

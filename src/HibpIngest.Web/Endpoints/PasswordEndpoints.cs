@@ -76,7 +76,7 @@ internal sealed class PasswordEndpoints(IPasswordRanges ranges, IOptions<Passwor
             ApiJson.Documents.PasswordChanges);
     }
 
-    // Exactly so; any other text means SHA-1.
+    // Exact match; any other text means SHA-1.
     private static HashMode ModeOf(string? mode) => RequestQuery.First(mode) == HashMode.Ntlm.Name() ? HashMode.Ntlm : HashMode.Sha1;
 
     private void AddHeaders(HttpResponse response, RangeContent range)

@@ -13,7 +13,7 @@ internal sealed class RangeEndpoints(BreachedRanges ranges) : IApiEndpoints
         routes.Get("/api/v3/breachedaccount/range/{prefix?}", RouteAccess.KeyWithText, SearchAsync)
             .Requires(KeyScopes.Range).WithName("breachedaccountrange")
             .Describe("The accounts whose SHA-1 begins with six hex digits", typeof(IReadOnlyList<RangeDocument>), 400, 404);
-        // Every response is JSON: its clients parse it before they look at the status.
+        // Every response is JSON: clients parse it before they check the status.
         routes.Get("/enterprise/range/search/{prefix?}", RouteAccess.Enterprise, SearchAsync)
             .Requires(KeyScopes.Range)
             .Describe("The same for clients of the Enterprise API", typeof(IReadOnlyList<RangeDocument>), 400, 404);

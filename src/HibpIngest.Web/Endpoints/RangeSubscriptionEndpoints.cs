@@ -5,7 +5,7 @@ using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Web;
 
-/// <summary>Which prefixes of hashes a client of callbacks watches. Every answer is JSON but the bitmap.</summary>
+/// <summary>Endpoints for the hash prefixes that a callback client watches. All responses are JSON except the bitmap.</summary>
 internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscriptions, TimeProvider time) : IApiEndpoints, IDisposable
 {
     private const string Json = "application/json";
@@ -13,13 +13,13 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
 
     private const int MaxOneBytes = 4_096;
 
-    /// <summary>Longest body of a bulk: 100,000 prefixes are some 1 MB.</summary>
+    /// <summary>Maximum body of a bulk request: 100,000 prefixes are some 1 MB.</summary>
     public const int MaxManyBytes = 4 << 20;
 
-    /// <summary>Bodies in memory at once: with what is made of them some 40 MB.</summary>
+    /// <summary>Maximum bodies in memory at once: with the parsed data some 40 MB.</summary>
     private const int AtOnce = 4;
 
-    // Some 140 kbit/s.
+    // About 140 kbit/s.
     private static readonly TimeSpan SendWithin = TimeSpan.FromMinutes(2);
 
     private static readonly ErrorAnswer BadPrefix = new(400, "Invalid hex prefix");
@@ -36,7 +36,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
         Map(HttpMethods.Post, "subscribe", SubscribeAsync)
             .WithMetadata(new RequestBodyMetadata(typeof(PrefixDocument)), new ProducesResponseTypeMetadata(201))
             .Describe("Subscribes the client to a prefix; 201 if it was not subscribed before", null, 400, 413, 415);
-        // Sent by a known client by mistake: changes nothing.
+        // A known client sends this by mistake: it changes nothing.
         Map(HttpMethods.Get, "subscribe", () => Done).WithName("subscribed").Describe("Changes nothing", null);
         Map(HttpMethods.Delete, "{prefix}", UnsubscribeAsync).WithName("unsubscribe")
             .Describe("Ends the client's subscription to a prefix", null, 400);
@@ -113,7 +113,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
             context.Response.Headers.ETag = there.Version;
         if (HttpMethods.IsHead(context.Request.Method))
             return Results.Empty;
-        // Who reads slowly has a turn that others wait for.
+        // A slow reader occupies a slot that other requests wait for.
         using var late = new CancellationTokenSource(SendWithin, time);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, context.RequestAborted);
         try

@@ -4,7 +4,7 @@ namespace HibpIngest.Web;
 
 internal sealed class SubscriptionEndpoints(IOptions<WebOptions> options) : IApiEndpoints
 {
-    // Keys don't end.
+    // Keys don't expire.
     private static readonly DateTime Never = new(9999, 12, 31, 23, 59, 59, DateTimeKind.Utc);
 
     private static readonly ErrorAnswer None = new(404, "No active subscription found.");
@@ -13,7 +13,7 @@ internal sealed class SubscriptionEndpoints(IOptions<WebOptions> options) : IApi
     {
         routes.Get("/api/v3/subscription/status", RouteAccess.Key, Status)
             .Requires(KeyScopes.None).Describe("What the key allows", typeof(SubscriptionStatus), 404);
-        // Stealer logs are not kept apart here, so no key allows them.
+        // Stealer logs are not stored separately, so no key gives access to them.
         foreach (var template in (string[])["email/{account?}", "websitedomain/{domain?}", "emaildomain/{domain?}"])
             routes.Get($"/api/v3/stealerlogsby{template}", RouteAccess.Key, () => ErrorAnswer.NotAllowed)
                 .Requires(KeyScopes.None).Describe("Stealer logs: none are kept here", typeof(IReadOnlyList<string>));

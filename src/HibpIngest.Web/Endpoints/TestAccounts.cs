@@ -4,8 +4,8 @@ using HibpIngest.Lookup;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// Accounts at hibp-integration-tests.com, which answer the same everywhere and ask no store, for any key of the right form
-/// (haveibeenpwned.com/API/v3#TestAccounts). The breaches are made up, under names that people know.
+/// Accounts at hibp-integration-tests.com, which give fixed results without reading a store, for any well-formed key
+/// (haveibeenpwned.com/API/v3#TestAccounts). The breaches are made up, with well-known names.
 /// </summary>
 internal sealed class TestAccounts
 {
@@ -22,7 +22,7 @@ internal sealed class TestAccounts
         Breach("Unverified", BreachFlags.None),
     }.ToDictionary(breach => breach.Model.Name);
 
-    /// <summary>Accounts and their breaches; what is sensitive, retired or opted out of has none.</summary>
+    /// <summary>Accounts and their breaches; sensitive, retired and opted-out ones have none.</summary>
     private static readonly Dictionary<string, PublishedBreach[]> Accounts = new(StringComparer.OrdinalIgnoreCase)
     {
         ["account-exists"] = Of("Adobe"),
@@ -43,10 +43,10 @@ internal sealed class TestAccounts
         ["unverified-breach"] = Of("Unverified"),
     };
 
-    /// <summary>Returns whether an account is one of these, which any well-formed key may ask for.</summary>
+    /// <summary>Returns whether an account is a test account, which any well-formed key may look up.</summary>
     public static bool IsOne(string account) => account.EndsWith(Domain, StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>The breaches of such an account; null: it is none of these.</summary>
+    /// <returns>The breaches of the test account. Null: it is none.</returns>
     public IReadOnlyList<PublishedBreach>? Find(string account) =>
         !IsOne(account) ? null : Accounts.GetValueOrDefault(account[..^Domain.Length], []);
 

@@ -2,10 +2,10 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Web;
 
-/// <summary>What the middleware has to know of a route; every endpoint of the API has one as metadata.</summary>
-/// <param name="Template">The route's template, which logs and measures name it by. Its last segment may be a parameter.</param>
-/// <param name="Access">Who may call it, and the form of its errors.</param>
-/// <param name="Methods">The methods that the endpoint answers, as its Allow header lists them.</param>
+/// <summary>A route's rules, which the middleware applies; every endpoint of the API has one as metadata.</summary>
+/// <param name="Template">The route's template, which logs and metrics name it by. Its last segment may be a parameter.</param>
+/// <param name="Access">Its callers, and the form of its errors.</param>
+/// <param name="Methods">The allowed methods, as listed in the Allow header.</param>
 internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyList<string> Methods)
 {
     private readonly int _parameterAt = Template.Split('/', StringSplitOptions.RemoveEmptyEntries).Length - 1;
@@ -23,13 +23,13 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
     /// <summary>Whether a request is in the access log before its response: it is billed by its key, or counted exactly.</summary>
     public bool IsLoggedFirst => TakesKey || IsCounted;
 
-    /// <summary>Counted exactly, though nobody is billed.</summary>
+    /// <summary>Whether requests are counted exactly, though not billed.</summary>
     public bool IsCounted { get; init; }
 
-    /// <summary>A health probe: never logged before its response.</summary>
+    /// <summary>Whether it is a health probe: never logged before its response.</summary>
     public bool IsProbe { get; init; }
 
-    /// <summary>The parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
+    /// <summary>Whether the parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
     public bool TakesTestAccounts { get; init; }
 
     /// <summary>The heading in the OpenAPI document.</summary>
@@ -42,7 +42,7 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         _ => "Pwned Passwords",
     };
 
-    /// <summary>Returns whether an error of this status is plain text, as in Have I Been Pwned's contract, and not JSON.</summary>
+    /// <summary>Returns whether an error of this status is plain text, as in Have I Been Pwned's contract, instead of JSON.</summary>
     public bool IsText(int status) => Access switch
     {
         RouteAccess.Passwords => true,
@@ -51,7 +51,7 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         _ => false,
     };
 
-    /// <summary>Returns the statuses of errors that every route of this kind has.</summary>
+    /// <summary>Returns the error statuses common to all routes of this kind.</summary>
     public IEnumerable<int> Statuses()
     {
         if (TakesKey)
@@ -59,7 +59,7 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         return Access switch { RouteAccess.Catalogue => [403, 503], RouteAccess.Passwords => [503], _ => [] };
     }
 
-    /// <returns>Null where no endpoint matches its path and method.</returns>
+    /// <returns>Null: no endpoint matches path and method.</returns>
     public static ApiRoute? Of(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<ApiRoute>();
 
     public static IEnumerable<ApiRoute> AllOf(IServiceProvider services) => services.GetRequiredService<EndpointDataSource>().Endpoints
@@ -74,7 +74,7 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
 
 internal enum RouteAccess
 {
-    /// <summary>Anybody who names a user agent; browsers of other sites too.</summary>
+    /// <summary>Any caller with a user agent, including scripts of other sites.</summary>
     Catalogue,
 
     Key,
@@ -85,10 +85,10 @@ internal enum RouteAccess
     /// <summary>Callers with a key in the header of the Enterprise API.</summary>
     Enterprise,
 
-    /// <summary>As <see cref="Enterprise"/>; the key must be a callback client's, and is required by an open server too.</summary>
+    /// <summary>Like <see cref="Enterprise"/>; the key must be a callback client's, and is required by an open server too.</summary>
     Client,
 
-    /// <summary>Anybody, browsers of other sites too; every error is plain text.</summary>
+    /// <summary>Any caller, including scripts of other sites; every error is plain text.</summary>
     Passwords,
 
     /// <summary>Callers with a key in either of two headers, without a user agent; errors of the request are plain text.</summary>

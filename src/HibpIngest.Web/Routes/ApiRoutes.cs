@@ -13,7 +13,7 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
 {
     private readonly List<ApiRoute> _mapped = [];
 
-    /// <summary>Maps an endpoint. HEAD is answered where GET is.</summary>
+    /// <summary>Maps an endpoint. A GET route also accepts HEAD.</summary>
     public RouteHandlerBuilder Map(string method, string template, RouteAccess access, Delegate answer)
     {
         var route = new ApiRoute(template, access, method == HttpMethods.Get ? [HttpMethods.Get, HttpMethods.Head] : [method]);
@@ -22,21 +22,21 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
 
     public RouteHandlerBuilder Get(string template, RouteAccess access, Delegate answer) => Map(HttpMethods.Get, template, access, answer);
 
-    /// <summary>Maps a health probe, which makes the checks that a predicate selects.</summary>
+    /// <summary>Maps a health probe, which runs the checks that a predicate selects.</summary>
     public IEndpointConventionBuilder Probe(string template, Func<HealthCheckRegistration, bool> isMade)
     {
         var route = new ApiRoute(template, RouteAccess.Open, [HttpMethods.Get, HttpMethods.Head]) { IsProbe = true };
         var options = new HealthCheckOptions
         {
             Predicate = isMade,
-            AllowCachingResponses = true, // the headers are ours
+            AllowCachingResponses = true, // HealthAnswer sets the cache headers
             ResponseWriter = (context, report) => HealthAnswer.WriteAsync(context.Response, report.Status == HealthStatus.Healthy),
         };
         return Add(route, endpoints.MapHealthChecks(template, options))
             .WithMetadata(options.ResponseWriter.Method, new HttpMethodMetadata(route.Methods));
     }
 
-    /// <summary>Maps OPTIONS for each template; <see cref="RouteRules"/> answers it.</summary>
+    /// <summary>Maps OPTIONS for each template; <see cref="RouteRules"/> writes the response.</summary>
     public void MapOptions()
     {
         foreach (var routes in _mapped.GroupBy(route => route.Template).ToList())
@@ -59,11 +59,11 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
 
 internal static class ApiRouteConventions
 {
-    /// <summary>Requires a key with a scope, within the key's limit.</summary>
+    /// <summary>Requires a key with a scope, and applies the key's rate limit.</summary>
     public static RouteHandlerBuilder Requires(this RouteHandlerBuilder endpoint, KeyScopes scope) =>
         endpoint.RequireAuthorization(KeyPolicies.Of(scope)).RequireRateLimiting(RequestLimits.PolicyName);
 
-    /// <summary>Changes the rules of the endpoint.</summary>
+    /// <summary>Changes the endpoint's <see cref="ApiRoute"/>.</summary>
     public static RouteHandlerBuilder With(this RouteHandlerBuilder endpoint, Func<ApiRoute, ApiRoute> change)
     {
         endpoint.Add(builder => builder.Metadata.Add(change(RouteOf(builder))));
@@ -72,7 +72,7 @@ internal static class ApiRouteConventions
 
     /// <summary>Describes the endpoint for the OpenAPI document.</summary>
     /// <param name="answer">The type of a 200 response; null: it has no body, or an empty document.</param>
-    /// <param name="errors">The endpoint's own errors; those of its kind of route are added.</param>
+    /// <param name="errors">The endpoint's own error statuses, in addition to those of its kind of route.</param>
     public static T Describe<T>(this T endpoint, string summary, Type? answer, params int[] errors)
         where T : IEndpointConventionBuilder
     {
@@ -95,6 +95,6 @@ internal static class ApiRouteConventions
 }
 
 /// <summary>
-/// The body that an endpoint takes. Not by <c>Accepts</c>: routing would then answer another Content-Type, before the key is checked.
+/// The body that an endpoint takes. Not <c>Accepts</c>: routing would then refuse another Content-Type, before the key is checked.
 /// </summary>
 internal sealed record RequestBodyMetadata(Type Type, string ContentType = "application/json");

@@ -1,9 +1,9 @@
 namespace HibpIngest.Web;
 
-/// <summary>What comes before every endpoint: the access log, the headers of its kind of route, preflights, the user agent.</summary>
+/// <summary>Middleware before every endpoint: access log, headers of the kind of route, preflights, user agent.</summary>
 internal sealed class RouteRules(RequestDelegate next, ApiOptions options)
 {
-    // What clients send (github.com/wKovacs64/hibp#38 and others: a preflight that refuses one breaks them all).
+    // Headers that clients send (github.com/wKovacs64/hibp#38 and others: a preflight that refuses one of them breaks the client).
     private const string AllowedHeaders = "user-agent, hibp-api-key, add-padding, if-none-match, cache-control, content-type, accept";
     private const string PreflightSeconds = "1728000";
 
@@ -30,7 +30,7 @@ internal sealed class RouteRules(RequestDelegate next, ApiOptions options)
         headers.XContentTypeOptions = "nosniff";
         if (options.IsHttps || response.HttpContext.Request.IsHttps)
             headers.StrictTransportSecurity = "max-age=31536000; includeSubDomains";
-        // Not the CORS middleware: it answers only requests that name an origin, and this header must be in every cached response.
+        // Not the CORS middleware: it applies only to requests with an Origin, and this header must be in every cached response.
         if (route.IsForBrowsers)
             headers.AccessControlAllowOrigin = "*";
         else if (route.Access != RouteAccess.Open)

@@ -4,15 +4,15 @@ using HibpIngest.Stores;
 namespace HibpIngest.Web;
 
 /// <summary>
-/// Changes which prefixes clients watch. A client's single changes are gathered: the first is written at once, those that come within
-/// a second of it together, and so on; a bulk is one write. Beside other processes, by ETag.
+/// Changes the prefixes that clients watch. A client's single changes are batched: the first is written at once, those that arrive within a
+/// second of it together, and so on; a bulk change is one write. Concurrent changes by other processes are detected by ETag.
 /// </summary>
 internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) : IDisposable
 {
-    /// <summary>Least time between two writes of a client's single changes.</summary>
+    /// <summary>Minimum time between two writes of a client's single changes.</summary>
     public static readonly TimeSpan GatherFor = TimeSpan.FromSeconds(1);
 
-    // Clients whose single changes are being written: each takes some 4 MB meanwhile.
+    // Maximum clients whose single changes are being written; each takes some 4 MB.
     private const int WritesAtOnce = 4;
 
     private readonly Lock _gate = new();
@@ -22,7 +22,8 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(client, cancellationToken);
 
-    /// <summary>Subscribes a client to a prefix, or ends that; returns, once it is stored, whether anything has changed.</summary>
+    /// <summary>Adds or removes a prefix of a client.</summary>
+    /// <returns>Whether the stored set has changed; completes when it is stored.</returns>
     public async Task<bool> SetAsync(int client, int prefix, bool isIn, CancellationToken cancellationToken)
     {
         var change = new Change(prefix, isIn);
@@ -39,7 +40,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         return await change.Done.Task.WaitAsync(cancellationToken);
     }
 
-    /// <returns>As many as were not there before, were there before, and are there now.</returns>
+    /// <returns>How many were added, how many were removed, and how many there are now.</returns>
     public async Task<(int Subscribed, int Unsubscribed, int Count)> SetManyAsync(
         int client, IReadOnlyList<int> subscribed, IReadOnlyList<int> unsubscribed, CancellationToken cancellationToken)
     {
@@ -48,16 +49,16 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         {
             var isIn = subscribed.Count(prefix => prefixes.Set(prefix, true));
             var isOut = unsubscribed.Count(prefix => prefixes.Set(prefix, false));
-            // Where an answer was lost, nothing is new at the next look.
+            // After a lost response, the next read finds the changes already made, so the maximum counts.
             (added, removed, count) = (Math.Max(added, isIn), Math.Max(removed, isOut), prefixes.Count);
             return isIn + isOut > 0;
         }, cancellationToken);
         return (added, removed, count);
     }
 
-    /// <param name="prefixes">All that there are then.</param>
-    /// <param name="version">Only where this is what there is, as its ETag says; null: whatever there is.</param>
-    /// <returns>The ETag it has then; null: there is another version than that.</returns>
+    /// <param name="prefixes">The complete new set.</param>
+    /// <param name="version">The ETag that the stored set must have; null: any.</param>
+    /// <returns>The new ETag. Null: the stored set has another version.</returns>
     public async Task<string?> ReplaceAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken)
     {
         if (version is not null)
@@ -72,7 +73,9 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
 
     public void Dispose() => _writes.Dispose();
 
-    /// <summary>Until nothing has come for a while. Nobody's request: who hangs up takes back nothing.</summary>
+    /// <summary>
+    /// Writes a client's batches until there are no more changes. Independent of the requests: a client that disconnects cancels nothing.
+    /// </summary>
     private async Task WriteGatheredAsync(int client)
     {
         while (true)
@@ -103,7 +106,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
                 var isAny = false;
                 foreach (var change in changes)
                 {
-                    // Where an answer was lost, it is there at the next look: it was new all the same.
+                    // After a lost response, the next read finds the change already made: it still counts as new.
                     var isNew = prefixes.Set(change.Prefix, change.IsIn);
                     change.IsNew |= isNew;
                     isAny |= isNew;
@@ -115,7 +118,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         }
         catch (Exception e)
         {
-            // Whatever it is: they wait for it.
+            // Any failure: the requests wait for the result.
             foreach (var change in changes)
                 change.Done.SetException(e);
         }
@@ -125,7 +128,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         }
     }
 
-    /// <param name="change">Called again where somebody else has written meanwhile; false: there is nothing to write.</param>
+    /// <param name="change">Called again if another process has written in the meantime; false: there is nothing to write.</param>
     private async Task ChangeAsync(int client, Func<PrefixBitmap, bool> change, CancellationToken cancellationToken)
     {
         while (true)
