@@ -4,7 +4,7 @@ using HibpIngest.Cli.Output;
 
 namespace HibpIngest.Cli;
 
-/// <summary>What a command takes from the process that it runs in: environment variables and standard streams.</summary>
+/// <summary>The process environment of a command: environment variables and standard streams.</summary>
 internal sealed class CommandEnvironment : InvocationConfiguration
 {
     private readonly Lazy<TextReader> _input;
@@ -16,7 +16,7 @@ internal sealed class CommandEnvironment : InvocationConfiguration
     }
 
     /// <summary>Standard input as text. A command reads this or <see cref="OpenInput"/>, not both.</summary>
-    /// <remarks>Opened when it is first read: Console.In changes how a terminal behaves.</remarks>
+    /// <remarks>Opened on first use: Console.In changes the terminal's mode.</remarks>
     public TextReader Input => _input.Value;
 
     public required Func<Stream> OpenInput { get; init; }
@@ -26,13 +26,10 @@ internal sealed class CommandEnvironment : InvocationConfiguration
 
     public required IDictionary Variables { get; init; }
 
-    /// <summary>
-    /// Whether a person reads standard error and answers on standard input. Standard output doesn't matter: questions go to
-    /// standard error.
-    /// </summary>
+    /// <summary>Whether a person reads standard error and answers on standard input. Questions go to standard error.</summary>
     public bool CanAsk { get; private init; }
 
-    /// <summary>Returns whether standard output is a pipe that nobody reads any more.</summary>
+    /// <summary>Returns whether standard output is a pipe whose reader is gone.</summary>
     public Func<bool> IsOutputAbandoned { get; private init; } = () => false;
 
     public static CommandEnvironment OfProcess() => new(() => Console.In)

@@ -3,7 +3,7 @@ using HibpIngest.Errors;
 namespace HibpIngest.Cli;
 
 /// <summary>
-/// What was asked for ended otherwise (a load failed, a check found something broken): one line on standard
-/// error, exit code 1.
+/// The command ran, but its outcome is not the requested one (a load failed, a check found an error): one line on standard error, exit code
+/// 1.
 /// </summary>
 internal sealed class CommandFailedException(string message) : HibpException(message);

@@ -17,7 +17,7 @@ using OpenTelemetry.Trace;
 
 namespace HibpIngest.Cli;
 
-/// <summary>One command's run: its parsed options, its screen, its log, and the stores as it asks for them.</summary>
+/// <summary>One run of a command: parsed options, screen, log, and the stores, which are opened on demand.</summary>
 internal sealed class CommandSession : IDisposable
 {
     private const string PipelineLogs = "HibpIngest.Pipeline";
@@ -26,9 +26,10 @@ internal sealed class CommandSession : IDisposable
     private readonly ServiceProvider _logging;
     private PipelineSettings? _settings;
 
-    /// <param name="screen">Where it shows what it does.</param>
-    /// <param name="exportsTelemetry">Whether it works as the pipeline, and is watched where the environment asks for it.</param>
-    /// <exception cref="BadInputException">What the environment asks for is wrong.</exception>
+    /// <param name="screen">Output of the command.</param>
+    /// <param name="exportsTelemetry">Whether the command does the pipeline's work; its telemetry is then exported as the environment
+    /// configures it.</param>
+    /// <exception cref="BadInputException">A variable has an invalid value.</exception>
     public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;
@@ -40,7 +41,7 @@ internal sealed class CommandSession : IDisposable
         {
             if (level is { } asked)
             {
-                // Not of others: what ASP.NET Core says of a request holds its path, and that holds an account.
+                // Own categories only: ASP.NET Core's messages about requests contain paths, and those contain accounts.
                 logging.SetMinimumLevel(asked).AddFilter(
                     (category, of) => of >= LogLevel.Warning || category?.StartsWith("HibpIngest", StringComparison.Ordinal) == true);
             }
@@ -61,8 +62,8 @@ internal sealed class CommandSession : IDisposable
     }
 
     /// <summary>
-    /// From which level on the stages are logged without <c>--verbose</c>: warnings. A host says what becomes
-    /// of each load, and who follows one load shows its failure himself.
+    /// Minimum level of the stages' log without <c>--verbose</c>: warnings. A host reports the outcome of each load, and a command that
+    /// follows a load shows its failure itself.
     /// </summary>
     public LogLevel PipelineLevel { get; set; } = LogLevel.Warning;
 
@@ -77,7 +78,7 @@ internal sealed class CommandSession : IDisposable
     public TimeProvider Time => TimeProvider.System;
 
     /// <exception cref="BadInputException">A setting is wrong.</exception>
-    /// <remarks>Beside the emulator the further storage accounts are those that <c>hibp run --accounts</c> has made.</remarks>
+    /// <remarks>With the emulator, the further storage accounts are those that <c>hibp run --accounts</c> has created.</remarks>
     public PipelineSettings Settings
     {
         get
@@ -90,32 +91,32 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    /// <summary>Sets a variable in place of the environment, for this run.</summary>
+    /// <summary>Sets a variable for this run, overriding the environment.</summary>
     public void Set(string variable, string value) => _settings = (_settings ?? Settings).With(variable, value);
 
-    /// <summary>A database is named, or is where one would be by default.</summary>
+    /// <summary>Whether a database is configured, or exists at the default path.</summary>
     public bool NamesDatabase =>
         Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase);
 
-    /// <summary>Says what of the environment means nothing: most likely misspelt.</summary>
+    /// <summary>Warns of unknown variables: most likely misspelt.</summary>
     public void WarnOfUnknownVariables()
     {
         foreach (var line in Settings.DescribeUnknown())
             Screen.Say($"warning: {line}");
     }
 
-    /// <summary>Opens the stores, creates what is missing in them, and makes sure that they belong together.</summary>
+    /// <summary>Opens the stores, creates what is missing in them, and checks that they belong together.</summary>
     public Task<ServiceProvider> OpenAsync(CancellationToken cancellationToken) =>
         OpenAsync(services => services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken), cancellationToken);
 
-    /// <summary>Opens the storage account alone, for what needs no database.</summary>
+    /// <summary>Opens only the storage account, for commands that need no database.</summary>
     public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
         return StorageAccount.Open(Settings.Storage, Logs, null, Settings.FurtherStorage);
     }
 
-    /// <summary>Opens the stores as <see cref="OpenAsync(CancellationToken)"/> does, for a host of this process.</summary>
+    /// <summary>Opens the stores as <see cref="OpenAsync(CancellationToken)"/> does, for a host in this process.</summary>
     public async Task<IHost> OpenHostAsync(LocalHostOptions options, CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
@@ -135,7 +136,7 @@ internal sealed class CommandSession : IDisposable
     }
 
     /// <summary>Opens Pwned Passwords, which need no database.</summary>
-    /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: the pipeline's.</param>
+    /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
     public async Task<ServiceProvider> OpenPasswordsAsync(CancellationToken cancellationToken, StorageOptions? replicas = null)
     {
         await RequireEmulatorAsync(cancellationToken);
@@ -145,14 +146,14 @@ internal sealed class CommandSession : IDisposable
             .BuildServiceProvider();
     }
 
-    /// <summary>Opens the stores without touching the database.</summary>
+    /// <summary>Opens the stores without accessing the database.</summary>
     public async Task<ServiceProvider> OpenStorageAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
         return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddHibp(Settings).OpenHibp();
     }
 
-    /// <exception cref="StoreUnavailableException">The emulator is meant, and doesn't run, or accepts no connection.</exception>
+    /// <exception cref="StoreUnavailableException">The emulator is configured, but isn't running or accepts no connection.</exception>
     public async Task RequireEmulatorAsync(CancellationToken cancellationToken)
     {
         if (Settings.Emulator is not { } emulator)
@@ -167,9 +168,9 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    /// <summary>Opens the stores as they are: makes sure that they are there and belong together, and makes nothing.</summary>
-    /// <exception cref="NotPossibleException">They are not there.</exception>
-    /// <exception cref="StoreMismatchException">They don't belong together.</exception>
+    /// <summary>Opens existing stores: checks that they exist and belong together, and creates nothing.</summary>
+    /// <exception cref="NotPossibleException">The stores don't exist.</exception>
+    /// <exception cref="StoreMismatchException">The stores don't belong together.</exception>
     public Task<ServiceProvider> OpenExistingAsync(CancellationToken cancellationToken) => OpenAsync(
         async services =>
         {
@@ -186,12 +187,11 @@ internal sealed class CommandSession : IDisposable
         cancellationToken);
 
     /// <summary>
-    /// Opens the stores for an upload, which needs no database: it may be out of this machine's reach, and
-    /// whoever drops may have no more than the container. Where one is named, or is where one would be by
-    /// default, it has to be the one that belongs to the storage account: the upload would otherwise go into
-    /// another installation.
+    /// Opens the stores for an upload, which needs no database: it may not be reachable from this machine, and the user may only have
+    /// access to the container. A database that is configured, or exists at the default path, must belong to the storage account: otherwise
+    /// the upload would go to another installation.
     /// </summary>
-    /// <exception cref="StoreMismatchException">Database and storage are of two installations.</exception>
+    /// <exception cref="StoreMismatchException">Database and storage account belong to two installations.</exception>
     public Task<ServiceProvider> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
         async services =>
         {
@@ -200,12 +200,12 @@ internal sealed class CommandSession : IDisposable
         },
         cancellationToken);
 
-    /// <summary>Opens the database alone, as it is.</summary>
-    /// <exception cref="NotPossibleException">It is not there.</exception>
+    /// <summary>Opens only the database, without changing it.</summary>
+    /// <exception cref="NotPossibleException">It doesn't exist.</exception>
     public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) =>
         OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
 
-    /// <summary>Opens the database alone; a fresh one gets its schema.</summary>
+    /// <summary>Opens only the database; creates the schema of a new one.</summary>
     public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) =>
         OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
 

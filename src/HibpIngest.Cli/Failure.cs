@@ -12,7 +12,7 @@ internal static class Failure
     public static string Message(Exception e) => (e switch
     {
         HibpException or IOException or UnauthorizedAccessException => e.Message,
-        // Its message could repeat what it was given, an address among it.
+        // The exception's message could repeat its input, such as an address.
         _ => $"unexpected {e.GetType().Name}; --verbose shows where",
     }).ReplaceLineEndings(" ");
 }

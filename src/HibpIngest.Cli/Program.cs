@@ -5,15 +5,12 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Cli;
 
-/// <summary>
-/// The command <c>hibp</c>: parses, runs one command, and turns whatever happens into an exit code and one
-/// clear line.
-/// </summary>
+/// <summary>The command <c>hibp</c>: parses, runs one command, and turns every outcome into an exit code and one clear line.</summary>
 internal static class Program
 {
     private static async Task<int> Main(string[] args)
     {
-        // Nearly everything that is written holds addresses: database, emulator's data, mails, exports, backups.
+        // Nearly every file written contains addresses: database, emulator's data, mails, exports, backups.
         UnixFiles.CreatePrivately();
         using var signals = new StopSignals();
         try
@@ -31,7 +28,7 @@ internal static class Program
     {
         var root = CommandTree.Create();
         var parsed = root.Parse(args.Length == 0 ? ["--help"] : args);
-        // Asking for help always gets it; a group without a command gets it too, as an error.
+        // A request for help always succeeds; a group without a command shows the help too, as an error.
         if (parsed.Action is not TeachingHelp && UsageErrors.Of(parsed) is { Count: > 0 } errors)
             return ExplainUsage(parsed, environment, errors);
 

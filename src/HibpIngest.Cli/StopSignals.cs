@@ -2,10 +2,7 @@ using System.Runtime.InteropServices;
 
 namespace HibpIngest.Cli;
 
-/// <summary>
-/// Ctrl+C and SIGTERM as cancellation: the first asks the command to stop, a second one ends the process at
-/// once.
-/// </summary>
+/// <summary>Turns Ctrl+C and SIGTERM into cancellation: the first asks the command to stop, a second ends the process at once.</summary>
 internal sealed class StopSignals : IDisposable
 {
     private const int ByInterrupt = 130;
@@ -22,7 +19,7 @@ internal sealed class StopSignals : IDisposable
 
     public CancellationToken Token => _stop.Token;
 
-    /// <summary>What a shell expects of a program that was stopped so.</summary>
+    /// <summary>The exit code that shells expect after such a stop.</summary>
     public int ExitCode { get; private set; }
 
     public void Dispose()

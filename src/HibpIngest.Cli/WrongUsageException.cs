@@ -3,7 +3,7 @@ using HibpIngest.Errors;
 namespace HibpIngest.Cli;
 
 /// <summary>
-/// The command line lacks something that shows only when the command runs: an error on standard error with
-/// where to look, exit code 2.
+/// The command line lacks something that is only detected when the command runs: an error on standard error that refers to the help, exit
+/// code 2.
 /// </summary>
 internal sealed class WrongUsageException(string message) : HibpException(message);

@@ -117,7 +117,7 @@ internal sealed class RestoreCommand : HibpCommand
             session, $"{backup} takes the place of {database.DisplayName}, which is kept beside it.",
             Path.GetFileName(database.DisplayName), cancellationToken);
         var kept = await restore.PutInPlaceAsync(cancellationToken);
-        // Before anything else can fail.
+        // Reported before anything else can fail.
         if (kept is not null)
             screen.Say($"the database that was there is kept as {kept}");
         var (document, moved, files) = await DatabaseRestoredCommand.MoveOnAsync(session, services, empty: false, cancellationToken);

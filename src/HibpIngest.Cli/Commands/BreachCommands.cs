@@ -18,7 +18,7 @@ internal sealed class BreachCommands() : CommandGroup(
 {
     public static Argument<string> NameArgument() => new("NAME") { Description = "Name of the breach." };
 
-    /// <summary>Hides or shows; in force once it returns.</summary>
+    /// <summary>Hides or shows a breach; in effect when it returns.</summary>
     public static async Task<int> SetHiddenAsync(CommandSession session, string name, bool hidden, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
@@ -160,12 +160,12 @@ internal sealed class BreachRemoveCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>Whatever breaks it off, it says how to go on.</summary>
+    /// <summary>Removes a breach. If the removal is interrupted, for any reason, the message says how to resume it.</summary>
     private static async Task<BreachRemoval> RemoveAsync(
         CommandSession session, ServiceProvider services, string breach, CancellationToken cancellationToken)
     {
         var begun = false;
-        // Heartbeats, by which status tells a removal that is running from one that was interrupted.
+        // Status uses the heartbeats to tell a running removal from an interrupted one.
         await using var signs = new HostSigns(
             services.GetRequiredService<IHostSigns>(), HostsView.Removing(breach), new HostTroubles(session.Time), session.Time);
         signs.Start();
@@ -190,7 +190,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         }
     }
 
-    /// <summary>"Load 3 is", "Loads 3, 4 are".</summary>
+    /// <summary>Formats load ids: "Load 3 is", "Loads 3, 4 are".</summary>
     private static string NameLoads(IReadOnlyList<long> loads, string one, string many) =>
         loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
 }

@@ -68,18 +68,18 @@ internal sealed class BreachesCommand : HibpCommand
         breach.Metadata.DataClasses,
         [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads), IsAtMost(loads))
     {
-        // Whether somebody works on it, only the storage account knows.
+        // Only the storage account knows whether a process is working on it.
         Removal = removal is null ? null : RemovalDocument.Of(removal, running: null),
     };
 
-    // Of the loads that lookups see: one that failed may have been restarted as another, one that was replaced
-    // stands in its place, and either would count twice.
+    // Only loads visible to lookups: a failed load may have been restarted as another, and a replaced one has a successor; either would
+    // count twice.
     private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.PublishedAt is not null).Sum(load => load.Accounts);
 
-    /// <summary>Loads are told apart by nothing but their accounts: one that is in two of them is counted in both.</summary>
+    /// <summary>Returns whether the sum is only an upper bound: an account in several loads is counted in each.</summary>
     private static bool IsAtMost(IEnumerable<Load> loads) => loads.Count(load => load.PublishedAt is not null) > 1;
 
-    /// <summary>A breach's flags by name, as documents have them.</summary>
+    /// <summary>Returns a breach's flags in the camel case of the JSON documents.</summary>
     public static IEnumerable<string> Flags(Breach breach) =>
         Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && breach.Metadata.Flags.HasFlag(flag)).Select(
             flag => char.ToLowerInvariant(flag.ToString()[0]) + flag.ToString()[1..]);

@@ -11,7 +11,7 @@ internal sealed class CallbacksCommands() : CommandGroup(
     "callbacks", "Look after the calls of clients, those that were given up among them.", new CallbacksListCommand(),
     new CallbacksRetryCommand(), new CallbacksDropCommand());
 
-/// <summary>A command on the calls of one client, or of all, because of one breach, or of all.</summary>
+/// <summary>A command on callbacks, optionally limited to one client or one breach.</summary>
 internal abstract class CallbackCommand : HibpCommand
 {
     protected CallbackCommand(string name, string description)

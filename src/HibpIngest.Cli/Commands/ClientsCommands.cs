@@ -13,7 +13,7 @@ internal sealed class ClientsCommands() : CommandGroup(
     "clients", "Say who watches prefixes of hashes, to be called back of breaches.", new ClientsAddCommand(), new ClientsListCommand(),
     new ClientsRotateCommand(), new ClientsPauseCommand(), new ClientsResumeCommand(), new ClientsRemoveCommand());
 
-/// <summary>A command on clients, which are no matter of the database's.</summary>
+/// <summary>A command on clients, which needs no database.</summary>
 internal abstract class ClientCommand(string name, string description) : HibpCommand(name, description)
 {
     protected Argument<string> ClientName { get; } = new("NAME") { Description = "Name of the client." };
@@ -29,7 +29,7 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
         return 0;
     }
 
-    /// <summary>What can be said before anything is opened.</summary>
+    /// <summary>Checks the arguments before anything is opened.</summary>
     protected virtual void Check(CommandSession session)
     {
     }
@@ -212,7 +212,7 @@ internal sealed class ClientsResumeCommand : ClientCommand
     {
         if (!session.NamesDatabase)
         {
-            // No call was recorded yet.
+            // Without a database no callback has been recorded.
             Show(session, await operations.SetPausedAsync(NameOf(session), false, cancellationToken));
             return;
         }

@@ -5,7 +5,7 @@ using HibpIngest.Hosting;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>All commands, in the order in which the help shows them.</summary>
+/// <summary>All commands, in the order of the help.</summary>
 internal static class CommandTree
 {
     public static RootCommand Create()

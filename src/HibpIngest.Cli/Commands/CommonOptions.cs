@@ -38,7 +38,7 @@ internal static class CommonOptions
         Recursive = true,
     };
 
-    /// <summary>The options of commands that take an archive's password; each command has its own.</summary>
+    /// <summary>Creates the password option of commands that take an archive's password; each command has its own instance.</summary>
     public static Option<string?> Password() => new("--password")
     {
         Description = "Password of an encrypted archive. Other users of this machine can see it while the command runs: --password-stdin "

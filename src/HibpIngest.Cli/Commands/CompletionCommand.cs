@@ -2,10 +2,10 @@ using System.CommandLine;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>Scripts by which a shell completes command lines: they ask this program, which knows its commands.</summary>
+/// <summary>Prints scripts for shell completion; they call this program, which knows its commands.</summary>
 internal sealed class CompletionCommand : HibpCommand
 {
-    // The directive is System.CommandLine's own; what it suggests holds what was typed anywhere, and a shell wants what begins so.
+    // The directive is System.CommandLine's. Its suggestions contain the typed text anywhere; a shell needs those that begin with it.
     private const string Bash = """
         # Completes hibp. For this shell: source <(hibp completion bash)
         _hibp() {

@@ -3,8 +3,8 @@ using System.IO.Compression;
 namespace HibpIngest.Cli.Commands;
 
 /// <summary>
-/// A file as gzip, compressed while it is read: the same bytes each time, so that an upload that was broken off goes on,
-/// and nothing of it on disk.
+/// A file as gzip, compressed while it is read: the bytes are the same each time, so that an interrupted upload can resume, and nothing is
+/// written to disk.
 /// </summary>
 internal sealed class CompressedFile : ForwardStream
 {
@@ -18,7 +18,7 @@ internal sealed class CompressedFile : ForwardStream
     private long _read;
     private bool _ended;
 
-    /// <param name="progress">Told of the file's bytes, not of what they are compressed to.</param>
+    /// <param name="progress">Receives the uncompressed bytes read.</param>
     public CompressedFile(Stream file, IProgress<long>? progress)
     {
         (_file, _progress) = (file, progress);

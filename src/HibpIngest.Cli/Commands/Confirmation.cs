@@ -5,20 +5,20 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Cli.Commands;
 
 /// <summary>
-/// Asks before what can't be undone: the name of what it is about has to be typed. Where nobody can be asked,
-/// <c>--yes</c> has to be on the command line: a question that nobody sees is not answered by going on.
+/// Asks for confirmation before an irreversible command: the name of the affected object must be typed. Without a terminal, <c>--yes</c> is
+/// required: an unanswered question is never taken as consent.
 /// </summary>
 internal sealed class Confirmation
 {
-    /// <summary>The option that goes without asking, for the command to add.</summary>
+    /// <summary>The option that skips the question; the command adds it.</summary>
     public Option<bool> Yes { get; } = new("--yes")
     {
         Description = "Don't ask. Needed where nobody can be asked: where input or messages are not a terminal's."
     };
 
-    /// <summary>To be called before anything else is done.</summary>
-    /// <param name="command">How the message calls it: "breach remove".</param>
-    /// <exception cref="WrongUsageException">Nobody can be asked.</exception>
+    /// <summary>Checks that the user can be asked. Must be called before anything else is done.</summary>
+    /// <param name="command">The command's name in the message: "breach remove".</param>
+    /// <exception cref="WrongUsageException">There is no terminal to ask on.</exception>
     public void RequireAnswerable(ParseResult parsed, string command)
     {
         if (!parsed.GetValue(Yes) && !CommandEnvironment.Of(parsed).CanAsk)
@@ -26,8 +26,8 @@ internal sealed class Confirmation
     }
 
     /// <summary>Asks, unless <c>--yes</c> is given.</summary>
-    /// <param name="consequence">A sentence of what will happen.</param>
-    /// <param name="name">What has to be typed, to the letter.</param>
+    /// <param name="consequence">A sentence that states what will happen.</param>
+    /// <param name="name">The text that must be typed exactly.</param>
     /// <param name="cancellationToken">Ends the wait for an answer.</param>
     /// <exception cref="NotPossibleException">Something else was typed.</exception>
     public async Task AskAsync(CommandSession session, string consequence, string name, CancellationToken cancellationToken)
@@ -35,20 +35,20 @@ internal sealed class Confirmation
         if (session.Parsed.GetValue(Yes))
             return;
         session.Screen.Ask($"{consequence} Type its name to go on: ");
-        // A terminal's line can't be waited for otherwise: whoever stops the command leaves the thread behind,
-        // and the process ends with it.
+        // A terminal read can't be cancelled: if the command is stopped, the thread stays until the process ends.
         var reading = Task.Run(ReadLine, CancellationToken.None);
         if (await Task.WhenAny(reading, Task.Delay(Timeout.Infinite, cancellationToken)) != reading)
-            session.Screen.Ask(Environment.NewLine); // what comes next begins its own line
+            session.Screen.Ask(Environment.NewLine); // so that the next output begins a new line
         var typed = await reading.WaitAsync(cancellationToken);
         if (typed?.Trim() != name)
             throw new NotPossibleException($"nothing was done: {name} was to be typed, as it is written here, and was not");
     }
 
     /// <summary>
-    /// A line as the terminal gives it; null at the end of input. Not Console.In: it edits the line itself, and
-    /// loses an end of input that was typed before it began to.
+    /// Reads a line from the terminal. Not Console.In: it does its own line editing, and loses an end of input that was typed before that
+    /// began.
     /// </summary>
+    /// <returns>Null at the end of input.</returns>
     private static string? ReadLine()
     {
         if (OperatingSystem.IsWindows())

@@ -70,12 +70,12 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         return SayProblems(session.Screen, moved);
     }
 
-    /// <summary>Moves the database on, and shows how far it is.</summary>
-    /// <returns>What came of it, and the names of the files that are loaded again.</returns>
+    /// <summary>Moves the restored database on, and shows the progress.</summary>
+    /// <returns>The result, and the names of the files that are loaded again.</returns>
     public static async Task<(RestoredDocument Document, MovedOn Moved, IReadOnlyList<string> Files)> MoveOnAsync(
         CommandSession session, ServiceProvider services, bool empty, CancellationToken cancellationToken)
     {
-        // A removal that is made up for takes minutes: what comes back and what goes is said when it does.
+        // Repeating a removal takes minutes: each breach that returns or is removed is logged at once.
         session.PipelineLevel = LogLevel.Information;
         var database = services.GetRequiredService<IBreachDatabase>();
         MovedOn? moved = null;
@@ -84,7 +84,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             moved = await services.GetRequiredService<MoveOn>().RunAsync(cancellationToken, empty, new LoadProgress(session, progress));
             return moved.Loads;
         });
-        // Their ids are drawn after all that were given before.
+        // The new loads have ids above all that were assigned before.
         var files = (await database.ListLoadsAsync(null, cancellationToken)).Where(load => load.Id > moved!.Ids.Load)
             .Select(load => load.Blob.Name).Order(StringComparer.Ordinal).ToList();
         var subscriptions = 0L;
@@ -97,7 +97,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             moved, files);
     }
 
-    /// <summary>What of the log can't be gone by; returns the exit code.</summary>
+    /// <summary>Reports the account log's entries that can't be used; returns the exit code.</summary>
     public static int SayProblems(Screen screen, MovedOn moved)
     {
         foreach (var problem in moved.Log?.Problems ?? [])
@@ -153,10 +153,10 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             + "subscribers import brings them in.");
     }
 
-    /// <summary>A count on a terminal; a line now and then elsewhere.</summary>
+    /// <summary>Shows a count on a terminal, and a line every few seconds otherwise.</summary>
     private sealed class LoadProgress(CommandSession session, IProgress<long> count) : IProgress<(int Done, int All)>
     {
-        // Often enough to see that it lives, seldom enough for a log file.
+        // Often enough to show progress, seldom enough for a log file.
         private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
         private long _last = session.Time.GetTimestamp();

@@ -23,11 +23,11 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class DemoCommand : HibpCommand
 {
-    // Nobody waits for a demo to be gentle to a mail server that it doesn't have.
+    // The demo writes to a pickup folder, so there is no mail server to protect with a low rate.
     private const double MailsPerSecond = 10_000;
 
-    // Somebody watches, and the emulator is theirs alone: it is no faster with more slices at once, and with
-    // two the progress moves steadily.
+    // A person is watching, and this process is the emulator's only client: more concurrent slices are no faster, and with two the progress
+    // moves steadily.
     private static readonly QueueListenerOptions Impatient =
         new() { BatchSize = 2, NewBatchThreshold = 1, RetryDelay = TimeSpan.FromSeconds(1), MaxPause = TimeSpan.FromMilliseconds(200) };
 
@@ -78,7 +78,7 @@ internal sealed class DemoCommand : HibpCommand
         var screen = session.Screen;
         var started = time.GetTimestamp();
         var given = session.Parsed.GetValue(_file);
-        // What is wrong with it is better told now.
+        // Errors in the file are reported before anything else starts.
         var drop = given is null ? null : DropCommand.Prepare(given);
         if (drop is not null)
             DropCommand.WarnOfUnknown(screen, drop);
@@ -119,7 +119,7 @@ internal sealed class DemoCommand : HibpCommand
                 ?? Path.Combine(folder, "hibp.db"),
                 Mail = "pickup:" + mails,
             };
-        // What waiting won't mend ends the demo at once.
+        // An error that a retry can't fix ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
         var host = new HostBuilder().ConfigureServices(
             on => on.AddSingleton(time).AddSingleton(session.Logs).AddHibp(settings)
@@ -211,7 +211,7 @@ internal sealed class DemoCommand : HibpCommand
         }
     }
 
-    /// <summary>What the API answers, over HTTP as anybody would ask it.</summary>
+    /// <summary>Queries the API over HTTP, as an outside caller would.</summary>
     private static async Task<IReadOnlyList<PublicBreach>> AskAsync(
         CommandSession session, PipelineSettings settings, string account, CancellationToken cancellationToken)
     {
@@ -231,7 +231,8 @@ internal sealed class DemoCommand : HibpCommand
     }
 
     /// <summary>
-    /// By what matching has found, not by the API: a sensitive breach is in no public answer, and is mailed all the same.
+    /// Returns whether an address has a notification. Uses the matches, not the API: a sensitive breach is in no public response, but its
+    /// subscribers are notified.
     /// </summary>
     private static async Task<bool> IsToldAsync(
         INotifications notifications, Load load, string address, CancellationToken cancellationToken)
@@ -246,7 +247,7 @@ internal sealed class DemoCommand : HibpCommand
         return false;
     }
 
-    /// <summary>Two demos in one folder would pull the files from under each other.</summary>
+    /// <summary>Locks the folder: two concurrent demos would delete each other's files.</summary>
     private static FileStream Lock(string folder)
     {
         try
@@ -269,8 +270,8 @@ internal sealed class DemoCommand : HibpCommand
         return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
     }
 
-    /// <param name="total">How long all of it took.</param>
-    /// <param name="showsRules">A line for each rule that candidates were rejected by, instead of their number.</param>
+    /// <param name="total">The duration of the whole load.</param>
+    /// <param name="showsRules">Shows a line for each rule that rejected candidates, instead of their total.</param>
     internal static FittingTable Summary(Load load, TimeSpan total, bool showsRules)
     {
         var rejected = load.Checkpoint.Rejected;

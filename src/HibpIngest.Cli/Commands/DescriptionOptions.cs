@@ -5,7 +5,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>The options that describe a breach, in the words of its metadata document.</summary>
+/// <summary>The options that describe a breach; each sets a property of its metadata document.</summary>
 internal sealed class DescriptionOptions
 {
     private readonly Option<string?> _title = new("--title") { Description = "Its title, as people know it.", HelpName = "TEXT" };
@@ -34,15 +34,14 @@ internal sealed class DescriptionOptions
         (Flag("--stealer-log", "From stealer logs; mails and lookups say so."), BreachFlags.StealerLog),
     ];
 
-    /// <summary>All of them, in the order of the help.</summary>
+    /// <summary>All options, in the order of the help.</summary>
     public IEnumerable<Option> All =>
         [_title, _domain, _date, _description, _attribution, _disclosure, _dataClasses, .. _flags.Select(one => one.Option)];
 
     public bool IsGiven(ParseResult parsed) => All.Any(option => parsed.GetResult(option) is { Implicit: false });
 
     /// <summary>
-    /// What is given, as properties of a metadata document. A flag may be given as false, which takes it back
-    /// where that is allowed.
+    /// Returns the given options as properties of a metadata document. A flag may be given as false, which clears it where that is allowed.
     /// </summary>
     public Dictionary<string, object?> Read(ParseResult parsed)
     {
@@ -83,7 +82,7 @@ internal sealed class DescriptionOptions
         if (result.Tokens is [var token] && DateOnly.TryParseExact(
             token.Value, "yyyy-MM-dd", CultureInfo.InvariantCulture, DateTimeStyles.None, out var date))
         {
-            // It is tomorrow already somewhere.
+            // Tomorrow's date is accepted: it may already be that day in another time zone.
             if (date > DateOnly.FromDateTime(TimeProvider.System.GetUtcNow().UtcDateTime.AddDays(1)))
                 result.AddError($"--date {token.Value} is in the future: when was it breached?");
             return date;

@@ -22,10 +22,10 @@ internal sealed class DoctorCommand : HibpCommand
     private const string Broken = "broken";
     private const string NotChecked = "skipped";
 
-    // A service that is there answers in far less, on a machine that is busy, too.
+    // An available service responds in far less, even on a busy machine.
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(30);
 
-    // Who looks wants to know what is down now: what refuses is asked twice again, within a second or two.
+    // The user wants the current state: a failed request is retried twice, within a second or two.
     private static readonly StorageOptions Impatient = new() { MaxRetries = 2 };
 
     public DoctorCommand()
@@ -77,13 +77,13 @@ internal sealed class DoctorCommand : HibpCommand
         }
     }
 
-    /// <summary>The emulator is meant, and has never run here: it has nothing to lose, and a stopped one has.</summary>
+    /// <summary>Returns whether the emulator is configured but has never run here. It then has no data; a stopped one has.</summary>
     private static bool IsFresh(PipelineSettings settings) =>
         settings.Emulator is { } emulator && !Directory.Exists(emulator.DataFolderOf(1));
 
     private static DoctorLine CheckHome(PipelineSettings settings)
     {
-        // A closed folder closes all that is in it, save what has another name elsewhere.
+        // Files in a private folder are private, unless a hard link gives them another path.
         var database = settings.Database == settings.DefaultDatabase || DatabaseServices.IsServer(settings.Database) ? [] :
             SqliteBreachDatabase.Companions.Prepend("").Select(suffix => settings.Database + suffix);
         string[] open = [.. database.Prepend(settings.Home).Select(Path.GetFullPath).Where(UnixFiles.IsOpenToOthers)];
@@ -125,7 +125,7 @@ internal sealed class DoctorCommand : HibpCommand
         }
         catch (HibpException e)
         {
-            // One line for each check: what was read well enough can't be opened.
+            // One line for each check: the settings were readable, but a store can't be opened.
             checks.RemoveAll(check => check.Check == "settings");
             checks.Insert(0, new DoctorLine("settings", Broken, e.Message, "mend the setting"));
             return;
@@ -143,7 +143,7 @@ internal sealed class DoctorCommand : HibpCommand
         var storage = services.GetRequiredService<StorageAccount>().DisplayName;
         var emulatorState = settings.Emulator is { } emulator
             ? await emulator.WaitForStateAsync(new Reported<string>(session.Screen.Say), cancellationToken) : EmulatorState.Running;
-        // Beside each other: what doesn't answer is waited for, and that is one wait then.
+        // Concurrently, so that several unresponsive services cost only one timeout.
         var looks = new[]
         {
             LookAtStorageAsync(
@@ -234,7 +234,7 @@ internal sealed class DoctorCommand : HibpCommand
             _ => LookAsync(what, describe, StorageAdvice, check),
         };
 
-        // Makes nothing, so whether this program may write too shows only when it does.
+        // Creates nothing, so missing write permission isn't detected here.
         async Task<DoctorLine> LookAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
@@ -271,7 +271,7 @@ internal sealed class DoctorCommand : HibpCommand
             return new DoctorLine(Check, Ok, "database and table are both new; the first command that needs them binds them", null);
         try
         {
-            // As every host does: whether a fresh one may go beside a used one, or one that was put back, is for the set-up to decide.
+            // The same check as every host's: the set-up decides whether a new store may join a used one, or a restored one.
             await setup.CheckAsync(cancellationToken);
         }
         catch (HibpException e)
@@ -286,7 +286,7 @@ internal sealed class DoctorCommand : HibpCommand
                 Advice);
     }
 
-    /// <summary>Database and register tell of the same layouts, and each has what it is to have.</summary>
+    /// <summary>Checks that database and register list the same layouts, and that each layout is complete.</summary>
     private static async Task CheckLayoutsAsync(
         ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
@@ -372,7 +372,7 @@ internal sealed class DoctorCommand : HibpCommand
         }
     }
 
-    /// <summary>They can be called with the keys that are set.</summary>
+    /// <summary>Checks that the clients' secrets can be opened with the configured keys.</summary>
     private static async Task CheckClientsAsync(
         ICallbackClients clients, SecretKeys? keys, List<DoctorLine> checks, CancellationToken cancellationToken)
     {

@@ -15,7 +15,7 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class DropCommand : HibpCommand
 {
-    /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a store that was throttling.</summary>
+    /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a throttling store.</summary>
     private static readonly TimeSpan StallTimeout = TimeSpan.FromMinutes(1);
 
     private static readonly TimeSpan NotTakenTimeout = TimeSpan.FromSeconds(20);
@@ -88,7 +88,7 @@ internal sealed class DropCommand : HibpCommand
             await RefuseSameAsync(
                 blobs, session.NamesDatabase ? services.GetRequiredService<IBreachDatabase>() : null, file, drop, cancellationToken);
         }
-        // Before the upload: when the pipeline sees it, all that it needs is there.
+        // Stored before the upload, so that the password exists when the pipeline sees the blob.
         if (password is not null)
             await services.GetRequiredService<ArchivePasswords>()
                 .KeepAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
@@ -137,11 +137,11 @@ internal sealed class DropCommand : HibpCommand
             : "those that ingest are at another load, or can't reach the container: hibp status (still waiting)");
     }
 
-    /// <summary>Where a file goes, and what is known of its breach.</summary>
+    /// <summary>The target of a file, and the metadata of its breach.</summary>
     /// <param name="Metadata">The metadata blob to write with it; null: none.</param>
     public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata)
     {
-        /// <summary>It is JSON, which would be metadata by its name, and is data: it is compressed on its way.</summary>
+        /// <summary>Whether the file is JSON data, which is compressed on upload: a .json blob would be metadata.</summary>
         public required bool Compresses { get; init; }
 
         public Stream Open(FileInfo file, IProgress<long>? progress)
@@ -153,8 +153,8 @@ internal sealed class DropCommand : HibpCommand
         }
     }
 
-    /// <summary>A file with the metadata that lies beside it, if any.</summary>
-    /// <exception cref="BadInputException">Its name yields no breach, it is not what its name says, or the metadata can't be
+    /// <summary>Returns a file and the metadata file next to it, if any.</summary>
+    /// <exception cref="BadInputException">Its name yields no breach, its content doesn't match its extension, or the metadata can't be
     /// read.</exception>
     public static Drop Prepare(FileInfo file)
     {
@@ -165,27 +165,27 @@ internal sealed class DropCommand : HibpCommand
         foreach (var name in BreachName.MetadataBlobs(blob))
         {
             var beside = new FileInfo(Path.Combine(file.DirectoryName!, name));
-            // JSON that is dropped is the data.
+            // A JSON file that is dropped is data, not its own metadata.
             if (!beside.Exists || (compresses && beside.FullName == file.FullName))
                 continue;
             if (beside.Length > BreachMetadata.MaxBytes)
                 throw new BadInputException($"{beside.Name} is {TableFormat.Bytes(beside.Length)} long; a breach's metadata has at most "
                     + $"{TableFormat.Bytes(BreachMetadata.MaxBytes)}");
             var content = File.ReadAllBytes(beside.FullName);
-            BreachMetadata.Parse(content); // what is wrong with it is better told now
+            BreachMetadata.Parse(content); // reports errors before the upload
             return new Drop(blob, breach, (name, content)) { Compresses = compresses };
         }
         return new Drop(blob, breach, null) { Compresses = compresses };
     }
 
-    /// <summary>Says which properties of the metadata mean nothing: most likely misspelt.</summary>
+    /// <summary>Warns of unknown metadata properties: most likely misspelt.</summary>
     public static void WarnOfUnknown(Screen screen, Drop drop)
     {
         if (drop.Metadata is not { } metadata)
             return;
         foreach (var (property, nearest) in BreachMetadata.FindUnknown(metadata.Content))
         {
-            // A name with an @ may be somebody's address.
+            // A name with an @ may be an email address.
             var shown = NameText.HoldsAt(property) ? "a property with an @ in its name" : $"'{TerminalText.OneLine(property)}'";
             screen.Say($"warning: {metadata.Blob}: {shown} means nothing here"
                 + (nearest is null ? "; docs/catalogue.md has what does" : $": did you mean '{nearest}'?"));
@@ -205,7 +205,7 @@ internal sealed class DropCommand : HibpCommand
         };
     }
 
-    /// <summary>Metadata first, then the file.</summary>
+    /// <summary>Uploads the metadata, then the file.</summary>
     public static async Task<BlobVersion> UploadAsync(
         IBreachBlobs blobs, TimeProvider time, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
@@ -219,12 +219,12 @@ internal sealed class DropCommand : HibpCommand
         });
     }
 
-    /// <summary>Refuses what lies in the container already, whatever it is called there.</summary>
-    /// <param name="database">Knows which load it is; null: none is named.</param>
+    /// <summary>Refuses a file whose content is already in the container, under any name.</summary>
+    /// <param name="database">Finds the load of that content; null: no database is configured.</param>
     private static async Task RefuseSameAsync(
         IBreachBlobs blobs, IBreachDatabase? database, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
-        // Most files are told apart by their length; what becomes of JSON isn't known before.
+        // The length alone excludes most files; the compressed length of JSON is not known in advance.
         var likely = await blobs.ListDropsAsync(cancellationToken)
             .Where(blob => blob.Sha256 is not null && (drop.Compresses || blob.Length == file.Length)).ToListAsync(cancellationToken);
         if (likely.Count == 0)
@@ -265,7 +265,7 @@ internal sealed class DropCommand : HibpCommand
 
     private static bool IsJson(FileInfo file) => file.Name.EndsWith(BreachFiles.Json, StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>The blob of a file, under another name where one is given.</summary>
+    /// <summary>Returns the name of the file's blob; <paramref name="name"/>, if given, replaces the file's name.</summary>
     private static string BlobOf(FileInfo file, string? name)
     {
         var extension = IsJson(file) ? BreachFiles.JsonData : BreachFiles.ExtensionOf(file.Name);
@@ -273,7 +273,7 @@ internal sealed class DropCommand : HibpCommand
             : IsJson(file) ? file.Name[..^BreachFiles.Json.Length] + extension : file.Name;
     }
 
-    /// <summary>JSON is as good as any other text.</summary>
+    /// <summary>Checks the head of the file against its extension. JSON needs no check: it is read like any other text.</summary>
     private static void CheckHead(FileInfo file)
     {
         if (IsJson(file))

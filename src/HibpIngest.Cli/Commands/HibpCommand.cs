@@ -28,16 +28,16 @@ internal abstract class HibpCommand : Command
         });
     }
 
-    /// <summary>Command lines to learn from, each with what it does.</summary>
+    /// <summary>Example command lines for the help, each with its purpose.</summary>
     public IReadOnlyList<(string Line, string Purpose)> Examples { get; protected init; } = [];
 
-    /// <summary>Whether it works as the pipeline does, so that its telemetry is sent where the environment asks for it.</summary>
+    /// <summary>Whether the command does the pipeline's work, so that its telemetry is exported as the environment configures it.</summary>
     protected virtual bool IsPipeline => false;
 
-    /// <summary>Returns 0 when what was asked for is complete.</summary>
+    /// <returns>0 if the requested work is complete.</returns>
     protected abstract Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken);
 
-    /// <summary>Makes it a usage error when not exactly one of these is given.</summary>
+    /// <summary>Requires exactly one of these symbols; anything else is a usage error.</summary>
     protected void RequireOneOf(params Symbol[] symbols) => Validators.Add(result =>
     {
         if (symbols.Count(symbol => IsGiven(result, symbol)) != 1)
@@ -48,12 +48,13 @@ internal abstract class HibpCommand : Command
         symbol is Option option
         ? result.GetResult(option) is { Implicit: false } : result.GetResult((Argument)symbol) is { Tokens.Count: > 0 };
 
-    /// <exception cref="NotPossibleException">No such breach.</exception>
+    /// <exception cref="NotPossibleException">The breach doesn't exist.</exception>
     protected static async Task<Breach> GetBreachAsync(IBreachDatabase database, string name, CancellationToken cancellationToken) =>
         await database.GetBreachAsync(name, cancellationToken)
         ?? throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
 
-    /// <summary>The password that the options name; null where they name none.</summary>
+    /// <summary>Returns the password that the options give.</summary>
+    /// <returns>Null: none is given.</returns>
     /// <exception cref="BadInputException">It is empty.</exception>
     protected static async Task<string?> GetPasswordAsync(
         CommandSession session, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
@@ -64,7 +65,6 @@ internal abstract class HibpCommand : Command
     }
 }
 
-/// <summary>A command that only has commands below it.</summary>
 internal abstract class CommandGroup : Command
 {
     protected CommandGroup(string name, string description, params ReadOnlySpan<HibpCommand> commands)

@@ -109,7 +109,7 @@ internal sealed class LogWriteCommand : HibpCommand
             }
             if (!load.WaitsForLog || await database.GetLogEntryAsync(load.Id, cancellationToken) is not { } entry)
                 continue;
-            // A host sees to it, should this be broken off.
+            // Marked open, so that a host completes it if this run is interrupted.
             await services.GetRequiredService<IStoreRegister>().MarkOpenAsync(load.Id, cancellationToken);
             var rows = await Output.Spinner.ShowAsync(session.Screen, $"load {load.Id} of {load.Breach}: rows logged", async progress =>
             {

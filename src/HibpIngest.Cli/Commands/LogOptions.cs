@@ -6,7 +6,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>How a host logs, as the commands that are hosts take it.</summary>
+/// <summary>The logging options of the commands that are hosts.</summary>
 internal static class LogOptions
 {
     private const string FormatVariable = "HIBP_LOG_FORMAT";
@@ -27,7 +27,7 @@ internal static class LogOptions
 
     static LogOptions()
     {
-        // The names as people type them.
+        // Completes the names in lower case.
         Format.CompletionSources.Clear();
         Format.CompletionSources.Add("json", "text");
         Level.CompletionSources.Clear();
@@ -36,8 +36,8 @@ internal static class LogOptions
 
     public static IReadOnlyList<Option> All => [Format, Level];
 
-    /// <summary>What a command line asks for, else the environment.</summary>
-    /// <exception cref="BadInputException">The environment asks for something else than it may.</exception>
+    /// <summary>Returns the options of the command line, or else those of the environment.</summary>
+    /// <exception cref="BadInputException">A variable has an invalid value.</exception>
     public static (LogFormat Format, LogLevel? Level) Read(ParseResult parsed, IDictionary variables)
     {
         if (!parsed.CommandResult.Command.Options.Contains(Format))
@@ -52,7 +52,7 @@ internal static class LogOptions
     {
         if (variables[variable] is not string value || string.IsNullOrWhiteSpace(value))
             return null;
-        // By names alone: an enum is also read from its number.
+        // Matches names only: enum parsing would also accept numbers.
         var name = Enum.GetNames<T>().FirstOrDefault(name => name.Equals(value.Trim(), StringComparison.OrdinalIgnoreCase));
         return name is null
             ? throw new BadInputException(

@@ -43,7 +43,7 @@ internal sealed class LookupCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>One line after another; what is no address is named by its line, and not looked up.</summary>
+    /// <summary>Looks up each line of the input; a line that is no address is reported by its number.</summary>
     private static async Task<int> ShowAllAsync(CommandSession session, CancellationToken cancellationToken)
     {
         using var account = await session.OpenAccountAsync(cancellationToken);
@@ -79,7 +79,7 @@ internal sealed class LookupCommand : HibpCommand
         AccountRules.TryParse(email, out var alias, out var domain, out var broken) ? (alias, domain)
         : throw new BadInputException($"that is no email address that could be an account: {RuleWords.Of(broken)}");
 
-    /// <summary>As the API finds them.</summary>
+    /// <summary>Opens the same lookups that the API uses.</summary>
     private static BreachedAccounts Open(CommandSession session, StorageAccount account) => new(
         new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance),
         new LayoutReads(account.Register, account.StoreAccounts, account.TableReads, session.Time, NullLogger<LayoutReads>.Instance));
@@ -99,7 +99,7 @@ internal sealed class LookupCommand : HibpCommand
         }
     }
 
-    /// <summary>The answer as a table, as the demo shows it too.</summary>
+    /// <summary>Shows the result as a table; the demo uses it too.</summary>
     public static void Show(Screen screen, string email, IReadOnlyList<PublicBreach> breaches)
     {
         if (breaches.Count == 0)
@@ -125,7 +125,7 @@ internal sealed class LookupCommand : HibpCommand
     private static string Title(PublicBreach breach) =>
         breach.Title.Equals(breach.Name, StringComparison.OrdinalIgnoreCase) ? breach.Name : $"{breach.Name} ({breach.Title})";
 
-    /// <summary>What has to be said about a breach along with the fact that somebody is in it.</summary>
+    /// <summary>Returns the notes that must accompany a breach in a result.</summary>
     private static IEnumerable<string> Notes(PublicBreach breach)
     {
         if (!breach.IsVerified)

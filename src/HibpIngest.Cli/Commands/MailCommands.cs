@@ -13,7 +13,7 @@ internal sealed class MailCommands() : CommandGroup(
 
 internal sealed class MailPreviewCommand : HibpCommand
 {
-    // Of whom it would be: RFC 2606 keeps this domain for examples.
+    // The recipient of the preview: RFC 2606 reserves this domain for examples.
     private const string Nobody = "somebody@example.com";
     private const long AccountsOfDomain = 42;
 
@@ -101,7 +101,7 @@ internal sealed class MailTestCommand : HibpCommand
 
 internal sealed class MailRefusedCommand : HibpCommand
 {
-    // A screenful of SQL at a time, however many there are.
+    // Read in chunks, to bound the size of a query.
     private const int Chunk = 10_000;
 
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };

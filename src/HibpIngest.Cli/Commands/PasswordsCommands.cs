@@ -13,7 +13,7 @@ internal sealed class PasswordsCommands() : CommandGroup(
     new PasswordsReplicateCommand(), new PasswordsStatusCommand(), new PasswordsSwitchCommand(), new PasswordsRepackCommand(),
     new PasswordsExportCommand(), new PasswordsDeleteCommand())
 {
-    /// <summary>Opens Pwned Passwords for a command whose operator waits for each replica's answer.</summary>
+    /// <summary>Opens Pwned Passwords for a command whose user waits for each replica's response.</summary>
     public static Task<ServiceProvider> OpenAsync(CommandSession session, CancellationToken cancellationToken) =>
         session.OpenPasswordsAsync(cancellationToken, ApiStorage.Retries);
 
@@ -31,8 +31,8 @@ internal sealed class PasswordsCommands() : CommandGroup(
         }
     }
 
-    /// <summary>Fails where a replica did, once everything else is done and shown.</summary>
-    /// <exception cref="CommandFailedException">One did.</exception>
+    /// <summary>Throws if a replica failed; called after everything else is done and shown.</summary>
+    /// <exception cref="CommandFailedException">A replica failed.</exception>
     public static void RequireReplicas(IReadOnlyList<ReplicaOutcome> replicas, string undone, string command)
     {
         var failed = replicas.Where(one => one.Result == ReplicaResult.Failed).Select(one => one.Replica).ToList();
@@ -40,7 +40,7 @@ internal sealed class PasswordsCommands() : CommandGroup(
             throw new CommandFailedException($"{undone} {string.Join(" and ", failed)}: when that answers again, '{command}' finishes it");
     }
 
-    /// <summary>What became of each, as documents have it.</summary>
+    /// <summary>Returns the outcome of each replica for the JSON documents.</summary>
     public static IReadOnlyList<PasswordsOutcomeDocument> Documents(IReadOnlyList<ReplicaOutcome> replicas) =>
         [.. replicas.Select(one => new PasswordsOutcomeDocument(one.Replica, one.Result.ToString().ToLowerInvariant(), one.Reason))];
 
@@ -52,7 +52,7 @@ internal sealed class PasswordsCommands() : CommandGroup(
         CustomParser = result => Parse<HashMode>(result.Tokens[0].Value, result.AddError),
     };
 
-    /// <summary>A name of an enumeration, in lower case as people write it.</summary>
+    /// <summary>Parses a name of an enumeration in any case; only names, no numbers.</summary>
     public static T Parse<T>(string text, Action<string> addError)
         where T : struct, Enum
     {
@@ -184,7 +184,7 @@ internal sealed class PasswordsImportCommand : HibpCommand
         };
     }
 
-    /// <summary>Serves it, unless a mode that is served would not be any more, or would have far fewer rows: then no replicas.</summary>
+    /// <summary>Serves the release, unless that would drop a served mode or leave far fewer rows; replicas is then null.</summary>
     private static async Task<(ReleaseShortfall? Shortfall, IReadOnlyList<ReplicaOutcome>? Replicas)> SwitchAsync(
         CommandSession session, ReplicatedReleases everywhere, string release, PasswordBackend backend, CancellationToken cancellationToken)
     {
@@ -297,7 +297,8 @@ internal sealed class PasswordsStatusCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>What a release that came after the one that is served has too little of to be served by itself; null: nothing.</summary>
+    /// <summary>Finds the reason why a release newer than the served one can't be served automatically: too few rows of a mode.</summary>
+    /// <returns>Null: there is none.</returns>
     private static ReleaseShortfall? Shortfall(PasswordRelease release, IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
     {
         var served = known.FirstOrDefault(one => one.Name == current?.Served.Release);
@@ -426,7 +427,7 @@ internal sealed class PasswordsExportCommand : HibpCommand
             await RunAsync(session, export, mode, output, cancellationToken);
             return 0;
         }
-        // Whole under its name, or not there.
+        // Renamed when complete, so that a file under the final name is never partial.
         var partial = file + ".partial";
         long hashes;
         try

@@ -46,7 +46,7 @@ internal sealed class PasswordsReplicateCommand : HibpCommand
             }
             catch (HibpException e)
             {
-                // The others get theirs.
+                // The other replicas are still copied.
                 outcomes.Add(new ReplicaOutcome(replica.Name, ReplicaResult.Failed, e.Message));
                 session.Screen.Say($"Replica {replica.Name} has not all of it: {e.Message}");
             }

@@ -12,7 +12,7 @@ internal sealed class PoisonCommands() : CommandGroup(
     "poison", "Look after messages that have used up their tries.", new PoisonListCommand(), new PoisonRequeueCommand(),
     new PoisonPurgeCommand())
 {
-    /// <summary>One of the pipeline's queues; the name of its poison queue will do.</summary>
+    /// <summary>Returns an argument for one of the pipeline's queues; it also accepts the name of the poison queue.</summary>
     public static Argument<string> Queue(ArgumentArity arity)
     {
         var queue = new Argument<string>("QUEUE")

@@ -51,7 +51,7 @@ internal sealed class RangesFillCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>Whatever breaks it off, it says how to go on.</summary>
+    /// <summary>Fills the ranges. If the run is interrupted, for any reason, the message says how to resume it.</summary>
     private static async Task<long> FillAsync(
         CommandSession session, FillRanges fill, string? layout, CancellationToken cancellationToken)
     {
@@ -80,7 +80,7 @@ internal sealed class RangesStatusCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        // What readers go by.
+        // The layout that readers use.
         var layout = await services.GetRequiredService<IStoreRegister>().GetReadLayoutAsync(cancellationToken);
         var state = RangesCommands.Show(layout?.Ranges ?? RangesState.Off);
         session.Screen.ShowResult(

@@ -86,7 +86,7 @@ internal sealed class RebuildCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>Whatever breaks it off, it says how to go on.</summary>
+    /// <summary>Rebuilds a layout. If the run is interrupted, for any reason, the message says how to resume it.</summary>
     private static async Task<RebuildResult> RebuildAsync(
         CommandSession session, RebuildLayout rebuild, RebuildOrder order, CancellationToken cancellationToken)
     {

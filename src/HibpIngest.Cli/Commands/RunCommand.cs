@@ -66,7 +66,7 @@ internal sealed class RunCommand : HibpCommand
         });
         Validators.Add(result =>
         {
-            // A role that is none has its own error, and no value.
+            // An unknown role is reported as an error of its own, and has no value.
             if (result.GetResult(_roles)?.Tokens.Any(token => token.Value.Contains("web", StringComparison.OrdinalIgnoreCase)) == true)
                 return;
             foreach (var option in _serve.All)
@@ -94,7 +94,7 @@ internal sealed class RunCommand : HibpCommand
             session, session.Parsed.GetValue(_roles), _serve, session.Parsed.GetValue(_listen), session.Parsed.GetValue(_accounts),
             cancellationToken);
 
-    /// <summary>Works in these roles until cancelled.</summary>
+    /// <summary>Runs a host with these roles until cancelled.</summary>
     public static async Task<int> HostAsync(
         CommandSession session, HostRoles roles, ServeOptions serve, string? listen, int? accounts, CancellationToken cancellationToken)
     {
@@ -102,7 +102,7 @@ internal sealed class RunCommand : HibpCommand
         session.WarnOfUnknownVariables();
         if (roles.HasFlag(HostRoles.Web))
             serve.SettleWebUrl(session);
-        // Where installations were kept once.
+        // The location of installations in earlier versions.
         if (File.Exists(Path.Combine(".hibp", "hibp.db")) && Path.GetFullPath(".hibp") != Path.GetFullPath(session.Settings.Home))
         {
             session.Screen.Say(
@@ -112,7 +112,7 @@ internal sealed class RunCommand : HibpCommand
         if (roles.HasFlag(HostRoles.Notify))
             _ = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
-        // Refused before it says that it is ready. The web needs no database.
+        // Checked before the host reports that it is ready. The web role needs no database.
         if (roles == HostRoles.Web)
             await session.RequireEmulatorAsync(cancellationToken);
         var host = roles == HostRoles.Web ? null : await session.OpenHostAsync(
@@ -165,8 +165,8 @@ internal sealed class RunCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>Says what a host that is asked to stop waits for.</summary>
-    /// <param name="messages">How many messages of each queue it works on.</param>
+    /// <summary>Describes what a stopping host waits for.</summary>
+    /// <param name="messages">Number of messages in progress, by queue.</param>
     public static string Stopping(IReadOnlyDictionary<string, int> messages)
     {
         var count = messages.Values.Sum();
@@ -178,8 +178,8 @@ internal sealed class RunCommand : HibpCommand
     }
 
     /// <summary>
-    /// Before the first load rather than after it. A mail server that is down may be back by then; one that refuses login or sender
-    /// won't take either of them later.
+    /// Checks the mail server before the first load instead of after it. A server that is down may be back by then; one that refuses login
+    /// or sender stays wrong.
     /// </summary>
     private static async Task CheckMailAsync(CommandSession session, INotificationSender sender, CancellationToken cancellationToken)
     {
@@ -193,8 +193,8 @@ internal sealed class RunCommand : HibpCommand
         }
     }
 
-    /// <summary>Starts the emulators on their kept data, where they are meant and nobody has.</summary>
-    /// <exception cref="BadInputException">Another storage account is meant.</exception>
+    /// <summary>Starts the configured emulators on their data, unless they are running.</summary>
+    /// <exception cref="BadInputException">A storage account is configured instead.</exception>
     public static async Task<EmulatorSupervisor?> StartEmulatorsAsync(
         CommandSession session, int? accounts, CancellationToken cancellationToken)
     {
@@ -216,7 +216,7 @@ internal sealed class RunCommand : HibpCommand
         }
     }
 
-    /// <summary>Says who else uses the emulators that end with this process.</summary>
+    /// <summary>Warns of other hosts that use the emulators that end with this process.</summary>
     private static async Task WarnOthersAsync(CommandSession session, IHostSigns signs)
     {
         using var timeout = new CancellationTokenSource(WarningTimeout);
@@ -234,7 +234,7 @@ internal sealed class RunCommand : HibpCommand
         }
         catch (Exception e) when (e is HibpException or OperationCanceledException)
         {
-            // It doesn't answer: whoever else uses it knows.
+            // Without a response there is no list of hosts to warn of.
         }
     }
 

@@ -9,7 +9,7 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>Where the API listens and for whom, as the commands that serve it take it.</summary>
+/// <summary>The options of the commands that serve the API: addresses, keys, certificate.</summary>
 internal sealed class ServeOptions
 {
     private readonly Option<string[]> _urls = new("--urls")
@@ -33,8 +33,8 @@ internal sealed class ServeOptions
     public IReadOnlyList<Option> All => [_urls, _open, _certificate];
 
     /// <summary>
-    /// Makes the first of the addresses that are listened on the one that links are made from, where HIBP_WEB_URL is not set, and warns
-    /// where links lead to another address. To be called before anything is made from the settings.
+    /// Sets the base address of links to the first listening address if HIBP_WEB_URL is not set; otherwise warns if it is a loopback
+    /// address that no listener has. Must be called before the settings are used.
     /// </summary>
     public void SettleWebUrl(CommandSession session)
     {
@@ -45,7 +45,7 @@ internal sealed class ServeOptions
         var told = new Uri(settings.Get<SiteOptions>().WebUrl);
         if (settings.NamesWebUrl)
         {
-            // Another machine's name is a proxy's, or this machine's to others: it can't be compared.
+            // The name of another machine may be a proxy's, or this machine's public name: it can't be compared.
             if (told.IsLoopback && !listened.Exists(one => one.Scheme == told.Scheme && one.Port == told.Port))
             {
                 session.Screen.Say($"warning: HIBP_WEB_URL is {settings.Get<SiteOptions>().WebUrl}, and the API listens on "
@@ -62,8 +62,8 @@ internal sealed class ServeOptions
         static string Text(Uri address) => address.GetLeftPart(UriPartial.Authority);
     }
 
-    /// <summary>Returns where a program on this machine reaches what listens there.</summary>
-    /// <returns>Null where it listens on any free port, or the text is no address, which the start says.</returns>
+    /// <summary>Returns the address at which programs on this machine reach the listener.</summary>
+    /// <returns>Null: it listens on any free port, or the text is no address, which the start reports.</returns>
     private static Uri? ReachedAt(string url)
     {
         var host = url.Replace("://*", "://localhost", StringComparison.Ordinal).Replace("://+", "://localhost", StringComparison.Ordinal)
@@ -71,7 +71,7 @@ internal sealed class ServeOptions
         return WebAddress.TryParseLink(host) is { Port: > 0 } address ? address : null;
     }
 
-    /// <summary>Starts the API, and says where it is.</summary>
+    /// <summary>Starts the API, and reports its address.</summary>
     public async Task<WebServer> StartAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var options = new WebServerOptions

@@ -12,13 +12,10 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class StatusCommand : HibpCommand
 {
-    // Fast enough to watch, and slow enough for a database that others work on.
+    // Fast enough to watch, and slow enough for a database that hosts are using.
     private static readonly TimeSpan WatchEvery = TimeSpan.FromSeconds(1);
 
-    /// <summary>
-    /// What a shell expects of a program whose reader went away (128 and the number of SIGPIPE), as 130 of one
-    /// that was interrupted.
-    /// </summary>
+    /// <summary>The exit code that shells expect if a program's reader is gone (128 + SIGPIPE), like 130 after an interrupt.</summary>
     private const int ReaderIsGone = 141;
 
     private readonly Argument<string?> _breach =
@@ -64,7 +61,7 @@ internal sealed class StatusCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>Until it is stopped or, where it writes into a pipe, nobody reads it any more.</summary>
+    /// <summary>Shows the status until stopped or, if the output is a pipe, until its reader is gone.</summary>
     private static async Task<int> WatchAsync(CommandSession session, Looks looks, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;
@@ -101,7 +98,7 @@ internal sealed class StatusCommand : HibpCommand
             }
             catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
             {
-                // What is on the screen stays there.
+                // The last picture stays on the screen.
             }
         });
         cancellationToken.ThrowIfCancellationRequested();
@@ -110,16 +107,16 @@ internal sealed class StatusCommand : HibpCommand
 
     private static string Away(string reason) => $"waiting: {reason}";
 
-    // The newest loads; the rest of the lines are headings, queues and hosts.
+    // Returns the number of loads that fit; the other lines are headings, queues and hosts.
     private static int Most(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
 
-    /// <summary>Takes one look after another; what is down, or not there yet, is opened when it is.</summary>
+    /// <summary>Reads one picture after another; stores that are unavailable or missing are opened once they can be.</summary>
     private sealed class Looks(CommandSession session, string? name, bool all) : IAsyncDisposable
     {
-        // A store that is there answers in far less; one that isn't would be asked again and again meanwhile.
+        // An available store responds in far less; an unavailable one would be retried all the time.
         private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(10);
 
-        // As many as were most likely meant, should none be recent.
+        // Loads to show if none is recent.
         private const int Newest = 5;
 
         private readonly LoadMotion _motion = new(session.Time);
@@ -132,14 +129,14 @@ internal sealed class StatusCommand : HibpCommand
                 _open = await session.OpenExistingAsync(cancellationToken);
             else
                 await session.RequireEmulatorAsync(cancellationToken);
-            // Asked for until it is known: without it all of them would be shown.
+            // Resolved in each round until found: without a name, all loads would be shown.
             if (name is not null)
                 _breach ??= (await GetBreachAsync(_open.GetRequiredService<IBreachDatabase>(), name, cancellationToken)).Name;
             var picture = await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
             return await picture.WithWorkAsync(_open.GetRequiredService<IBreachDatabase>(), Shown(picture).Loads, cancellationToken);
         }
 
-        /// <returns>A picture, or why there is none.</returns>
+        /// <returns>A picture, or the reason why there is none.</returns>
         public async Task<(StatusPicture? Picture, string? Away)> TryTakeAsync(CancellationToken cancellationToken)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
@@ -150,7 +147,7 @@ internal sealed class StatusCommand : HibpCommand
             }
             catch (Exception e) when (e is StoreUnavailableException or StoreMissingException or NotPossibleException)
             {
-                // A database that was put away and back is another file.
+                // A database that was moved away and back is another file.
                 if (e is not StoreUnavailableException)
                     await DisposeAsync();
                 return (null, e.Message);

@@ -36,8 +36,8 @@ internal abstract class AddressCommand : HibpCommand
             Add(_domains);
     }
 
-    /// <summary>The addresses that are meant, in lower case.</summary>
-    /// <exception cref="BadInputException">One is none; the message doesn't hold it.</exception>
+    /// <summary>Returns the given addresses, in lower case.</summary>
+    /// <exception cref="BadInputException">A value is no address; the message doesn't contain it.</exception>
     protected async Task<IReadOnlyList<string>> ReadAddressesAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var addresses = new List<string>();
@@ -56,7 +56,7 @@ internal abstract class AddressCommand : HibpCommand
         return [.. addresses.Distinct()];
     }
 
-    /// <exception cref="BadInputException">One is none.</exception>
+    /// <exception cref="BadInputException">A value is no domain.</exception>
     protected IReadOnlyList<string> ReadDomains(ParseResult parsed) =>
         [.. (parsed.GetValue(_domains) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().Select(domain =>
             AccountRules.TryParseDomain(domain, out _, out _)
@@ -120,7 +120,7 @@ internal sealed class SubscribersAddCommand : AddressCommand
         return 0;
     }
 
-    /// <summary>The register is needed only where something in it is to be changed.</summary>
+    /// <summary>Adds subscriptions. The register is needed only if it has to change (with --again).</summary>
     private async Task<SubscribersImported> AddAsync(
         CommandSession session, IReadOnlyCollection<Subscription> wanted, CancellationToken cancellationToken)
     {
@@ -243,7 +243,7 @@ internal sealed class SubscribersExportCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>No address or domain that was taken in holds a comma; one of an older program might hold a quote.</summary>
+    /// <summary>Formats a CSV line. No accepted address or domain contains a comma; one from an older version might have a quote.</summary>
     private static string Line(string email, string? domain) =>
         email.AsSpan().ContainsAny(',', '"')
             ? $"\"{email.Replace("\"", "\"\"", StringComparison.Ordinal)}\",{domain}" : $"{email},{domain}";
@@ -251,7 +251,7 @@ internal sealed class SubscribersExportCommand : HibpCommand
 
 internal sealed class SubscribersImportCommand : HibpCommand
 {
-    // A transaction's worth.
+    // Size of one transaction.
     private const int ChunkLines = 10_000;
 
     private readonly Argument<FileInfo> _file = new("CSV")
@@ -306,14 +306,14 @@ internal sealed class SubscribersImportCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>Reads all of a file (<see cref="SubscriberFile.Read"/>): nothing is imported before every line has been read.</summary>
+    /// <summary>Reads a whole file (<see cref="SubscriberFile.Read"/>): nothing is imported before every line has been read.</summary>
     public static IReadOnlyList<Subscription> Read(string path, Action<long, string>? onBadLine = null)
     {
         using var file = File.OpenRead(path);
         return SubscriberFile.Read(file, onBadLine);
     }
 
-    /// <summary>Imports subscriptions in transactions of bounded size; the demo does the same.</summary>
+    /// <summary>Imports subscriptions in transactions of bounded size; the demo uses it too.</summary>
     public static async Task<SubscribersImported> ImportAsync(
         IBreachDatabase database, SuppressionKey? key, IReadOnlyList<Subscription> subscriptions, CancellationToken cancellationToken)
     {

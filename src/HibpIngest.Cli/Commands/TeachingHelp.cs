@@ -4,9 +4,7 @@ using System.CommandLine.Invocation;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>
-/// The usual help, then examples; at the root the commands by what they are for, the environment variables and exit codes.
-/// </summary>
+/// <summary>The standard help, then examples. The root's help groups the commands by purpose, and lists variables and exit codes.</summary>
 internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAction
 {
     private static readonly (string Name, string Meaning)[] Variables =
@@ -27,7 +25,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         ("HIBP_EMULATOR_DIR", "folder that the emulator is installed in (hibp in the user's folder for caches)"),
     ];
 
-    /// <summary>The commands by what they are for; every one is in one group.</summary>
+    /// <summary>The commands by purpose; every command is in one group.</summary>
     internal static readonly (string Title, string[] Commands)[] Groups =
     [
         ("Start here", ["demo", "doctor", "sample", "completion"]),
@@ -71,7 +69,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         return result;
     }
 
-    /// <summary>Writes the usual help, its list of commands divided into groups.</summary>
+    /// <summary>Writes the standard help with its list of commands split into groups.</summary>
     private int InvokeGrouped(ParseResult parsed, TextWriter output)
     {
         using var written = new StringWriter();
@@ -88,7 +86,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         var lines = written.ToString().ReplaceLineEndings("\n").Split('\n');
         var heading = Array.IndexOf(lines, CommandsHeading);
         var end = Array.FindIndex(lines, heading, line => line.Length == 0);
-        // A command's description goes on in lines that are indented further.
+        // The continuation lines of a command's description are indented further.
         var entries = new Dictionary<string, List<string>>();
         List<string> entry = [];
         foreach (var line in lines[(heading + 1)..end])

@@ -3,15 +3,13 @@ using System.CommandLine.Parsing;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>
-/// What is wrong with a command line, in words of ours: the parser's don't tell an option from an argument, nor what is near.
-/// </summary>
+/// <summary>Replaces the parser's error messages: those don't distinguish options from arguments, and suggest no similar name.</summary>
 internal static class UsageErrors
 {
-    /// <summary>One line for each thing that is wrong; none: it can be run.</summary>
+    /// <summary>Returns one line for each error; empty if the command can run.</summary>
     public static IReadOnlyList<string> Of(ParseResult parsed)
     {
-        // What follows a directive is the parser's own business: half a line, which a shell wants completed.
+        // A command line after a directive is incomplete input to be completed by the shell: the parser's errors apply.
         if (parsed.Tokens.Any(token => token.Type == TokenType.Directive))
             return [.. parsed.Errors.Select(error => error.Message.ReplaceLineEndings(" "))];
         var command = parsed.CommandResult.Command;
@@ -29,7 +27,7 @@ internal static class UsageErrors
         ];
     }
 
-    /// <summary>The command as it is typed: hibp subscribers import.</summary>
+    /// <summary>Returns the command as it is typed: hibp subscribers import.</summary>
     public static string PathOf(ParseResult parsed)
     {
         var names = new List<string>();
@@ -39,8 +37,8 @@ internal static class UsageErrors
     }
 
     /// <summary>
-    /// Words that look like options and are none. The parser takes them for arguments; whoever means one that begins with a
-    /// hyphen writes it behind <c>--</c>.
+    /// Returns words that look like options but are none. The parser would take them for arguments; an argument that begins with a hyphen
+    /// must be written after <c>--</c>.
     /// </summary>
     private static List<string> UnknownOptions(ParseResult parsed)
     {
@@ -58,7 +56,7 @@ internal static class UsageErrors
         ];
     }
 
-    // A hyphen alone is standard input, and one before a digit is a minus.
+    // A single hyphen means standard input, and a hyphen before a digit is a minus sign.
     private static bool LooksLikeOption(string word) => word.Length > 1 && word[0] == '-' && !char.IsAsciiDigit(word[1]);
 
     private static string UnknownOption(ParseResult parsed, string option)
@@ -84,7 +82,8 @@ internal static class UsageErrors
     private static string Arguments(Command command) =>
         command.Arguments.Count == 0 ? "none" : string.Join(" and ", command.Arguments.Select(argument => argument.Name));
 
-    /// <summary>That a word is no number where one is expected; null: that isn't what is wrong.</summary>
+    /// <summary>Returns the message for a word that is no number where one is expected.</summary>
+    /// <returns>Null: the error is another one.</returns>
     private static string? NoNumber(ParseError error)
     {
         var (name, type) = error.SymbolResult switch

@@ -3,9 +3,7 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>
-/// Of a bar of bytes, how many there are and how fast, in the units of every other line: the usual columns call a MiB an MB.
-/// </summary>
+/// <summary>Shows the bytes and rate of a progress bar, in the units of all other output: the standard columns call a MiB an MB.</summary>
 internal sealed class BytesColumn : ProgressColumn
 {
     protected override bool NoWrap => true;

@@ -3,12 +3,10 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>
-/// Cleans everything that a console draws (<see cref="TerminalText"/>), and leaves the console's own escapes as they are.
-/// </summary>
+/// <summary>Cleans everything that a console draws (<see cref="TerminalText"/>), but keeps the console's own escape sequences.</summary>
 internal sealed class CleanedOutput : IRenderHook
 {
-    /// <summary>Has everything cleaned that this console draws from now on. Hooks run from the last attached to the first.</summary>
+    /// <summary>Cleans everything that this console draws from now on. Hooks run from the last attached to the first.</summary>
     public static IAnsiConsole Attach(IAnsiConsole console)
     {
         console.Pipeline.Attach(new CleanedOutput());
@@ -18,7 +16,7 @@ internal sealed class CleanedOutput : IRenderHook
     public IEnumerable<IRenderable> Process(RenderOptions options, IEnumerable<IRenderable> renderables) =>
         renderables.Select(renderable => new Cleaned(renderable));
 
-    /// <summary>A table's cell as one line, cleaned before its width is measured.</summary>
+    /// <summary>Returns a table cell as one line, cleaned before its width is measured.</summary>
     public static IRenderable Cell(IRenderable cell) => new OneLine(cell);
 
     private sealed class Cleaned(IRenderable inner) : Renderable
@@ -32,7 +30,7 @@ internal sealed class CleanedOutput : IRenderHook
 
     private sealed class OneLine(IRenderable inner) : Renderable
     {
-        // More than any cell has.
+        // Wider than any cell.
         private const int Unbounded = 1_000_000;
 
         private IRenderable? _line;

@@ -20,8 +20,8 @@ internal sealed record StatusDocument(
 }
 
 /// <summary>
-/// A removal that is not complete: the loads that are left, and the part of their accounts that is done, 0 to 1. Running: a live process
-/// works on it; otherwise it was interrupted, and hibp breach remove resumes it; null: not known.
+/// A removal that is not complete: the remaining loads, and the completed part of their accounts, 0 to 1. Running: whether a live process
+/// works on it, else it was interrupted, and hibp breach remove resumes it; null: not known.
 /// </summary>
 internal sealed record RemovalDocument(string Breach, IReadOnlyList<long> Loads, double Part, bool? Running)
 {
@@ -29,18 +29,18 @@ internal sealed record RemovalDocument(string Breach, IReadOnlyList<long> Loads,
         new(removal.Breach, removal.Loads, Math.Round(removal.Part, 4), running);
 }
 
-/// <summary>A host. Missed: it sends no heartbeat any more.</summary>
+/// <summary>A host. Missed: whether its heartbeat is missed.</summary>
 internal sealed record HostDocument(
     string Host, string Machine, int ProcessId, IReadOnlyList<string> Roles, string Version, DateTimeOffset StartedAt,
     DateTimeOffset SeenAt, bool Missed, IReadOnlyList<TroubleDocument> Troubles);
 
-/// <summary>What a host waits for.</summary>
+/// <summary>An unavailable store that a host waits for.</summary>
 internal sealed record TroubleDocument(long? Load, string What, string Reason, DateTimeOffset NextTry);
 
-/// <summary>What a host has taken on: a slice of a load, or its ingest or matching.</summary>
+/// <summary>Work leased by a host: a slice of a load, or its ingest or matching.</summary>
 internal sealed record HeldDocument(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);
 
-/// <summary>A dropped file that no host has taken on.</summary>
+/// <summary>A dropped file that no host has picked up.</summary>
 internal sealed record WaitingDocument(string Blob, DateTimeOffset Since);
 
 /// <summary>hibp catalogue publish.</summary>
@@ -52,25 +52,25 @@ internal sealed record LoadDocument(
     int Notifications, string? Error,
     DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published)
 {
-    /// <summary>Whether all that the account log is to tell of it is in it; null: it tells of those that count alone.</summary>
+    /// <summary>Whether the account log contains the load completely. Null: unpublished loads are not reported.</summary>
     public bool? Logged { get; init; }
 
-    /// <summary>Why it isn't yet.</summary>
+    /// <summary>The reason why it is not logged.</summary>
     public string? LogError { get; init; }
 
-    /// <summary>The calls to clients; null: nobody is to be called of it.</summary>
+    /// <summary>The callbacks. Null: there are none.</summary>
     public CallsDocument? Calls { get; init; }
 
     /// <summary>Whether it is being removed, or its removal was interrupted.</summary>
     public bool Removing { get; init; }
 
-    /// <summary>How far and how fast it is, in status.</summary>
+    /// <summary>Progress and rates, in status only.</summary>
     public FiguresDocument? Figures { get; init; }
 }
 
 /// <summary>
-/// How far and how fast a load is. Searchable: the part of its archive whose accounts are in the tables, 0 to 1. Left: null where nothing
-/// can be said, as of a load that has ended or that nobody works on.
+/// Progress and rates of a load. Searchable: the part of its archive whose accounts are in the tables, 0 to 1. Left: null if there is no
+/// estimate, as for a load that has ended or that no host works on.
 /// </summary>
 internal sealed record FiguresDocument(
     double Searchable, double RowsPerSecond, double AccountsPerSecond, double ElapsedSeconds, double? LeftSeconds,
@@ -81,17 +81,17 @@ internal sealed record FiguresDocument(
         Round(figures.Elapsed.TotalSeconds), figures.Left is { } left ? Round(left.TotalSeconds) : null,
         load.Notifications.Sent, load.Notifications.Open, load.Notifications.Failed);
 
-    // JSON has no number for what was done in no time.
+    // JSON has no number for an infinite rate.
     private static double Round(double value) => double.IsFinite(value) ? Math.Round(value, 1) : 0;
 }
 
 /// <summary>Slices by state.</summary>
 internal sealed record SlicesDocument(int Pending, int Queued, int Done, int Failed);
 
-/// <summary>A queue, and how many messages are in its poison queue.</summary>
+/// <summary>A queue, and the number of messages in its poison queue.</summary>
 internal sealed record QueueDocument(string Name, int Messages, int Poison)
 {
-    /// <summary>The role of hosts that take its messages.</summary>
+    /// <summary>The role of the hosts that receive its messages.</summary>
     public string? Role { get; init; }
 
     /// <summary>Whether a live host has that role.</summary>
@@ -105,14 +105,14 @@ internal sealed record QueueDocument(string Name, int Messages, int Poison)
 internal sealed record DemoDocument(
     string Breach, long Load, long Accounts, long Rejected, int Batches, int Slices, long Entities, int Notifications, DemoSeconds Seconds)
 {
-    /// <summary>Breaches that its own API names for the load's first account.</summary>
+    /// <summary>Breaches that the demo's own API returns for the load's first account.</summary>
     public IReadOnlyList<string> Found { get; init; } = [];
 
-    /// <summary>Those of --subscribe.</summary>
+    /// <summary>The subscribers of --subscribe.</summary>
     public IReadOnlyList<DemoSubscriber> Subscribed { get; init; } = [];
 }
 
-/// <summary>An address of hibp demo --subscribe, and whether it is in the breach, and told.</summary>
+/// <summary>An address of hibp demo --subscribe, and whether it is in the breach and has been notified.</summary>
 internal sealed record DemoSubscriber(string Email, bool Told);
 
 /// <summary>Durations, in seconds; total is from the drop to the end.</summary>
@@ -124,27 +124,25 @@ internal sealed record LookupDocument(string Account, IReadOnlyList<PublicBreach
 /// <summary>hibp lookup -.</summary>
 internal sealed record LookupListDocument(IReadOnlyList<LookupDocument> Accounts, IReadOnlyList<LookupRefusal> Refused);
 
-/// <summary>A line of the input that holds no address, counted from 1.</summary>
+/// <summary>A line of the input that is no address, counted from 1.</summary>
 internal sealed record LookupRefusal(int Line, string Reason);
 
 /// <summary>Any command that failed before it had a result; the line is on standard error too.</summary>
 internal sealed record ErrorDocument(ErrorLine Error);
 
-/// <summary>What went wrong, and the exit code.</summary>
+/// <summary>The error message and the exit code.</summary>
 internal sealed record ErrorLine(string Message, int ExitCode);
 
 /// <summary>hibp breaches.</summary>
 internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);
 
-/// <summary>
-/// A breach as an operator knows it; where accountsAtMost is true, accounts are the sum of several loads, which may share some.
-/// </summary>
+/// <summary>A breach as shown to operators; if accountsAtMost is true, accounts are the sum of several loads, which may overlap.</summary>
 internal sealed record BreachDocument(
     string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
     IReadOnlyList<string> Flags,
     bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts, bool AccountsAtMost)
 {
-    /// <summary>Its removal, where one is not complete.</summary>
+    /// <summary>Its removal. Null: none is in progress.</summary>
     public RemovalDocument? Removal { get; init; }
 }
 
@@ -180,30 +178,30 @@ internal sealed record NotifyDocument(string Breach, int Notifications);
 /// <summary>hibp notify --dry-run.</summary>
 internal sealed record PreviewDocument(string Breach, IReadOnlyList<PreviewLine> Notifications)
 {
-    /// <summary>What clients would be called of.</summary>
+    /// <summary>The callbacks that would be sent.</summary>
     public IReadOnlyList<PreviewCallsLine> Calls { get; init; } = [];
 }
 
-/// <summary>A client that would be called: about how often, and for about how long with its cap.</summary>
+/// <summary>A client that would be called: the estimated number of calls, and their estimated duration at its cap.</summary>
 internal sealed record PreviewCallsLine(string Client, long Calls, bool Exact, int Cap, double Seconds);
 
-/// <summary>Who would get what: a null domain is the subscriber's own address.</summary>
+/// <summary>A recipient of mails: a null domain is the subscriber's own address.</summary>
 internal sealed record PreviewLine(string Email, string? Domain, long Accounts);
 
 /// <summary>hibp breach hide, show and remove.</summary>
 internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Removed, long? Entities)
 {
-    /// <summary>Of remove: the loads that are gone.</summary>
+    /// <summary>The removed loads (remove only).</summary>
     public IReadOnlyList<long>? Loads { get; init; }
 
-    /// <summary>Of remove: those that had come meanwhile; the breach is gone where there are none.</summary>
+    /// <summary>The loads dropped during the removal; if there are none, the breach is removed (remove only).</summary>
     public IReadOnlyList<long>? LoadsLeft { get; init; }
 }
 
 /// <summary>hibp log list.</summary>
 internal sealed record LogListDocument(IReadOnlyList<LogLoadDocument> Loads);
 
-/// <summary>A load in the account log; breach and rows are null where no document tells them.</summary>
+/// <summary>A load in the account log; breach and rows are null if no document contains them.</summary>
 internal sealed record LogLoadDocument(
     string Folder, long Load, string? Breach, string State, long? Rows, int Segments, long Bytes, bool Hidden, DateTimeOffset? PublishedAt)
 {
@@ -238,7 +236,7 @@ internal sealed record LogCopiedDocument(int Loads, int Segments, long Rows, lon
 /// <summary>hibp purge.</summary>
 internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);
 
-/// <summary>A load whose rows were taken away.</summary>
+/// <summary>A load whose rows were deleted.</summary>
 internal sealed record PurgedLoad(long Load, string Breach, long Rows);
 
 /// <summary>hibp subscribers import.</summary>
@@ -259,7 +257,7 @@ internal sealed record ExportDocument(string File, int Subscriptions);
 /// <summary>hibp subscribers list, and export without a file.</summary>
 internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscribers)
 {
-    /// <summary>How many are not to be told, by reason.</summary>
+    /// <summary>Number of suppressed addresses, by reason.</summary>
     public required IReadOnlyDictionary<string, int> Suppressed { get; init; }
 }
 
@@ -275,16 +273,16 @@ internal sealed record SampleDocument(string File, long Accounts, int Seed, long
 /// <summary>hibp doctor.</summary>
 internal sealed record DoctorDocument(bool Ok, IReadOnlyList<DoctorLine> Checks);
 
-/// <summary>One thing looked at; state is ok, missing (works without it) or broken.</summary>
+/// <summary>One check; state is ok, missing (works without it) or broken.</summary>
 internal sealed record DoctorLine(string Check, string State, string Found, string? Advice);
 
 /// <summary>hibp ranges fill and status: off, filling or on.</summary>
 internal sealed record RangesDocument(string Ranges)
 {
-    /// <summary>Of fill: accounts that this run has written,</summary>
+    /// <summary>Accounts that this run has written (fill only).</summary>
     public long? Accounts { get; init; }
 
-    /// <summary>and how long it took.</summary>
+    /// <summary>Duration of this run (fill only).</summary>
     public double? Seconds { get; init; }
 }
 
@@ -347,7 +345,7 @@ internal sealed record KeyDocument(string Key);
 /// <summary>hibp keys list.</summary>
 internal sealed record KeyListDocument(IReadOnlyList<KeyListItem> Keys);
 
-/// <summary>A key: its hash is what the access log knows it by.</summary>
+/// <summary>A key: the access log identifies it by its hash.</summary>
 internal sealed record KeyListItem(
     string Name, string Hash, int Rpm, IReadOnlyList<string> Scopes, IReadOnlyList<string> Domains, DateTimeOffset CreatedAt);
 
@@ -373,7 +371,7 @@ internal sealed record ClientRemovedDocument(string Removed);
 /// <summary>hibp callbacks list.</summary>
 internal sealed record CallbackListDocument(IReadOnlyList<CallbackItem> Callbacks);
 
-/// <summary>The calls of a client because of a breach; without a name: it was removed.</summary>
+/// <summary>The callbacks of a client for a breach; without a name: the client was removed.</summary>
 internal sealed record CallbackItem(
     string? Client, int Number, string Breach, long Answered, long Open, long Dead, long Dropped, DateTimeOffset? OldestOpen,
     string? Error);
@@ -387,20 +385,20 @@ internal sealed record MailDocument(string Breach, string From, string Subject, 
 /// <summary>hibp mail refused.</summary>
 internal sealed record RefusedDocument(string Breach, IReadOnlyList<RefusedMail> Refused);
 
-/// <summary>A mail that was refused for good; a null domain is the subscriber's own address.</summary>
+/// <summary>A permanently refused mail; a null domain is the subscriber's own address.</summary>
 internal sealed record RefusedMail(long Load, string Email, string? Domain, string? Reason);
 
 /// <summary>hibp mail test: where it was handed on to.</summary>
 internal sealed record MailTestDocument(string Sender);
 
-/// <summary>The calls of a load to clients.</summary>
+/// <summary>The callbacks of a load.</summary>
 internal sealed record CallsDocument(bool Known, long Calls, long Answered, long Open, long Dead, string? Error);
 
 /// <summary>hibp passwords import.</summary>
 internal sealed record PasswordsImportedDocument(
     string Release, IReadOnlyList<PasswordsPartDocument> Parts, long Lines, long LeftOut, bool Served, double Seconds);
 
-/// <summary>One mode of a release in one back end.</summary>
+/// <summary>One mode of a release in one backend.</summary>
 internal sealed record PasswordsPartDocument(string Backend, string Mode, long Hashes, string Sum, DateTimeOffset CompletedAt);
 
 /// <summary>hibp passwords repack.</summary>
@@ -416,7 +414,7 @@ internal sealed record PasswordsServedDocument(string Backend, string Release);
 /// <summary>hibp passwords switch: what is served now.</summary>
 internal sealed record PasswordsSwitchedDocument(string Backend, string Release, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
 
-/// <summary>What became of a replica: done, lacking or failed.</summary>
+/// <summary>The result of a replica: done, lacking or failed.</summary>
 internal sealed record PasswordsOutcomeDocument(string Replica, string Result, string? Reason);
 
 /// <summary>hibp passwords replicate.</summary>
@@ -431,14 +429,14 @@ internal sealed record PasswordsStatusDocument(
 /// <summary>A dropped file that is being imported.</summary>
 internal sealed record PasswordsInHandDocument(string File, string Release, string Mode, string State, int Done, int Parts);
 
-/// <summary>A dropped file that is not imported, and why.</summary>
+/// <summary>A dropped file that is not imported, and the reason.</summary>
 internal sealed record PasswordsRefusedDocument(string File, string Reason, DateTimeOffset At);
 
-/// <summary>A replica in the status; a reason: it can't be read.</summary>
+/// <summary>A replica in the status; with a reason if it can't be read.</summary>
 internal sealed record PasswordsReplicaDocument(
     string Replica, PasswordsServedDocument? Served, IReadOnlyList<string> Releases, string? Reason);
 
-/// <summary>A release; not served because: it came after the one that is served, and has too few hashes to be served by itself.</summary>
+/// <summary>A release; "not served because": it is newer than the served one, and has too few hashes to be served automatically.</summary>
 internal sealed record PasswordsReleaseDocument(
     string Name, DateTimeOffset CreatedAt, IReadOnlyList<PasswordsPartDocument> Parts, int AppendedRanges, string? RepackedAs,
     string? NotServedBecause);
@@ -511,7 +509,7 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(PasswordsDeletedDocument))]
 internal sealed partial class Documents : JsonSerializerContext
 {
-    /// <summary>What status shows.</summary>
+    /// <summary>Returns the document of a status.</summary>
     public static StatusDocument Of(StatusPicture picture, DateTimeOffset now, double mailsPerSecond) => new(
         [.. picture.Loads.Select(load => Of(load) with
         {
@@ -533,7 +531,7 @@ internal sealed partial class Documents : JsonSerializerContext
             removal, HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is not null))],
     };
 
-    /// <summary>A load as status shows it.</summary>
+    /// <summary>Returns the document of a load.</summary>
     public static LoadDocument Of(Breaches.Load load) => new(
         load.Id, load.Breach, load.Blob.Name, load.State.ToString()
         .ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,

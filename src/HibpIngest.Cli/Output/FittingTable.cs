@@ -3,13 +3,13 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>A table where it fits, and otherwise a block for each row: its first cell, and below it the others by their headings.</summary>
+/// <summary>A table if it fits, otherwise a block for each row: its first cell, and below it the others with their headings.</summary>
 internal sealed class FittingTable : Renderable
 {
-    // From here on cells may wrap: there is room for words.
+    // From this width on, cells may wrap: words still fit.
     private const int Wide = 100;
 
-    // More than any table has.
+    // Wider than any table.
     private const int Unbounded = 10_000;
 
     private const string Indent = "  ";
@@ -39,7 +39,7 @@ internal sealed class FittingTable : Renderable
 
     protected override IEnumerable<Segment> Render(RenderOptions options, int maxWidth)
     {
-        // A number in two lines is another number.
+        // A number split over two lines would be misread.
         foreach (var column in _table.Columns.Where(column => column.Alignment == Justify.Right))
             column.NoWrap = true;
         var (least, all) = Width(options);
@@ -47,10 +47,10 @@ internal sealed class FittingTable : Renderable
             ? ((IRenderable)_table).Render(options, maxWidth) : Blocks(options, maxWidth);
     }
 
-    /// <summary>What its columns take where every word may wrap, and where none does.</summary>
+    /// <summary>Returns the table's width with every word wrapped, and without wrapping.</summary>
     private (int Least, int All) Width(RenderOptions options)
     {
-        // Between and beside columns: padding of one each side, and the border's space.
+        // Around each column: one space of padding on each side, and the border.
         var (least, all) = ((_headings.Length * 3) + 1, (_headings.Length * 3) + 1);
         for (var column = 0; column < _headings.Length; column++)
         {
@@ -63,7 +63,7 @@ internal sealed class FittingTable : Renderable
         return (least, all);
     }
 
-    /// <summary>As many cells a line as there is room for, each behind its heading; a longer one has lines of its own.</summary>
+    /// <summary>Formats rows as blocks: as many cells a line as fit, each after its heading; longer cells get lines of their own.</summary>
     private List<Segment> Blocks(RenderOptions options, int maxWidth)
     {
         var segments = new List<Segment> { Segment.LineBreak };

@@ -7,18 +7,18 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Hosts, what they wait for, and what those hold whose heartbeat is missed.</summary>
+/// <summary>Shows hosts, what they wait for, and the work held by hosts with missed heartbeats.</summary>
 internal static class HostsView
 {
-    /// <summary>A role as <see cref="HostSign.Roles"/> names it.</summary>
+    /// <summary>The role's name in <see cref="HostSign.Roles"/>.</summary>
     public const string Ingest = "ingest";
 
     private const string Notify = "notify";
 
-    /// <summary>Who it is, to whoever looks for it: <c>laptop, process 4711</c>.</summary>
+    /// <summary>Describes a host for an operator: <c>laptop, process 4711</c>.</summary>
     public static string Name(HostSign host) => string.Create(CultureInfo.InvariantCulture, $"{host.Machine}, process {host.ProcessId}");
 
-    /// <summary>Who they are, in a sentence.</summary>
+    /// <summary>Describes hosts within a sentence.</summary>
     public static string Names(IReadOnlyList<HostSign> hosts) => hosts.Count == 1
         ? $"another host ({Name(hosts[0])})" : $"{TableFormat.Number(hosts.Count)} other hosts ({Name(hosts[0])} and others)";
 
@@ -26,7 +26,7 @@ internal static class HostsView
     {
         if (hosts.Count == 0)
             return new Text("No host is at work here; start one: hibp run\n", new Style(Color.Yellow));
-        // Which version it is says something where another is at work, too.
+        // The version is shown only if hosts run different ones.
         var showsVersions = hosts.DistinctBy(host => host.Version).Count() > 1;
         var table = showsVersions
             ? TableFormat.Create("host", "works as", "since", "heartbeat", "version")
@@ -46,7 +46,7 @@ internal static class HostsView
         return table;
     }
 
-    /// <summary>What is held by hosts whose heartbeat is missed: a line for each load, host and time.</summary>
+    /// <summary>Returns a line for each load, holder and expiry of work that is held by hosts with missed heartbeats.</summary>
     public static IEnumerable<string> HeldByDead(IReadOnlyList<HeldWork> held, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
     {
         foreach (var group in held.Where(work => HolderOf(work, hosts)?.IsMissed(now) ?? true)
@@ -61,7 +61,8 @@ internal static class HostsView
     }
 
     /// <summary>
-    /// Whether hosts that are alive work on a load. Mails have no holder: those send that notify, unless they tell why not.
+    /// Returns whether live hosts work on a load. Mails have no holder: live hosts with the notify role count, unless one reports trouble
+    /// with the load.
     /// </summary>
     public static bool IsInHand(Load load, IReadOnlyList<HeldWork> held, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
     {
@@ -71,14 +72,14 @@ internal static class HostsView
             : held.Any(work => work.Load == load.Id && HolderOf(work, alive) is not null);
     }
 
-    /// <summary>Why hosts that are alive can't go on, each reason once.</summary>
+    /// <summary>Returns the reasons why live hosts are waiting, each once.</summary>
     public static IEnumerable<string> Troubles(IReadOnlyList<HostSign> hosts, DateTimeOffset now) => hosts
         .Where(host => !host.IsMissed(now)).SelectMany(host => host.Troubles)
         .GroupBy(trouble => (trouble.Load, trouble.What, trouble.Reason)).Select(group =>
             (group.Key.Load > 0 ? $"load {group.Key.Load}, " : "") + $"{group.Key.What}: {group.Key.Reason}; next try "
             + Clock(group.Min(trouble => trouble.NextTry)));
 
-    /// <summary>Returns a line for each queue whose messages no live host takes.</summary>
+    /// <summary>Returns a line for each queue with messages for which no live host has the role.</summary>
     public static IEnumerable<string> Unserved(IReadOnlyList<QueueDocument> queues, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
     {
         foreach (var queue in queues.Where(queue => queue.Messages > 0))
@@ -91,17 +92,18 @@ internal static class HostsView
         }
     }
 
-    /// <summary>What a process that removes a breach names as its role.</summary>
+    /// <summary>Returns the role name of a process that removes a breach.</summary>
     public static string Removing(string breach) => $"removal of {breach}";
 
-    /// <summary>Returns the live process that removes a breach; null: its removal was interrupted.</summary>
+    /// <summary>Returns the live process that removes a breach.</summary>
+    /// <returns>Null: there is none; the removal was interrupted.</returns>
     public static HostSign? RemoverOf(string breach, IReadOnlyList<HostSign> hosts, DateTimeOffset now) =>
         hosts.FirstOrDefault(host => !host.IsMissed(now) && host.Roles == Removing(breach));
 
     public static bool HasRole(IReadOnlyList<HostSign> hosts, string role, DateTimeOffset now) =>
         hosts.Any(host => !host.IsMissed(now) && host.Does(role));
 
-    /// <summary>A time of today or tomorrow.</summary>
+    /// <summary>Formats a time of today or tomorrow.</summary>
     public static string Clock(DateTimeOffset time) => time.ToLocalTime().ToString("HH:mm:ss", CultureInfo.InvariantCulture);
 
     private static string Recently(DateTimeOffset time, DateTimeOffset now) =>

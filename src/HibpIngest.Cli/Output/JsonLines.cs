@@ -7,8 +7,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// A host's log as JSON, an object a line: <c>time</c> (UTC), <c>level</c>, <c>category</c>, <c>event</c> and <c>name</c> where it has
-/// them, <c>message</c>, the message's <c>fields</c>, the type of an <c>exception</c>. What the host says beside its log has the
+/// Formats a host's log as JSON, one object a line: <c>time</c> (UTC), <c>level</c>, <c>category</c>, <c>event</c> and <c>name</c> if
+/// present, <c>message</c>, the message's <c>fields</c>, the type of an <c>exception</c>. Output of the host other than its log has the
 /// category <c>hibp</c>.
 /// </summary>
 internal sealed class JsonLines(TimeProvider time)

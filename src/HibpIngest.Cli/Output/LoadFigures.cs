@@ -3,16 +3,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>How far a load is, how fast, and for how long yet, at a moment. Times and rates count working time only.</summary>
+/// <summary>Progress, rates and time left of a load at one moment. Times and rates count working time only.</summary>
 internal sealed record LoadFigures
 {
-    // A batch takes seconds; longer pauses between two batches are taken for time in which no host ingested.
+    // A batch takes seconds; in a longer pause between two batches, no host is considered to have been ingesting.
     private static readonly TimeSpan LongestBatch = TimeSpan.FromMinutes(2);
 
-    // A slice that has not ended is never counted as one that has.
+    // An unfinished slice counts as at most this part.
     private const double MostBegun = 0.95;
 
-    // With more than so many rounds of slices left, the rate of the window says it better.
+    // With more rounds of slices left than this, the window's rate is the better estimate.
     private const int MostRounds = 4;
 
     private LoadFigures()
@@ -31,14 +31,14 @@ internal sealed record LoadFigures
     /// <summary>Accounts upserted per second in which slices were worked on.</summary>
     public double AccountsPerSecond { get; private init; }
 
-    /// <summary>For how long it was worked on.</summary>
+    /// <summary>Working time so far.</summary>
     public TimeSpan Elapsed { get; private init; }
 
-    /// <summary>At the rate of the last slices; null where nothing can be said, as where nobody works on it.</summary>
+    /// <summary>Estimated at the rate of the latest slices. Null: there is no estimate, as when no host works on the load.</summary>
     public TimeSpan? Left { get; private init; }
 
-    /// <param name="work">When it was worked on; null: not known.</param>
-    /// <param name="inHand">Whether somebody works on it; null: as its leases tell.</param>
+    /// <param name="work">Times at which it was worked on; null: not known.</param>
+    /// <param name="inHand">Whether a host works on it; null: derived from its leases.</param>
     public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inHand = null)
     {
         var slices = work?.Slices ?? [];
@@ -63,17 +63,17 @@ internal sealed record LoadFigures
         };
     }
 
-    /// <summary>How long it has taken, and what is left of it.</summary>
+    /// <summary>Describes the elapsed time and the time left.</summary>
     public string Times => $"for {TableFormat.Duration(Elapsed)}"
         + (Left is { TotalSeconds: >= 0.5 } left ? $", about {TableFormat.Duration(left)} left" : "");
 
-    /// <summary>What a load is doing, in one line.</summary>
+    /// <summary>Describes the load's progress in one line.</summary>
     public static string Line(Load load) =>
         $"load {load.Id} of {load.Breach}: {State(load)}, {TableFormat.Number(load.Accounts)} accounts, "
         + $"{Percent(load.SearchablePart)} searchable, {TableFormat.Number(load.Slices.Done)} of {Total(load, "about ")} slices, "
         + $"{TableFormat.Number(load.Notifications.Sent)} of {TableFormat.Number(load.Notifications.Total)} mails";
 
-    /// <summary>Its state, or that it is being removed. A published load whose slices are written again is never called failed.</summary>
+    /// <summary>Returns its state, or "removing". A published load whose slices are being rewritten is never shown as failed.</summary>
     public static string State(Load load) => load switch
     {
         { Removing: true } => "removing",
@@ -82,25 +82,25 @@ internal sealed record LoadFigures
         _ => load.State.ToString().ToLowerInvariant(),
     };
 
-    /// <summary>Rounded down, so that 100% is all of it.</summary>
+    /// <summary>Rounded down, so that 100% means complete.</summary>
     public static string Percent(double part) => $"{Math.Floor((part * 100) + 1e-9):0}%";
 
-    /// <summary>The number of slices that a load has in the end, as far as is known.</summary>
+    /// <summary>Returns the expected final number of slices.</summary>
     public static string Total(Load load, string about) => load.IngestComplete || load.IngestedPart <= 0
         ? TableFormat.Number(load.Slices.Total) : about + TableFormat.Number((long)Math.Round(load.Slices.Total / load.IngestedPart));
 
     public static TimeSpan Between(DateTimeOffset from, DateTimeOffset to) => to > from ? to - from : TimeSpan.Zero;
 
-    /// <summary>When its archive was read: up to each batch, from the one before.</summary>
+    /// <summary>Returns the time in which its archive was read: for each batch, from the previous one to its commit.</summary>
     private static WorkingTime IngestTime(Load load, IReadOnlyList<SliceTimes> slices, DateTimeOffset now, bool holds)
     {
-        // The database's clock wrote these times; this machine's may be a little behind.
+        // These times are from the database's clock; this machine's may be slightly behind.
         var end = load.IngestedAt ?? load.FinishedAt ?? now;
         var committed = slices.Select(slice => slice.CommittedAt).Where(at => at > load.StartedAt && at <= end).Order().ToList();
-        // Requeued slices no longer tell when they were committed.
+        // Requeued slices have lost their commit times.
         if (committed.Count * 2 < slices.Count)
             return new WorkingTime([(load.StartedAt, end)]);
-        // After its last batch somebody went on until that was recorded, or still does.
+        // After the last batch a host still worked until completion was recorded, or is still working.
         if (load.IngestedAt is not null || load.FinishedAt is not null || (load.State == LoadState.Ingesting && holds))
             committed.Add(end);
         return new WorkingTime(committed.Select((at, i) =>
@@ -114,12 +114,12 @@ internal sealed record LoadFigures
     {
         var times = new WorkingTime(slices.Where(slice => slice.BegunAt is not null)
             .Select(slice => (slice.BegunAt!.Value, slice.DoneAt ?? now)));
-        // Slices of a program that did not record when they were begun.
+        // Slices of an older version that didn't record when they were begun.
         return times.Total > TimeSpan.Zero || load.Slices.Done == 0 ? times
             : new WorkingTime([(load.StartedAt, load.UpsertedAt ?? load.FinishedAt ?? now)]);
     }
 
-    /// <summary>When subscribers were matched and notified; the wait for an operator between the two is left out.</summary>
+    /// <summary>Returns the time in which subscribers were matched and notified, without the wait for an operator in between.</summary>
     private static WorkingTime NotifyTime(Load load, LoadWork? work, DateTimeOffset now, bool holds)
     {
         if (load.UpsertedAt is not { } upserted || load.State == LoadState.Held)
@@ -128,7 +128,7 @@ internal sealed record LoadFigures
         return new WorkingTime([(begun, load.FinishedAt ?? (holds ? now : work?.LastMailAt ?? begun))]);
     }
 
-    // Where slices wait for the archive to be read, that is working time too.
+    // Time in which slices wait for the archive to be read counts as working time.
     private static TimeSpan? LeftOfSlices(Load load, IReadOnlyList<SliceTimes> slices, WorkingTime working, DateTimeOffset now)
     {
         var done = slices.Where(slice => slice.DoneAt is not null).OrderByDescending(slice => slice.DoneAt).ToList();
@@ -136,11 +136,12 @@ internal sealed record LoadFigures
             return null;
         var known = done.Where(slice => slice.DoneAt > slice.BegunAt).Take(64).ToList();
         var usual = known.Count == 0 ? 0 : known.Average(slice => (slice.DoneAt!.Value - slice.BegunAt!.Value).TotalSeconds);
-        // A host records how far a slice is now and then; meanwhile it is as far as slices are after that time.
+        // A host records a slice's progress only now and then; in between, it is estimated from the average duration.
         var running = slices.Where(slice => slice is { BegunAt: not null, DoneAt: null }).ToList();
         var begun = running.Sum(slice => Math.Min(
             MostBegun, Math.Max(slice.Part, usual > 0 ? Between(slice.BegunAt!.Value, now).TotalSeconds / usual : 0)));
-        // The window begins at the completion of a slice; of those after it, the part that was done by then lies before the window.
+        // The window begins at the completion of a slice. Of slices completed after it, the part that was done before the window is
+        // excluded.
         var (from, after) = (DateTimeOffset.MinValue, 0);
         while (after < done.Count && !TimeLeft.IsWindow(after, working.Since(done[after].DoneAt!.Value)))
             after++;
@@ -159,8 +160,8 @@ internal sealed record LoadFigures
     }
 
     /// <summary>
-    /// Returns how long the last slices take at least, with as many at once as now. In the end fewer are worked on than in the window,
-    /// whose rate then says too little.
+    /// Returns the minimum time for the last slices at the current concurrency. At the end fewer slices run concurrently than in the
+    /// window, whose rate is then too high.
     /// </summary>
     private static TimeSpan LastRounds(double[] durations, double[] ages, int queued)
     {
@@ -177,13 +178,13 @@ internal sealed record LoadFigures
             ends.Enqueue(end, end);
         }
         var last = ends.UnorderedItems.Max(one => one.Element);
-        // The longest of the i youngest is more than the usual one.
+        // The longest of the i youngest slices takes more than the average.
         for (var i = 1; queued <= 0 && i <= ages.Length; i++)
             last = Math.Max(last, durations[durations.Length * i / (i + 1)] - ages[i - 1]);
         return TimeSpan.FromSeconds(last);
     }
 
-    /// <summary>The part of a slice that was done after a moment.</summary>
+    /// <summary>Returns the part of a slice that was done after a moment.</summary>
     private static double PartAfter(SliceTimes slice, DateTimeOffset moment) =>
         slice.BegunAt is not { } begun || begun >= moment || slice.DoneAt <= begun ? 1
         : Between(moment, slice.DoneAt!.Value) / (slice.DoneAt.Value - begun);

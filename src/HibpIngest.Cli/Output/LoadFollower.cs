@@ -5,20 +5,20 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Follows a load to its end, and shows it: bars on a terminal, a line now and then otherwise.</summary>
+/// <summary>Follows a load to its end and shows its progress: bars on a terminal, a line every few seconds otherwise.</summary>
 internal sealed class LoadFollower(IBreachDatabase database, Screen screen, TimeProvider time, double mailsPerSecond)
 {
-    // A person can't read faster, and one small query each is nothing beside the load.
+    // A person can't read faster, and one small query each time is negligible next to the load.
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
-    // Written by the look, read by the drawing.
+    // Written by the polling loop, read by the rendering.
     private readonly ConcurrentDictionary<int, TimeSpan?> _left = [];
 
-    /// <summary>Said once when nothing has moved for so long; null: never.</summary>
+    /// <summary>Printed once if there is no progress for this time. Null: never.</summary>
     public (TimeSpan After, string Line)? Stalled { get; init; }
 
-    /// <summary>Said once when nobody has taken the file on for so long; null: never.</summary>
+    /// <summary>Printed once if no host has picked up the file after this time. Null: never.</summary>
     public (TimeSpan After, Func<Task<string>> Line)? NotTaken { get; init; }
 
     /// <summary>Returns the load of a blob version when it is done, held or failed.</summary>
@@ -40,7 +40,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         var notify = context.AddTask("mails", autoStart: false, maxValue: 1);
         return await WatchAsync(blob, (load, figures) =>
         {
-            // One time left, of the load: at its mails once all accounts are in the table.
+            // Only one time left is shown: at the mails' bar once all accounts are in the table, before that at the accounts' bar.
             _left[upsert.Id] = load.UpsertedAt is null ? figures.Left : null;
             _left[notify.Id] = load.UpsertedAt is null ? null : figures.Left;
             string Described(int number, string what, long done, string unit) => screen.Messages.Profile.Width < 100
@@ -63,7 +63,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
                 Stop(upsert);
         }, cancellationToken);
 
-        // A task's clock starts and stops once.
+        // A task's clock can be started and stopped only once.
         static void Start(ProgressTask task)
         {
             if (task.StartTime is null)

@@ -4,12 +4,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>
-/// Says a line now and then of each load that gets on, until it is disposed of. At rest no database is asked.
-/// </summary>
+/// <summary>Prints a line every 15 s for each load that made progress, until disposal. No open load: no database query.</summary>
 internal sealed class LoadLines : IAsyncDisposable
 {
-    // Often enough to see that it lives, seldom enough for a log file.
+    // Often enough to show progress, seldom enough for a log file.
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(15);
 
     private readonly CancellationTokenSource _stop = new();
@@ -49,13 +47,13 @@ internal sealed class LoadLines : IAsyncDisposable
                 }
                 catch (HibpException)
                 {
-                    // The host says what is down.
+                    // The host reports which store is down.
                 }
             }
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
-            // It is over.
+            // DisposeAsync was called.
         }
     }
 

@@ -2,19 +2,20 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Remembers, from look to look, when a load last got on.</summary>
+/// <summary>Remembers when each load last made progress.</summary>
 internal sealed class LoadMotion(TimeProvider time)
 {
-    // Longer than a batch or a slice takes on a machine that is busy.
+    // Longer than a batch or a slice takes on a busy machine.
     private static readonly TimeSpan StandsAfter = TimeSpan.FromSeconds(15);
 
     private readonly Dictionary<long, (object Seen, long At)> _seen = [];
 
-    /// <summary>What changes where a load gets on.</summary>
+    /// <summary>Returns the values that change when a load makes progress.</summary>
     public static object Of(Load load) => (
         load.State, load.LastPosition, load.Checkpoint.BlobBytesRead, load.Slices, load.MatchedPosition, load.Notifications, load.Calls);
 
-    /// <summary>Takes a look at a load. False: it has been seen for a while, and nothing of it changed.</summary>
+    /// <summary>Records a load's current values.</summary>
+    /// <returns>False: they haven't changed for 15 s.</returns>
     public bool Moves(Load load)
     {
         var now = Of(load);

@@ -5,6 +5,6 @@ internal enum LogFormat
     /// <summary>Time, level, category and message.</summary>
     Text,
 
-    /// <summary>A JSON object (jsonlines.org).</summary>
+    /// <summary>One JSON object a line (jsonlines.org).</summary>
     Json,
 }

@@ -3,17 +3,16 @@ using System.Runtime.InteropServices;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// Standard output where it is a pipe. Writing to it doesn't tell that nobody reads any more: the console drops
-/// what can't be written, without an error.
+/// Detects that standard output is a pipe without a reader. Writes don't show it: the console drops what it can't write, without an error.
 /// </summary>
 internal static class OutputPipe
 {
     private const int StandardOutput = 1;
 
-    /// <summary>Linux says POLLERR of a pipe without a reader, macOS POLLHUP; both are told without being asked for.</summary>
+    /// <summary>Linux reports POLLERR for a pipe without a reader, macOS POLLHUP; both are reported even if not requested.</summary>
     private const short ErrorOrHangUp = 0x08 | 0x10;
 
-    /// <summary>Whether there was a reader who is gone. Not known on Windows.</summary>
+    /// <summary>Whether the reader is gone. Always false on Windows.</summary>
     public static bool IsAbandoned
     {
         get

@@ -2,7 +2,7 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows how far an import, repacking or export of passwords is: hashes, rate, and time left.</summary>
+/// <summary>Shows the progress of an import, repacking or export of passwords: hashes, rate, and time left.</summary>
 internal sealed class PasswordsView(Action<string> show, TimeProvider time)
     : IProgress<ImportProgress>, IProgress<ImportStep>, IProgress<(long Rows, long InAll)>, IProgress<int>
 {
@@ -18,7 +18,7 @@ internal sealed class PasswordsView(Action<string> show, TimeProvider time)
 
     public void Report((long Rows, long InAll) value) => Show("writing", value.Rows, value.InAll, value.Rows);
 
-    /// <summary>Transactions that are still being appended.</summary>
+    /// <summary>Reports the number of transactions that are still being appended.</summary>
     public void Report(int value) =>
         show($"waiting: {TableFormat.Number(value)} transactions are being appended, by 'hibp run' or the functions");
 

@@ -3,21 +3,20 @@ using System.Globalization;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// Keeps lines from being said again and again: the first of those that mean the same is, and after a while how many there were.
-/// Safe for use by many at once.
+/// Suppresses repeated lines: of lines with the same meaning the first is printed, and after a while their count. Safe for concurrent use.
 /// </summary>
 internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDisposable
 {
-    /// <summary>So long lines are counted rather than said.</summary>
+    /// <summary>Time in which repeated lines are counted instead of printed.</summary>
     public static readonly TimeSpan Window = TimeSpan.FromSeconds(30);
 
     private readonly Lock _lock = new();
     private readonly Dictionary<object, Repeated> _said = [];
     private bool _isDisposed;
 
-    /// <summary>Whether a line is to be said now; false: one that means the same was, and it is counted.</summary>
-    /// <param name="meaning">Equal for lines that mean the same.</param>
-    /// <param name="line">Said with the count, should more follow.</param>
+    /// <summary>Returns whether to print a line now; false: it is a repetition, and is counted.</summary>
+    /// <param name="meaning">Equal for lines with the same meaning.</param>
+    /// <param name="line">Printed with the count if repetitions follow.</param>
     public bool IsNew(object meaning, string line)
     {
         lock (_lock)

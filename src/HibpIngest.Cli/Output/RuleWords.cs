@@ -2,7 +2,7 @@ using HibpIngest.Accounts;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Why a candidate is no account, in words.</summary>
+/// <summary>Explains why a candidate is not an account.</summary>
 internal static class RuleWords
 {
     /// <param name="broken">The rule; null: the text doesn't have the form of an address at all.</param>

@@ -7,12 +7,12 @@ using Spectre.Console.Rendering;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// Where output goes: results to standard output, everything else to standard error. With <c>--json</c> the
-/// result is exactly one JSON document. Everything else is cleaned of what a terminal would obey (<see cref="TerminalText"/>).
+/// The output of a command: results to standard output, everything else to standard error. With <c>--json</c> the result is exactly one
+/// JSON document. Everything else is stripped of terminal control characters (<see cref="TerminalText"/>).
 /// </summary>
 internal sealed class Screen
 {
-    // Wide enough for any table of ours: a file or a pipe has no width, and wrapped cells are hard to search.
+    // Wide enough for every table: a file or a pipe has no width, and wrapped cells are hard to search.
     private const int WidthOfAFile = 250;
 
     private static readonly JsonWriterOptions Indented = new() { Indented = true };
@@ -31,7 +31,7 @@ internal sealed class Screen
         Messages = ReferenceEquals(results, messages) ? Results : CleanedOutput.Attach(messages);
     }
 
-    /// <summary>The result is to be one JSON document.</summary>
+    /// <summary>Whether the result must be one JSON document.</summary>
     public bool Json { get; }
 
     public bool HasDocument { get; private set; }
@@ -40,21 +40,21 @@ internal sealed class Screen
 
     public IAnsiConsole Messages { get; }
 
-    /// <summary>Writes what is said as JSON; null: it is said as it is.</summary>
+    /// <summary>Formats messages as JSON lines. Null: messages are plain text.</summary>
     public JsonLines? Lines { get; set; }
 
-    /// <summary>Whether a person watches the messages as they come.</summary>
+    /// <summary>Whether a person watches the messages live.</summary>
     public bool IsLive => Lines is null && Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
 
-    /// <summary>One line for a person, on standard error.</summary>
+    /// <summary>Writes one line for a person, to standard error.</summary>
     public void Say(string line) => Write(Lines?.Said(line) ?? line);
 
-    /// <summary>The same for what is a line already, of whatever format.</summary>
+    /// <summary>Writes a formatted line to standard error.</summary>
     public void Write(string line)
     {
         lock (_saying)
         {
-            // Not through the terminal's layout where there is none: it would wrap.
+            // Bypasses the console's layout if there is no terminal: it would wrap.
             if (Messages.Profile.Out.IsTerminal)
                 Messages.Write(new Text(line + Environment.NewLine));
             else
@@ -62,14 +62,14 @@ internal sealed class Screen
         }
     }
 
-    /// <summary>A question on standard error, whose answer follows on its line.</summary>
+    /// <summary>Writes a question to standard error; the answer follows on the same line.</summary>
     public void Ask(string question)
     {
         lock (_saying)
             Messages.Profile.Out.Writer.Write(TerminalText.Clean(question));
     }
 
-    /// <summary>The result as a table, or another thing to look at.</summary>
+    /// <summary>Shows the result as a table or another renderable.</summary>
     public void Show(IRenderable result) => Results.Write(result);
 
     public void Show(string line) => Results.Profile.Out.Writer.WriteLine(TerminalText.Clean(line));
@@ -83,7 +83,7 @@ internal sealed class Screen
         Results.Profile.Out.Writer.WriteLine(Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
     }
 
-    /// <summary>Writes the document with <c>--json</c>, and the line without.</summary>
+    /// <summary>Writes the document with <c>--json</c>, and the line otherwise.</summary>
     public void ShowResult<T>(T document, JsonTypeInfo<T> type, string line)
     {
         if (Json)
@@ -92,7 +92,7 @@ internal sealed class Screen
             Show(line);
     }
 
-    /// <summary>Of a command that failed: its document, where it has none yet.</summary>
+    /// <summary>Writes the error document of a command that failed, unless it has written a document already.</summary>
     public void ShowError(string message, int exitCode)
     {
         if (!HasDocument)
@@ -104,7 +104,7 @@ internal sealed class Screen
         var output = new AnsiConsoleOutput(writer);
         if (output.IsTerminal)
             return AnsiConsole.Create(new AnsiConsoleSettings { Out = output });
-        // Its own detection looks at the environment only, and would write escapes into files.
+        // Spectre's detection checks only the environment, and would write escape sequences into files.
         var file = AnsiConsole.Create(
             new AnsiConsoleSettings { Out = output, Ansi = AnsiSupport.No, ColorSystem = ColorSystemSupport.NoColors });
         file.Profile.Width = WidthOfAFile;

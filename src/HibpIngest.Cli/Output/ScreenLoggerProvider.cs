@@ -4,9 +4,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// Logs to standard error, one line each, through the same console as live progress, which then moves down
-/// instead of being written over. Warnings and errors for one reason, over and over, are one line and a count; with <c>--verbose</c>
-/// all are shown, and an exception's stack.
+/// Logs to standard error, one line each, through the console of the live progress, which then moves down instead of being overwritten.
+/// Warnings and errors with the same reason are one line and a count; with <c>--verbose</c> all are shown, and an exception's stack.
 /// </summary>
 internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProvider time) : ILoggerProvider
 {
@@ -39,7 +38,7 @@ internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProv
                 _ => "critical",
             };
             var message = OneLine(formatter(state, exception));
-            // What differs between two of one reason is which message it was, or how long it waits.
+            // Lines with the same reason differ only in the message id or the delay.
             var reason = (state as IEnumerable<KeyValuePair<string, object?>>)?.FirstOrDefault(value => value.Key == Reason).Value;
             if (!verbose && logLevel >= LogLevel.Warning
                 && !repeated.IsNew((category, eventId.Id, reason?.ToString() ?? message), $"{level} {category}: {message}"))

@@ -3,7 +3,7 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows that something long goes on: a spinner with a count on a terminal, nothing otherwise.</summary>
+/// <summary>Shows that long work is in progress: a spinner with a count on a terminal, nothing otherwise.</summary>
 internal static class Spinner
 {
     public static async Task<long> ShowAsync(Screen screen, string what, Func<IProgress<long>, Task<long>> work)
@@ -15,8 +15,8 @@ internal static class Spinner
     }
 
     /// <summary>
-    /// The same where it is known how much there is to do: a bar with what is left of the time on a terminal, a
-    /// line now and then otherwise. A store that doesn't answer is named, too.
+    /// Shows progress with a known total: a bar with the time left on a terminal, a line every few seconds otherwise. Also names a store
+    /// that doesn't respond.
     /// </summary>
     public static async Task<T> ShowAsync<T>(Screen screen, string what, TimeProvider time, Func<IProgress<RemovalProgress>, Task<T>> work)
     {
@@ -42,13 +42,13 @@ internal static class Spinner
             });
     }
 
-    // Often enough to see that it lives, seldom enough for a log file.
+    // Often enough to show progress, seldom enough for a log file.
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
-    /// <summary>Shows how far a removal is, and, while nothing is reported, that it waits.</summary>
+    /// <summary>Shows the progress of a removal or, while nothing is reported, that it is waiting.</summary>
     internal sealed class Removal : IProgress<RemovalProgress>, IAsyncDisposable
     {
-        // A request and its retries take less where a store is only busy.
+        // Longer than a request with retries to a store that is only busy.
         private static readonly TimeSpan SilentAfter = TimeSpan.FromSeconds(10);
 
         private readonly string _what;
@@ -64,7 +64,7 @@ internal static class Spinner
         private long _reportedAt;
         private long _shownAt;
 
-        /// <param name="every">A line is shown that often at most.</param>
+        /// <param name="every">Minimum interval between two lines.</param>
         public Removal(string what, TimeProvider time, TimeSpan every, Action<string, RemovalProgress> show)
         {
             (_what, _time, _every, _show) = (what, time, every, show);
@@ -79,12 +79,12 @@ internal static class Spinner
                 var left = _left.Next(
                     _time.GetElapsedTime(_began), value.Done / TimeLeft.AccountsOfPart,
                     (value.Total - value.Done) / TimeLeft.AccountsOfPart);
-                // While a store is waited for, other requests still report: the reason stays until something moves.
+                // While one request waits for a store, others still report: the reason stays until there is progress.
                 if (value.Reason is null && value.Done == _last.Done && _last.Reason is not null && !value.Waiting)
                     return;
                 _last = value;
                 _reportedAt = _time.GetTimestamp();
-                // A bar has a column for it.
+                // A bar shows the time left in a column of its own.
                 Show(Describe(value, _every > TimeSpan.Zero ? left : null));
             }
         }

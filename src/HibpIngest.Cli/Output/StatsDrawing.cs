@@ -5,7 +5,7 @@ using HibpIngest.AccountLog;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>The figures of the account log as a picture: bars of the largest breaches and domains, and what breaches share.</summary>
+/// <summary>Draws the account log's statistics: bars of the largest breaches and domains, and the overlap of breaches.</summary>
 internal static class StatsDrawing
 {
     private const int Bars = 12;

@@ -7,12 +7,12 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>What there is to see of a store at a moment.</summary>
-/// <param name="Loads">All, or those of a breach.</param>
-/// <param name="Queues">All, with their poison queues.</param>
-/// <param name="Hosts">The last sign of each.</param>
-/// <param name="Held">What of these loads hosts have taken on.</param>
-/// <param name="Waiting">Zips that nobody has taken on; of a breach's loads alone, none is looked for.</param>
+/// <summary>A snapshot of the pipeline's state.</summary>
+/// <param name="Loads">All loads, or those of a breach.</param>
+/// <param name="Queues">All queues, with their poison queues.</param>
+/// <param name="Hosts">The last heartbeat of each host.</param>
+/// <param name="Held">Leased work of these loads.</param>
+/// <param name="Waiting">Dropped files that no host has picked up; empty if only one breach is shown.</param>
 internal sealed record StatusPicture(
     IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<HostSign> Hosts, IReadOnlyList<HeldWork> Held,
     IReadOnlyList<BreachBlob> Waiting)
@@ -22,7 +22,7 @@ internal sealed record StatusPicture(
     /// <summary>Removals that are not complete, of all breaches or of the one that is shown.</summary>
     public IReadOnlyList<OpenRemoval> Removals { get; init; } = [];
 
-    /// <summary>When loads were worked on, by load, as far as it was read.</summary>
+    /// <summary>Working times by load, as far as they were read.</summary>
     public IReadOnlyDictionary<long, LoadWork> Work { get; init; } = new Dictionary<long, LoadWork>();
 
     public static async Task<StatusPicture> ReadAsync(IServiceProvider services, string? breach, CancellationToken cancellationToken)
@@ -42,7 +42,7 @@ internal sealed record StatusPicture(
         };
     }
 
-    /// <summary>Returns all queues with the number of their messages; a queue that does not exist yet has none.</summary>
+    /// <summary>Returns all queues with their message counts; a queue that doesn't exist yet counts as empty.</summary>
     public static async Task<IReadOnlyList<QueueDocument>> ReadQueuesAsync(IMessageQueues queues, CancellationToken cancellationToken)
     {
         return await Task.WhenAll(QueueNames.All.Select(async queue => new QueueDocument(
@@ -56,13 +56,12 @@ internal sealed record StatusPicture(
             }
             catch (StoreMissingException)
             {
-                return 0; // the next host makes it
+                return 0; // the next host creates it
             }
         }
     }
 
-    /// <summary>How far a load of it is.</summary>
-    /// <param name="moves">Whether the load gets on, as far as is known.</param>
+    /// <param name="moves">Whether the load is making progress, as far as is known.</param>
     public LoadFigures FiguresOf(Load load, DateTimeOffset now, double mailsPerSecond, bool moves) => LoadFigures.Of(
         load, Work.GetValueOrDefault(load.Id), now, mailsPerSecond,
         HostsView.IsInHand(load, Held, Hosts, now) && (moves || load.State != LoadState.Notifying));
@@ -73,8 +72,8 @@ internal sealed record StatusPicture(
         return this with { Work = work.ToDictionary(one => one.Load) };
     }
 
-    /// <summary>Without the loads that ended a while ago, but for the newest.</summary>
-    /// <param name="newest">How many of them stay.</param>
+    /// <summary>Returns the picture without loads that ended over a day ago, except the newest.</summary>
+    /// <param name="newest">Number of the newest loads that always stay.</param>
     public StatusPicture Recent(DateTimeOffset now, int newest) => this with
     {
         Loads = [.. Loads.Where((load, index) => index >= Loads.Count - newest || !IsOver(load) || now - load.FinishedAt < RecentFor)],
@@ -89,7 +88,7 @@ internal sealed record StatusPicture(
         var waiting = new List<BreachBlob>();
         try
         {
-            // Those without a load are few: what has been loaded needs no look at its receipt.
+            // Only blobs without a load need their receipt checked, and they are few.
             await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
             {
                 if (!taken.Contains(blob.Version) && !await receipts.HasReceiptAsync(blob.Version, cancellationToken))
@@ -98,7 +97,7 @@ internal sealed record StatusPicture(
         }
         catch (StoreMissingException)
         {
-            // No container, nothing in it.
+            // A missing container has no blobs.
         }
         return waiting;
     }

@@ -2,14 +2,14 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows a line that changes: on a terminal as it does, otherwise as a new one now and then.</summary>
+/// <summary>Shows a changing line: updated in place on a terminal, repeated every few seconds otherwise.</summary>
 internal static class StatusText
 {
-    // Often enough to see that it lives, seldom enough for a log file.
+    // Often enough to show progress, seldom enough for a log file.
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
     /// <param name="title">Shown before the first line.</param>
-    /// <param name="work">Calls what it is given with each line, from any thread.</param>
+    /// <param name="work">Calls its argument with each line, from any thread.</param>
     public static async Task<T> ShowAsync<T>(Screen screen, TimeProvider time, string title, Func<Action<string>, Task<T>> work)
     {
         var gate = new Lock();

@@ -9,9 +9,9 @@ internal static class StatusView
     private const int BarCells = 10;
     private const int MostUnlogged = 3;
 
-    /// <param name="showsLog">Whether loads are to be in the account log.</param>
-    /// <param name="moves">Whether a load gets on, as far as is known.</param>
-    /// <param name="left">How many loads there are besides.</param>
+    /// <param name="showsLog">Whether loads are expected in the account log.</param>
+    /// <param name="moves">Whether a load is making progress, as far as is known.</param>
+    /// <param name="left">Number of loads that are not shown.</param>
     public static IRenderable Create(
         StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsLog, Func<Load, bool> moves, int left = 0)
     {
@@ -69,7 +69,7 @@ internal static class StatusView
         foreach (var load in waiting.Where(load => load.LogError is not null))
             yield return new Text($"load {load.Id} of {load.Breach} is not logged: {load.LogError}\n", new Style(Color.Red));
         waiting.RemoveAll(load => load.LogError is not null);
-        // Of a store from before there was a log, all are.
+        // In a store from before the account log existed, no load is logged.
         if (waiting.Count > MostUnlogged)
             yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp log write\n");
         else
@@ -79,7 +79,7 @@ internal static class StatusView
         }
     }
 
-    /// <summary>Of loads whose calls to clients are not all made.</summary>
+    /// <summary>Returns lines for loads with outstanding callbacks.</summary>
     private static IEnumerable<IRenderable> Calls(IReadOnlyList<Load> loads)
     {
         foreach (var load in loads)

@@ -7,7 +7,7 @@ internal static class TableFormat
 {
     public static FittingTable Create(params ReadOnlySpan<string> columns) => new(columns);
 
-    /// <summary>Half of a narrow screen would be a bar, and no words.</summary>
+    /// <summary>Returns a bar whose width leaves room for text on a narrow screen.</summary>
     public static ProgressBarColumn Bar(IAnsiConsole console) => new() { Width = console.Profile.Width < 100 ? 8 : 30 };
 
     public static string Date(DateOnly? date) => date?.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture) ?? "";
@@ -15,13 +15,13 @@ internal static class TableFormat
     public static string Moment(DateTimeOffset? moment) =>
         moment?.ToLocalTime().ToString("yyyy-MM-dd HH:mm:ss", CultureInfo.InvariantCulture) ?? "";
 
-    /// <summary>For logs, which machines in several time zones write (ISO 8601).</summary>
+    /// <summary>Formats a time for logs, which machines in several time zones write (ISO 8601).</summary>
     public static string Utc(DateTimeOffset moment) =>
         moment.UtcDateTime.ToString("yyyy-MM-dd'T'HH:mm:ss'Z'", CultureInfo.InvariantCulture);
 
     public static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
-    /// <summary>A rate without its unit, which a heading names.</summary>
+    /// <summary>Formats a rate without its unit, which is in the heading.</summary>
     public static string Rate(double perSecond) =>
         !double.IsFinite(perSecond) || perSecond < 0.05 ? ""
         : perSecond < 9.95 ? perSecond.ToString("0.0", CultureInfo.InvariantCulture) : Number((long)Math.Round(perSecond));
@@ -35,7 +35,7 @@ internal static class TableFormat
         { } value => value.TotalHours.ToString("0.0", CultureInfo.InvariantCulture) + " h",
     };
 
-    /// <summary>As memory and disks of machines are told: KiB of 1,024 bytes, MiB, GiB, TiB.</summary>
+    /// <summary>Formats bytes in binary units: KiB of 1,024 bytes, MiB, GiB, TiB.</summary>
     public static string Bytes(long bytes) => bytes switch
     {
         < 10_000 => $"{Number(bytes)} bytes",

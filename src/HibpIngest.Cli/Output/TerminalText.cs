@@ -6,25 +6,25 @@ namespace HibpIngest.Cli.Output;
 
 /// <summary>
 /// Cleans text before it is printed. Titles, domains, data classes and file names come from the person who dropped a file, error texts from
-/// servers: control characters in them command the terminal (its title, its clipboard, lines that are written over), and characters of
-/// direction reorder what a reader sees.
+/// servers: control characters in them can command the terminal (its title, its clipboard, overwritten lines), and bidirectional control
+/// characters reorder what a reader sees.
 /// </summary>
 internal static class TerminalText
 {
     private const char Replacement = '\uFFFD';
 
-    // Join letters in Persian, Hindi and others, and the parts of an emoji.
+    // They join letters in Persian, Hindi and others, and the parts of an emoji.
     private const int NonJoiner = 0x200C;
     private const int Joiner = 0x200D;
 
-    /// <summary>Replaces every character that a terminal obeys instead of showing it, by U+FFFD. Line ends and tabs stay.</summary>
+    /// <summary>Replaces every character that a terminal interprets instead of showing it, by U+FFFD. Line ends and tabs stay.</summary>
     public static string Clean(string text) => Replace(text, keepsLines: true);
 
-    /// <summary>The same for a cell or a line: line ends and tabs are spaces.</summary>
+    /// <summary>Cleans the text of a cell or a line: line ends and tabs become spaces.</summary>
     public static string OneLine(string text) => Replace(text, keepsLines: false);
 
-    /// <summary>Escapes the same characters in a JSON document, which stays the same document.</summary>
-    /// <param name="json">Serialized without control characters, which stand in strings only.</param>
+    /// <summary>Escapes the same characters in a JSON document, whose meaning stays the same.</summary>
+    /// <param name="json">Serialised JSON without control characters; the characters to escape occur in strings only.</param>
     public static string EscapeJson(string json)
     {
         if (!json.Any(letter => letter > 0x7E))

@@ -4,11 +4,11 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Of a bar, for how long it goes on, and what is left; of one that is full, how long it took.</summary>
+/// <summary>Shows the elapsed time and the time left of a bar; for a full bar, its duration.</summary>
 internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : ProgressColumn
 {
-    /// <summary>As <see cref="TimeLeft"/> estimates it of each bar's own values.</summary>
-    /// <param name="valueOfPart">How much of a bar's value is a part.</param>
+    /// <summary>Creates a column that estimates the time left from each bar's own values (<see cref="TimeLeft"/>).</summary>
+    /// <param name="valueOfPart">The bar value that one part represents.</param>
     public TimesColumn(double valueOfPart)
         : this(Estimate(valueOfPart))
     {

@@ -2,10 +2,10 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows bytes moving: a bar on a terminal, a line now and then otherwise.</summary>
+/// <summary>Shows the progress of a transfer: a bar on a terminal, a line every few seconds otherwise.</summary>
 internal static class Transfer
 {
-    // Often enough to see that it lives, seldom enough for a log file.
+    // Often enough to show progress, seldom enough for a log file.
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
     public static async Task<T> ShowAsync<T>(Screen screen, string what, long bytes, TimeProvider time, Func<IProgress<long>, Task<T>> work)

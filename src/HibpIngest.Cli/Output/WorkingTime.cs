@@ -1,11 +1,11 @@
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Spans of time in which somebody worked; overlapping ones count once.</summary>
+/// <summary>Spans of working time; overlapping ones count once.</summary>
 internal sealed class WorkingTime
 {
     private readonly List<(DateTimeOffset From, DateTimeOffset To)> _spans = [];
 
-    /// <param name="spans">In any order; empty ones are left out.</param>
+    /// <param name="spans">In any order; empty ones are ignored.</param>
     public WorkingTime(IEnumerable<(DateTimeOffset From, DateTimeOffset To)> spans)
     {
         foreach (var (from, to) in spans.Where(span => span.To > span.From).OrderBy(span => span.From))
@@ -19,7 +19,7 @@ internal sealed class WorkingTime
 
     public TimeSpan Total => Since(DateTimeOffset.MinValue);
 
-    /// <summary>Returns what lies after a moment.</summary>
+    /// <summary>Returns the working time after a moment.</summary>
     public TimeSpan Since(DateTimeOffset moment)
     {
         var sum = TimeSpan.Zero;
