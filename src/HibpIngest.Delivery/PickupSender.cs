@@ -34,9 +34,7 @@ public sealed class PickupSender : INotificationSender
 
     public string DisplayName => $"pickup folder {_folder}";
 
-    /// <summary>
-    /// Checks by writing a file that is deleted at once: in the folder or, if it doesn't exist yet, in its nearest existing parent.
-    /// </summary>
+    /// <summary>Checks by writing and deleting a file: in the folder or, if it doesn't exist yet, in its nearest existing parent.</summary>
     public Task CheckAsync(string from, CancellationToken cancellationToken)
     {
         var folder = _folder;

@@ -31,17 +31,13 @@ public sealed class SmtpServer
     /// <summary>Maximum time to send the message content, and again for the reply to it.</summary>
     public TimeSpan MessageTimeout { get; init; } = TimeSpan.FromMinutes(2);
 
-    /// <summary>
-    /// How long to wait for the reply to a message after the sender has been cancelled: a mail whose outcome is known is not sent twice.
-    /// </summary>
+    /// <summary>Maximum wait for the reply to a message after cancellation: a mail whose outcome is known is not sent twice.</summary>
     public TimeSpan CancelledMessageTimeout { get; init; } = TimeSpan.FromSeconds(10);
 
     /// <summary>A connection idle for longer is not reused. Servers close theirs after some minutes, several after one.</summary>
     public TimeSpan IdleTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>
-    /// Maximum concurrent connections; further mails wait for a free one. Many servers allow at most ten from one client.
-    /// </summary>
+    /// <summary>Maximum connections; further mails wait for a free one. Many servers allow at most ten from one client.</summary>
     public int MaxConnections { get; init; } = 4;
 
     /// <summary>Mails sent over one connection before it is closed; Postfix and Exchange have limits of this order.</summary>

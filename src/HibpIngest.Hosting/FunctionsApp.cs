@@ -9,7 +9,7 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// What both Functions apps have in common: settings, logs, telemetry. Wrong settings don't end the process, since the third exit of a
+/// The setup common to both Functions apps: settings, logs, telemetry. Wrong settings don't end the process, since the third exit of a
 /// worker stops its host: each is logged, and <see cref="SettingsErrors"/> is registered for the services that must refuse work.
 /// </summary>
 public sealed partial class FunctionsApp
@@ -63,9 +63,7 @@ public sealed partial class FunctionsApp
         }
     }
 
-    /// <summary>
-    /// Reads and checks the settings, and adds the services that both apps share and, if the settings are valid, the app's own.
-    /// </summary>
+    /// <summary>Reads and checks the settings, and adds the services of both apps and, if the settings are valid, the app's own.</summary>
     /// <param name="read">Reads the app's settings from its environment.</param>
     /// <param name="open">Opens the stores that the settings name, without calling them, and logs their names.</param>
     public static FunctionsApp Configure(

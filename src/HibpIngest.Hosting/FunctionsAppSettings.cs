@@ -10,9 +10,7 @@ namespace HibpIngest.Hosting;
 /// </summary>
 public static class FunctionsAppSettings
 {
-    /// <summary>
-    /// The triggers' connection: the account of the dropped files and the queues. AzureWebJobsStorage belongs to the Functions host.
-    /// </summary>
+    /// <summary>The triggers' connection: dropped files and queues. AzureWebJobsStorage belongs to the Functions host.</summary>
     public const string BreachStorage = "BreachStorage";
 
     // A plan that ends functions after 10 minutes leaves 2 minutes to skip to the checkpoint and to finish a batch.

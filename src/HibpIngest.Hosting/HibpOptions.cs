@@ -14,9 +14,7 @@ public static class HibpOptions
     /// <summary>Prefix of the environment variables.</summary>
     public const string Prefix = "HIBP_";
 
-    /// <summary>
-    /// Adds all options classes, bound from the variables and validated when the host starts, or when they are first read.
-    /// </summary>
+    /// <summary>Adds all options classes, bound from the variables and validated at host start, or when they are first read.</summary>
     /// <param name="variables">The variables without their prefix.</param>
     public static IServiceCollection AddHibpOptions(this IServiceCollection services, IConfiguration variables) => services
         .Add<IngestOptions>(variables).Add<UpsertOptions>(variables)

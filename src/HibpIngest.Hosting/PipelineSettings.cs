@@ -209,9 +209,7 @@ public sealed record PipelineSettings
 
     private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
 
-    /// <summary>
-    /// Checks that a variable, which overrides the file, includes the file's key: without it, data made under that key would be lost.
-    /// </summary>
+    /// <summary>Checks that a variable, which overrides the file, includes the file's key: else data made under that key is lost.</summary>
     private bool CheckKeyFile(string variable, string[]? given, string name)
     {
         if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } kept || given.Contains(kept))

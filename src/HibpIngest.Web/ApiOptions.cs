@@ -11,22 +11,16 @@ public record ApiOptions
     /// <summary>Whether no key is required; only for a server that no other machine can reach.</summary>
     public bool IsOpen { get; init; }
 
-    /// <summary>
-    /// Whether every request is logged before its response: for a host that may stop or freeze a process after a response.
-    /// </summary>
+    /// <summary>Whether every request is logged before its response: for hosts that may stop or freeze a process after it.</summary>
     public bool IsAllDurable { get; init; }
 
     /// <summary>The public base address of links (HIBP_WEB_URL).</summary>
     public string Address { get; init; } = DefaultUrl;
 
-    /// <summary>
-    /// Limits, proxies, test accounts and the access log. Part of these options because it decides which services are registered.
-    /// </summary>
+    /// <summary>Limits, proxies, test accounts and the access log. Here because it decides which services exist.</summary>
     public WebOptions Web { get; init; } = new();
 
-    /// <summary>
-    /// Backend, cache and caching headers of Pwned Passwords. Part of these options because it decides which routes exist.
-    /// </summary>
+    /// <summary>Backend, cache and caching headers of Pwned Passwords. Here because it decides which routes exist.</summary>
     public PasswordOptions Passwords { get; init; } = new();
 
     internal bool IsHttps => Address.StartsWith("https:", StringComparison.OrdinalIgnoreCase);

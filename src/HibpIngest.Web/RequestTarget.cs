@@ -58,9 +58,7 @@ public readonly struct RequestTarget
         !path.Contains('%', StringComparison.Ordinal) && !path.Contains("/.", StringComparison.Ordinal)
         && !path.Contains("//", StringComparison.Ordinal);
 
-    /// <summary>
-    /// Replaces bytes that are no UTF-8 by a character that no account contains; a percent sign without two digits stays.
-    /// </summary>
+    /// <summary>Replaces bytes that are no UTF-8 by a character that no account contains; a % without two digits stays.</summary>
     private static string Decode(string segment)
     {
         if (!segment.Contains('%', StringComparison.Ordinal))

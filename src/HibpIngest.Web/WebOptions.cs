@@ -25,7 +25,7 @@ public sealed class WebOptions
     /// </summary>
     public bool? TestAccounts { get; set; }
 
-    /// <summary>Whether each request is logged after its response: on or off. Null: on (HIBP_ACCESSLOG).</summary>
+    /// <summary>Whether requests are written to the access log (HIBP_ACCESSLOG): on or off. Null: on.</summary>
     public bool? AccessLog { get; set; }
 
     /// <summary>

@@ -154,9 +154,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         }
     }
 
-    /// <summary>
-    /// Checks that no process has the database open. A file that is no database is kept unchanged, with its companion files.
-    /// </summary>
+    /// <summary>Checks that no process has the database open. A file that is no database is kept, with its companion files.</summary>
     /// <returns>Whether the database can be read; it is replaced in either case.</returns>
     private bool SettleCurrent()
     {

@@ -60,9 +60,7 @@ public sealed partial class LocalHost(
             ExceptionDispatchInfo.Throw(_failure);
     }
 
-    /// <summary>
-    /// Runs a service's loop until the host stops. If the loop ends earlier, the host stops, and rethrows the loop's error.
-    /// </summary>
+    /// <summary>Runs a service's loop until the host stops. A loop that ends earlier stops the host, which rethrows its error.</summary>
     internal async Task RunLoopAsync(Func<CancellationToken, Task> loop)
     {
         // A loop that starts with synchronous work must not delay the others.
@@ -82,9 +80,7 @@ public sealed partial class LocalHost(
         Stop(failure);
     }
 
-    /// <summary>
-    /// Repeats work with a pause between runs. A failed run is logged, as by the Functions host, and the next one follows.
-    /// </summary>
+    /// <summary>Repeats work with a pause between runs. A failed run is logged, as by the Functions host, and the next follows.</summary>
     internal Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => RunLoopAsync(async stop =>
     {
         while (true)

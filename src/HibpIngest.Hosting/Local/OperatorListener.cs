@@ -18,7 +18,7 @@ namespace HibpIngest.Hosting.Local;
 
 /// <summary>
 /// Reports the state of this process: <c>/healthz</c> (it is alive); <c>/readyz</c> (its storage account responds; the database is not
-/// queried, since a probe would keep it awake); <c>/usage</c>, the number of requests by route, key or client; and <c>/metrics</c>, this
+/// queried, since a probe would keep it awake); <c>/usage</c>, request counts by route, key, hour or status; and <c>/metrics</c>, this
 /// process's instruments (<see cref="TelemetryNames"/>) in the Prometheus format. Serves only direct requests from this machine, and none
 /// through a proxy.
 /// </summary>

@@ -30,9 +30,7 @@ public sealed record QueueListenerOptions
     /// <summary>First pause after an empty receive; each further one doubles it.</summary>
     public TimeSpan MinPause { get; init; } = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>
-    /// Maximum pause. The Functions host goes up to a minute, to save billed transactions; at this host a person may be waiting.
-    /// </summary>
+    /// <summary>Maximum pause. The Functions host goes up to a minute, to save billed transactions; here a person may be waiting.</summary>
     public TimeSpan MaxPause { get; init; } = TimeSpan.FromSeconds(2);
 
     /// <summary>Maximum time for messages in progress to end after a stop.</summary>

@@ -62,9 +62,7 @@ public static class MessageRoutes
 /// <summary>Dispatches each message to its stage.</summary>
 public sealed class MessageDispatcher(IServiceProvider services)
 {
-    /// <summary>
-    /// Returns when the message's work is durably done, or the message is deferred; only then may the message be deleted.
-    /// </summary>
+    /// <summary>Returns when the message's work is durably done, or the message is deferred; only then may it be deleted.</summary>
     /// <param name="queue">The queue that the message was received from.</param>
     /// <param name="cancellationToken">Stops the stage at a batch boundary.</param>
     /// <exception cref="UnreadableMessageException">The body is no message of that queue.</exception>

@@ -4,9 +4,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Web;
 
-/// <summary>
-/// The authentication scheme of API keys. Its challenge sends the error that <see cref="ApiKeyAuthentication"/> recorded.
-/// </summary>
+/// <summary>The authentication scheme of API keys. A challenge sends the error that <see cref="ApiKeyAuthentication"/> recorded.</summary>
 internal sealed class ApiKeyHandler(IOptionsMonitor<AuthenticationSchemeOptions> schemes, ApiKeyAuthentication authentication)
     : AuthenticationHandler<AuthenticationSchemeOptions>(schemes, NullLoggerFactory.Instance, UrlEncoder.Default)
 {

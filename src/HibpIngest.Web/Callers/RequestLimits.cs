@@ -2,9 +2,7 @@ using System.Threading.RateLimiting;
 
 namespace HibpIngest.Web;
 
-/// <summary>
-/// Rate limits of keys, and of networks that guess keys. They apply to this instance only: N instances allow N times as much.
-/// </summary>
+/// <summary>Rate limits of keys, and of networks that guess keys. Per instance: N instances allow N times as much.</summary>
 internal sealed class RequestLimits : IDisposable
 {
     /// <summary>The policy of the rate limiter for routes that take a key.</summary>

@@ -94,7 +94,5 @@ internal static class ApiRouteConventions
     private static ApiRoute RouteOf(EndpointBuilder builder) => builder.Metadata.OfType<ApiRoute>().Last();
 }
 
-/// <summary>
-/// The body that an endpoint takes. Not <c>Accepts</c>: routing would then refuse another Content-Type, before the key is checked.
-/// </summary>
+/// <summary>The body that an endpoint takes. Not <c>Accepts</c>: routing would refuse another type before the key is checked.</summary>
 internal sealed record RequestBodyMetadata(Type Type, string ContentType = "application/json");
