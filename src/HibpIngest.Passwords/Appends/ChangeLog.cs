@@ -39,8 +39,10 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
         }
         if (_file == 0)
             _file = await FindLastAsync(cancellationToken);
-        if (await blobs.AppendAsync(PasswordNames.Changes(release, _file), bytes, cancellationToken) >= MostBlocks)
-            _file++;
+        var file = _file;
+        // Not an increment: of concurrent calls that fill a file, each would skip one, and readers stop at a gap.
+        if (await blobs.AppendAsync(PasswordNames.Changes(release, file), bytes, cancellationToken) >= MostBlocks)
+            _file = file + 1;
     }
 
     /// <summary>Reads changes after a position, up to a maximum.</summary>

@@ -172,6 +172,31 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public async Task Concurrent_appends_that_fill_a_file_of_changes_continue_in_the_next_one()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        await rig.Stores.Blobs.CreateAsync(None);
+        var release = new ReleaseKey("some", null);
+        var (appended, both) = (0, new TaskCompletionSource());
+        var blobs = new WatchedBlobs(rig.Stores.Blobs)
+        {
+            OnAppend = (name, blocks) => name == PasswordNames.Changes(release, 1) ? 45_000 : blocks,
+            After = (operation, _) =>
+            {
+                if (operation == "Append" && Interlocked.Increment(ref appended) == 2)
+                    both.SetResult();
+                return operation == "Append" ? both.Task : Task.CompletedTask;
+            },
+        };
+        var changes = new ChangeLog(blobs, release);
+        await Task.WhenAll(AddAsync(), AddAsync());
+        await AddAsync();
+        Assert.NotNull(await rig.Stores.Blobs.FindAsync(PasswordNames.Changes(release, 2), None));
+
+        Task AddAsync() => changes.AddAsync(HashMode.Sha1, [1], TimeProvider.System.GetUtcNow(), None);
+    }
+
+    [Fact]
     public async Task An_exported_release_holds_what_was_added()
     {
         var (random, _) = NewRandom();

@@ -32,6 +32,9 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     /// <summary>What is written instead.</summary>
     public Func<string, PasswordContent, PasswordContent>? OnWrite { get; init; }
 
+    /// <summary>Changes the number of blocks that an append returns.</summary>
+    public Func<string, int, int>? OnAppend { get; init; }
+
     public void Hold() => _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
     public void Release() => _held?.SetResult();
@@ -54,7 +57,11 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
         CallAsync("Upload", name, () => blobs.UploadAsync(name, content, replaces, cancellationToken));
 
     public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
-        CallAsync("Append", name, () => blobs.AppendAsync(name, bytes, cancellationToken));
+        CallAsync("Append", name, async () =>
+        {
+            var blocks = await blobs.AppendAsync(name, bytes, cancellationToken);
+            return OnAppend?.Invoke(name, blocks) ?? blocks;
+        });
 
     public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
         CallAsync("ReadFrom", name, () => blobs.ReadFromAsync(name, offset, most, cancellationToken));
