@@ -18,7 +18,7 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     public abstract string MailFolder { get; }
 
-    /// <summary>All that host and worker have written.</summary>
+    /// <summary>All that host and worker have written: to the console, and to files.</summary>
     public abstract string Said { get; }
 
     public BlobContainerClient Container => new(Storage, "breach");

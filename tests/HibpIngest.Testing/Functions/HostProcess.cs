@@ -16,6 +16,7 @@ internal sealed class HostProcess : IAsyncDisposable
     private readonly Process _process;
     private readonly StringBuilder _said = new();
     private readonly int _port = TestProcess.FreePort();
+    private readonly string _logs;
 
     private HostProcess(string appFolder, string folder, IReadOnlyDictionary<string, string> settings)
     {
@@ -24,6 +25,7 @@ internal sealed class HostProcess : IAsyncDisposable
             {"masterKey":{"name":"master","value":"m","encrypted":false},"functionKeys":[],
              "systemKeys":[{"name":"blobs_extension","value":"{{WebhookKey}}","encrypted":false}]}
             """);
+        _logs = Path.Combine(folder, "log");
         var start = new ProcessStartInfo(Environment.GetEnvironmentVariable(DrivenApp.HostVariable)!)
         {
             ArgumentList = { appFolder, "--port", _port.ToString(CultureInfo.InvariantCulture) },
@@ -37,6 +39,7 @@ internal sealed class HostProcess : IAsyncDisposable
             ("AzureFunctionsJobHost__extensions__queues__visibilityTimeout", "00:00:01"),
             ("AzureFunctionsJobHost__extensions__queues__maxPollingInterval", "00:00:00.200"),
             ("AzureWebJobsSecretStorageType", "files"), ("FUNCTIONS_SECRETS_PATH", secrets.FullName),
+            ("AzureFunctionsJobHost__logging__fileLoggingMode", "always"), ("FUNCTIONS_LOG_PATH", _logs),
         ];
         start.SetVariables(folder, settings);
         foreach (var (name, value) in own)
@@ -51,13 +54,15 @@ internal sealed class HostProcess : IAsyncDisposable
 
     public Uri Address => new($"http://127.0.0.1:{_port}/");
 
-    /// <summary>All that host and worker have written.</summary>
+    /// <summary>All that host and worker have written: to the console, and to the host's log files.</summary>
     public string Said
     {
         get
         {
+            var files = Directory.GetFiles(_logs, "*.log", SearchOption.AllDirectories);
+            Assert.NotEmpty(files);
             lock (_said)
-                return _said.ToString();
+                return $"{_said}{string.Concat(files.Select(ReadOpen))}";
         }
     }
 
@@ -102,6 +107,13 @@ internal sealed class HostProcess : IAsyncDisposable
         _process.Kill();
         await _process.WaitForExitAsync();
         return worker;
+    }
+
+    private static string ReadOpen(string file)
+    {
+        using var reader = new StreamReader(
+            new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete));
+        return reader.ReadToEnd();
     }
 
     private async Task<Process> FindWorkerAsync()
