@@ -1,3 +1,4 @@
+using Azure.Storage.Queues;
 using HibpIngest.Breaches;
 using HibpIngest.Sql.Sqlite;
 
@@ -38,11 +39,12 @@ public sealed class HostCaseTests
         await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
         Assert.Null(await database.GetLoadAsync(3, CancellationToken.None));
 
-        // Nor does an app in another folder fire anything again.
+        // Nor does an app in another folder fire anything again, or leave events unread: it keeps its host id.
         await app.MoveAsync();
         await app.DropAsync("Big.3.zip", PipelineRig.Zip(("a.csv", Lines(0, 10))));
         await DoneAsync(app, 3);
         Assert.Null(await database.GetLoadAsync(4, CancellationToken.None));
+        Assert.Single(await EventQueuesAsync(app));
         Assert.Equal(20, Recipients(app).Count);
         Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
     }
@@ -114,6 +116,15 @@ public sealed class HostCaseTests
         await app.Container.UploadBlobAsync("Quiet.zip", new BinaryData(PipelineRig.Zip(("a.csv", Lines(0, 100)))));
         await DoneAsync(app, 2);
         Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
+    }
+
+    /// <summary>Lists the host's own queues of blob events. A changed host id adds one, and leaves the first one unread.</summary>
+    private static async Task<List<string>> EventQueuesAsync(DrivenApp app)
+    {
+        var queues = new List<string>();
+        await foreach (var queue in new QueueServiceClient(app.Storage).GetQueuesAsync(prefix: "azure-webjobs-blobtrigger-"))
+            queues.Add(queue.Name);
+        return queues;
     }
 
     /// <summary>Starts an app of many small batches and slices, whose lost work Sweep sends again after seconds.</summary>
