@@ -1,6 +1,9 @@
 using System.Net;
+using Azure.Data.Tables;
 using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Stores;
+using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;
@@ -12,16 +15,18 @@ public sealed class ApiCaseTests : IAsyncLifetime
 
     private readonly TemporaryFolder _folder = new();
     private readonly HttpClient _http = new(new SocketsHttpHandler { MaxConnectionsPerServer = 200 });
+    private TelemetryEndpoint _telemetry = null!;
+    private string _storage = "";
 
     public static TheoryData<string> Drivers => [.. DrivenApp.Drivers];
 
-    public Task InitializeAsync() => Task.CompletedTask;
+    public async Task InitializeAsync() => _telemetry = await TelemetryEndpoint.StartAsync();
 
-    public Task DisposeAsync()
+    public async Task DisposeAsync()
     {
         _http.Dispose();
         _folder.Dispose();
-        return Task.CompletedTask;
+        await _telemetry.DisposeAsync();
     }
 
     [Theory]
@@ -39,7 +44,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
         using (var answer = await refused)
             Assert.Equal(HttpStatusCode.InternalServerError, answer.StatusCode);
         Assert.Equal(200, (await AskAsync(api, "healthz")).Status);
-        await AssertSilentAsync(api);
+        await AssertSilentAsync(api, EventIds.ApiAppSettings);
     }
 
     /// <summary>What the host makes of a path is recorded in docs/deploying.md.</summary>
@@ -57,7 +62,10 @@ public sealed class ApiCaseTests : IAsyncLifetime
         ];
         foreach (var (path, expected) in all)
             Assert.Equal((path, expected), (path, (await AskAsync(api, path)).Status));
-        await AssertSilentAsync(api);
+        // A lookup that fails.
+        await new TableServiceClient(_storage).DeleteTableAsync("accounts");
+        Assert.Equal(503, (await AskAsync(api, all[0].Path)).Status);
+        await AssertSilentAsync(api, EventIds.WebServerFailed);
     }
 
     private async Task<(int Status, string Body)> AskAsync(IApiDriver api, string path)
@@ -70,16 +78,22 @@ public sealed class ApiCaseTests : IAsyncLifetime
         return ((int)answer.StatusCode, await answer.Content.ReadAsStringAsync());
     }
 
-    private static async Task AssertSilentAsync(IApiDriver api)
+    /// <summary>Asserts that neither the logs nor Application Insights hold an account that was asked for.</summary>
+    /// <param name="sent">Event id of a line that must reach Application Insights.</param>
+    private async Task AssertSilentAsync(IApiDriver api, int sent)
     {
+        await Eventually.IsSoAsync(() => Task.FromResult(
+            _telemetry.Items.Any(item => item[TelemetryNames.Logs.EventId] == $"{sent}")));
         Assert.Equal(0, await api.StopAsync());
+        Assert.Empty(AddressSearch.Find(
+            _telemetry.Got.Select(one => one.Body), ["hibp-integration-tests", "account-exists", "example.com", "somebody"]));
         Assert.DoesNotContain("hibp-integration-tests", api.Said, StringComparison.Ordinal);
         Assert.DoesNotContain("example.com", api.Said, StringComparison.Ordinal);
     }
 
     private async Task<IApiDriver> StartAsync(string driver)
     {
-        var storage = await AzuriteFixture.NewAccountAsync();
+        var storage = _storage = await AzuriteFixture.NewAccountAsync();
         await HibpInProcess.SetUpAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = storage });
         using var account = StorageAccount.Open(storage, NullLoggerFactory.Instance);
         await account.Keys.CreateAsync(CancellationToken.None);
@@ -90,6 +104,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
             ["HIBP_STORAGE"] = storage,
             ["AzureWebJobsStorage"] = storage,
             ["HIBP_TESTACCOUNTS"] = "on",
+            [TelemetryExport.OwnApplicationInsightsVariable] = _telemetry.ConnectionString,
         };
         return driver == "host" ? new RealApi(await HostProcess.StartAsync(
             BuiltApp.Folder("HibpIngest.Functions.Api"), _folder.Path, settings, "healthz"))

@@ -1,12 +1,20 @@
+using System.Security.Cryptography;
+using System.Text;
 using Azure.Storage.Queues;
 using HibpIngest.Breaches;
+using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Integration.Tests.Telemetry;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Telemetry;
+using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
 /// <summary>The pipeline's Functions app as its host drives it: by events, queues and a timer, through crashes.</summary>
 public sealed class HostCaseTests
 {
+    private const string Person = "jane.private@example.com";
+
     public static TheoryData<string> Drivers => [.. DrivenApp.Drivers];
 
     [Theory]
@@ -99,23 +107,48 @@ public sealed class HostCaseTests
     [MemberData(nameof(Drivers))]
     public async Task What_fails_for_good_says_why_and_what_no_event_announced_is_found(string driver)
     {
-        await using var app = await DrivenApp.StartAsync(driver, ("HIBP_SWEEPBLOBAGE", "00:00:00"));
+        await using var telemetry = await TelemetryEndpoint.StartAsync();
+        await using var app = await DrivenApp.StartAsync(
+            driver, ("HIBP_SWEEPBLOBAGE", "00:00:00"), (TelemetryExport.ApplicationInsightsVariable, telemetry.ConnectionString));
         // The first sweep sets the stores up.
         await Eventually.IsSoAsync(async () => await app.Queue("breach-slices").ExistsAsync());
-        await app.Queue("breach-slices").SendMessageAsync(Convert.ToBase64String("nobody@example.com"u8));
+        await app.Queue("breach-slices").SendMessageAsync(Convert.ToBase64String(Encoding.ASCII.GetBytes(Person)));
         await Eventually.IsSoAsync(async () => await CountAsync(app, "breach-slices-poison") == 1);
         (await app.HibpAsync("poison", "requeue", "breach-slices")).Succeeded();
         await Eventually.IsSoAsync(
             async () => await CountAsync(app, "breach-slices") == 0 && await CountAsync(app, "breach-slices-poison") == 1);
 
-        await app.DropAsync("Bad.zip", [.. "PK"u8, 3, 4, 0, 0, 0]);
+        await app.DropAsync("Bad.zip", [.. "PK"u8, 3, 4, 0, 0, 0, .. Encoding.ASCII.GetBytes(Person)]);
         await Eventually.IsSoAsync(async () => (await LoadAsync(app, 1))?.State == LoadState.Failed);
         var failed = (await app.HibpAsync("status", "Bad", "--json")).Succeeded().Json.GetProperty("loads")[0];
         Assert.Contains("zip", failed.GetProperty("error").GetString(), StringComparison.OrdinalIgnoreCase);
 
+        RowsFault.FailFirstAttempts(app.DatabaseFile, Person);
         await app.Container.UploadBlobAsync("Quiet.zip", new BinaryData(PipelineRig.Zip(("a.csv", Lines(0, 100)))));
         await DoneAsync(app, 2);
+        await AssertSentWithoutPeopleAsync(telemetry);
         Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
+        Assert.DoesNotContain("jane.private", app.Said, StringComparison.Ordinal);
+    }
+
+    /// <summary>Asserts that Application Insights gets failed invocations, of known and of unexpected errors, and no account.</summary>
+    private static async Task AssertSentWithoutPeopleAsync(TelemetryEndpoint telemetry)
+    {
+        await Eventually.IsSoAsync(() => Task.FromResult(
+            IsSent(item => item is { IsSpan: true, Name: Spans.Slice, Success: false })
+            && IsSent(item => item is { IsSpan: true, Name: Spans.Slice, Success: true })
+            && IsFailureSent("not the JSON of") && IsFailureSent("System.InvalidOperationException")));
+        string[] people =
+        [
+            "@example", "jane.private", "user1", .. ((string[])[Person, "user1@example.com"]).Select(
+                address => Convert.ToHexStringLower(SHA1.HashData(Encoding.ASCII.GetBytes(address)))),
+        ];
+        Assert.Empty(AddressSearch.Find(telemetry.Got.Select(one => one.Body), people));
+
+        bool IsSent(Predicate<TelemetryItem> isSo) => telemetry.Items.Any(item => isSo(item));
+
+        bool IsFailureSent(string reason) => IsSent(item => item[Logs.EventId] == $"{EventIds.InvocationFailed}"
+            && item.Message.Contains(reason, StringComparison.Ordinal));
     }
 
     /// <summary>Lists the host's own queues of blob events. A changed host id adds one, and leaves the first one unread.</summary>

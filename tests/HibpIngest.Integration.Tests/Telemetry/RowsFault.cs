@@ -3,22 +3,33 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>A SQLite database that has lost a row, by which a slice fails in itself.</summary>
+/// <summary>Makes slices fail on a SQLite database.</summary>
 internal static class RowsFault
 {
     /// <summary>Puts one row out of everybody's sight.</summary>
     public static void Lose(string databaseFile, long load, long position) =>
-        Change(databaseFile, string.Create(CultureInfo.InvariantCulture, $"UPDATE rows SET id = -id WHERE id = {(load << 40) | position}"));
+        Assert.Equal(1, Execute(
+            databaseFile, string.Create(CultureInfo.InvariantCulture, $"UPDATE rows SET id = -id WHERE id = {(load << 40) | position}")));
 
     /// <summary>Puts it back.</summary>
-    public static void PutBack(string databaseFile) => Change(databaseFile, "UPDATE rows SET id = -id WHERE id < 0");
+    public static void PutBack(string databaseFile) =>
+        Assert.Equal(1, Execute(databaseFile, "UPDATE rows SET id = -id WHERE id < 0"));
 
-    private static void Change(string databaseFile, string sql)
+    /// <summary>Fails the first attempt of every slice, by an exception of the database.</summary>
+    /// <param name="error">SQLite's message.</param>
+    public static void FailFirstAttempts(string databaseFile, string error) => Execute(
+        databaseFile,
+        $"""
+        CREATE TRIGGER fail_first BEFORE UPDATE ON slices WHEN NEW.state = 'done' AND OLD.attempts = 1
+        BEGIN SELECT RAISE(ABORT, '{error}'); END
+        """);
+
+    private static int Execute(string databaseFile, string sql)
     {
         using var connection = new SqliteConnection($"Data Source={databaseFile};Pooling=False");
         connection.Open();
         using var command = connection.CreateCommand();
         command.CommandText = sql;
-        Assert.Equal(1, command.ExecuteNonQuery());
+        return command.ExecuteNonQuery();
     }
 }
