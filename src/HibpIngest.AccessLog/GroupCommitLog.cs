@@ -258,21 +258,20 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
 
     [LoggerMessage(
         EventIds.AccessLogDown, LogLevel.Error,
-        "the access log is down, requests that must be logged are answered 503, and others not logged once there is no room: {Reason}")]
+        "access log: down; requests that must be logged get 503, others go unlogged once the buffer is full: {Reason}")]
     private partial void LogDown(string reason);
 
     [LoggerMessage(
-        EventIds.AccessLogUp, LogLevel.Warning,
-        "the access log is written again; since this process began {Count} requests were not logged")]
+        EventIds.AccessLogUp, LogLevel.Warning, "access log: up again; {Count} requests were not logged since the process started")]
     private partial void LogUp(long count);
 
     [LoggerMessage(
         EventIds.AccessLogFull, LogLevel.Warning,
-        "the access log is slower than the requests; since this process began {Count} were not logged, as there was no room")]
+        "access log: buffer full (store slower than the requests); {Count} requests were not logged since the process started")]
     private partial void LogFull(long count);
 
     [LoggerMessage(
         EventIds.AccessLogLost, LogLevel.Error,
-        "this process ends, and {Count} of the requests that it has answered since it began are not known to be in the access log")]
+        "access log: process ends; {Count} of the requests answered since it started may not be logged")]
     private partial void LogLost(long count);
 }

@@ -149,7 +149,7 @@ internal sealed class AccessKills(string folder, Action<string> say)
         say($"not logged of those behind: {missing}, of all: {lost}");
         Demand(said.Contains($"[{EventIds.AccessLogDown}]", StringComparison.Ordinal), "the server doesn't say that its log is down");
         Demand(
-            said.Contains($"since this process began {lost} requests were not logged", StringComparison.Ordinal),
+            said.Contains($"; {lost} requests were not logged", StringComparison.Ordinal),
             $"the server doesn't say that {lost} requests were not logged, but: {said}");
         Demand(
             first.Of(downBehind.Route, 200) >= Math.Min(beforeBehind.Ok + goingBehind.Ok + downBehind.Ok, beforeBehind.Ok + Buffer / 4),

@@ -59,7 +59,7 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
     }
 
     [LoggerMessage(
-        EventIds.RollUpAccessCounted, LogLevel.Information, "blob {Blob} of the access log is counted: {Requests} requests in {Rows} rows")]
+        EventIds.RollUpAccessCounted, LogLevel.Information, "access log blob {Blob}: counted ({Requests} requests in {Rows} rows)")]
     private partial void LogCounted(string blob, long requests, int rows);
 
     /// <summary>The key of a count. The hour is counted from 1970.</summary>

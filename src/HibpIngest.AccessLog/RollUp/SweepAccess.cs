@@ -101,17 +101,14 @@ public sealed partial class SweepAccess(
 
     private static TimeSpan PauseAfter(TimeSpan age) => age < SendAgainAfter ? SendAgainAfter : age > LateAfter ? LateAfter : age;
 
-    [LoggerMessage(
-        EventIds.SweepAccessEnded, LogLevel.Information, "blob {Blob} of the access log is ended: the process that wrote it is gone")]
+    [LoggerMessage(EventIds.SweepAccessEnded, LogLevel.Information, "access log blob {Blob}: ended for its process, which no longer runs")]
     private partial void LogEnded(string blob);
 
     [LoggerMessage(
         EventIds.SweepAccessRefused, LogLevel.Error,
-        "{Count} blobs of the access log are left as they are, as the store refuses what is to be done with them; the first: {Reason}")]
+        "access log: {Count} blobs left unchanged because the store refused the request; first: {Reason}")]
     private partial void LogRefused(int count, string reason);
 
-    [LoggerMessage(
-        EventIds.SweepAccessLate, LogLevel.Error,
-        "{Count} blobs of the access log are not counted after a day: docs/operating.md says why that may be")]
+    [LoggerMessage(EventIds.SweepAccessLate, LogLevel.Error, "access log: {Count} blobs not counted after a day; see docs/operating.md")]
     private partial void LogLate(int count);
 }

@@ -111,7 +111,7 @@ public sealed class GroupCommitLogTests
             await Task.WhenAll(waiting);
         }
         await AssertHoldsAsync((3 * Room) + 1);
-        AssertSaid((EventIds.AccessLogFull, "1 were not logged"));
+        AssertSaid((EventIds.AccessLogFull, "1 requests were not logged"));
     }
 
     [Fact]
