@@ -234,6 +234,6 @@ public sealed partial class AppendPasswords(
 
     [LoggerMessage(
         EventIds.AppendPasswordsDone, LogLevel.Information,
-        "transaction {Transaction}: {Sha1} hashes of SHA-1 and {Ntlm} of NTLM are added to release {Release}")]
+        "append transaction {Transaction}: {Sha1} SHA-1 and {Ntlm} NTLM hashes added to release {Release}")]
     private partial void LogDone(Guid transaction, int sha1, int ntlm, string release);
 }

@@ -105,6 +105,6 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
 
     [LoggerMessage(
         EventIds.SubmitAppendsNotSent, LogLevel.Warning,
-        "appended passwords were confirmed, and it is not known that their message was sent; Sweep sends it again: {Reason}")]
+        "appended passwords: confirmed, but their message may not have been sent; Sweep sends it again: {Reason}")]
     private partial void LogNotSent(string reason);
 }

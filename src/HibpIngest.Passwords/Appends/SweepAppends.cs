@@ -56,6 +56,6 @@ public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueue
 
     [LoggerMessage(
         EventIds.SweepAppendsLate, LogLevel.Error,
-        "{Count} transactions of appended passwords were confirmed, and are not added after a day: docs/operating.md says why that may be")]
+        "appended passwords: {Count} confirmed transactions not added after a day; see docs/operating.md")]
     private partial void LogLate(int count);
 }

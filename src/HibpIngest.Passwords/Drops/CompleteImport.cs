@@ -217,7 +217,7 @@ public sealed partial class CompleteImport(
         foreach (var replica in replicas.Where(one => one.Result != ReplicaResult.Done))
         {
             LogReplicaBehind(replica.Replica, plan.Release, replica.Result == ReplicaResult.Lacking
-                ? $"it has not all of it: 'hibp passwords replicate --release {plan.Release}'" : replica.Reason ?? "");
+                ? $"its copy is incomplete; run: hibp passwords replicate --release {plan.Release}" : replica.Reason ?? "");
         }
     }
 
@@ -251,33 +251,36 @@ public sealed partial class CompleteImport(
             groups, new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken },
             async (group, token) => await work(group, token));
 
-    [LoggerMessage(EventIds.CompleteImportListed, LogLevel.Information,
-        "'{File}' is imported: release {Release} has {Rows} {Mode} hashes in pack")]
+    [LoggerMessage(
+        EventIds.CompleteImportListed, LogLevel.Information, "'{File}': imported into release {Release} ({Rows} {Mode} hashes in pack)")]
     private partial void LogListed(string file, string release, long rows, string mode);
 
-    [LoggerMessage(EventIds.CompleteImportServed, LogLevel.Information, "release {Release} is served from pack")]
+    [LoggerMessage(EventIds.CompleteImportServed, LogLevel.Information, "release {Release}: served from pack")]
     private partial void LogServed(string release);
 
-    [LoggerMessage(EventIds.CompleteImportRefused, LogLevel.Error, "a dropped file of passwords is not imported: {Reason}")]
+    [LoggerMessage(EventIds.CompleteImportRefused, LogLevel.Error, "dropped passwords: file not imported: {Reason}")]
     private partial void LogRefused(string reason);
 
-    [LoggerMessage(EventIds.CompleteImportReplaced, LogLevel.Warning,
-        "'{File}' was replaced or deleted before it was imported into release {Release}: nothing of it is kept")]
+    [LoggerMessage(
+        EventIds.CompleteImportReplaced, LogLevel.Warning,
+        "'{File}': replaced or deleted before its import into release {Release} was complete; nothing was kept")]
     private partial void LogReplaced(string file, string release);
 
-    [LoggerMessage(EventIds.CompleteImportAlready, LogLevel.Warning,
-        "'{File}' is deleted: release {Release} has the same {Mode} hashes already")]
+    [LoggerMessage(
+        EventIds.CompleteImportAlready, LogLevel.Warning, "'{File}': deleted because release {Release} already has the same {Mode} hashes")]
     private partial void LogAlready(string file, string release, string mode);
 
-    [LoggerMessage(EventIds.CompleteImportNotServed, LogLevel.Warning,
-        "release {Release} is not served yet: what is served has {Mode}, and it has not. Drop that too, or 'hibp passwords switch pack "
-        + "--release {Release}' serves it without")]
+    [LoggerMessage(
+        EventIds.CompleteImportNotServed, LogLevel.Warning,
+        "release {Release}: not served yet because it lacks the {Mode} hashes of the served release; drop those too, or run: "
+        + "hibp passwords switch pack --release {Release}")]
     private partial void LogNotServed(string release, string mode);
 
-    [LoggerMessage(EventIds.CompleteImportTooSmall, LogLevel.Warning,
-        "release {Release} is not served: {Reason}. Where that is meant, 'hibp passwords switch pack --release {Release}' serves it")]
+    [LoggerMessage(
+        EventIds.CompleteImportTooSmall, LogLevel.Warning,
+        "release {Release}: not served: {Reason}; if that is intended, run: hibp passwords switch pack --release {Release}")]
     private partial void LogTooSmall(string release, string reason);
 
-    [LoggerMessage(EventIds.CompleteImportReplicaBehind, LogLevel.Warning, "replica {Replica} does not serve release {Release}: {Reason}")]
+    [LoggerMessage(EventIds.CompleteImportReplicaBehind, LogLevel.Warning, "replica {Replica}: release {Release} not served: {Reason}")]
     private partial void LogReplicaBehind(string replica, string release, string reason);
 }

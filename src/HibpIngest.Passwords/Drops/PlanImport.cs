@@ -197,7 +197,8 @@ public sealed partial class PlanImport(
         return null;
     }
 
-    [LoggerMessage(EventIds.PlanImportPlanned, LogLevel.Information,
-        "'{File}' ({Bytes} bytes) is imported into release {Release}, {Mode}, in {Groups} parts")]
+    [LoggerMessage(
+        EventIds.PlanImportPlanned, LogLevel.Information,
+        "'{File}': import into release {Release} planned ({Bytes} bytes, {Mode}, {Groups} parts)")]
     private partial void LogPlanned(string file, long bytes, string release, string mode, int groups);
 }

@@ -104,7 +104,6 @@ public sealed partial class SweepImports(
         return refused.Count > 0;
     }
 
-    [LoggerMessage(EventIds.SweepImportsResent, LogLevel.Warning,
-        "release {Release}, {Mode}: {Messages} messages of its import were lost; sent again")]
+    [LoggerMessage(EventIds.SweepImportsResent, LogLevel.Warning, "release {Release}, {Mode}: {Messages} lost import messages sent again")]
     private partial void LogResent(string release, string mode, int messages);
 }

@@ -149,9 +149,9 @@ public sealed partial class NearestRanges : IPasswordRanges
 
     [LoggerMessage(
         EventIds.NearestRangesSkipped, LogLevel.Warning,
-        "passwords: the nearest storage account failed or was slow {Times} times in a row; the primary is read until it is back")]
+        "passwords: nearest storage account failed or was slow {Times} times in a row; reading the primary until it recovers")]
     private partial void LogSkipped(int times);
 
-    [LoggerMessage(EventIds.NearestRangesBack, LogLevel.Warning, "passwords: the nearest storage account is read again")]
+    [LoggerMessage(EventIds.NearestRangesBack, LogLevel.Warning, "passwords: nearest storage account in use again")]
     private partial void LogBack();
 }

@@ -58,16 +58,16 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
 
     protected override void OnUp(ServedRanges value) => LogUp();
 
-    [LoggerMessage(EventIds.ServedReaderServed, LogLevel.Information, "passwords: release {Release} is served, from {Backend}")]
+    [LoggerMessage(EventIds.ServedReaderServed, LogLevel.Information, "passwords: serving release {Release} from {Backend}")]
     private partial void LogServed(string release, string backend);
 
-    [LoggerMessage(EventIds.ServedReaderNothing, LogLevel.Warning, "passwords: none are served any more")]
+    [LoggerMessage(EventIds.ServedReaderNothing, LogLevel.Warning, "passwords: no release is served any more")]
     private partial void LogNothing();
 
     [LoggerMessage(
-        EventIds.ServedReaderDown, LogLevel.Warning, "which passwords are served can't be read, what was read last counts: {Reason}")]
+        EventIds.ServedReaderDown, LogLevel.Warning, "passwords: served release can't be read, serving the last known one: {Reason}")]
     private partial void LogDown(string reason);
 
-    [LoggerMessage(EventIds.ServedReaderUp, LogLevel.Warning, "which passwords are served is read again")]
+    [LoggerMessage(EventIds.ServedReaderUp, LogLevel.Warning, "passwords: served release readable again")]
     private partial void LogUp();
 }

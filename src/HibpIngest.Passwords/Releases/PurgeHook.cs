@@ -84,7 +84,7 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
         }
     }
 
-    [LoggerMessage(EventIds.PurgeHookFailed, LogLevel.Warning, "caches were not told that passwords have changed: {Reason}")]
+    [LoggerMessage(EventIds.PurgeHookFailed, LogLevel.Warning, "passwords: cache purge failed: {Reason}")]
     private partial void LogFailed(string reason);
 }
 
