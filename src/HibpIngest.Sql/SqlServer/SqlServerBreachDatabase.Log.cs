@@ -7,15 +7,14 @@ public sealed partial class SqlServerBreachDatabase
 {
     [LoggerMessage(
         EventIds.SqlServerBreachDatabaseCopiedInPieces, LogLevel.Warning,
-        "load {Load}: a copy of {Rows} rows ran out of time; its batch is copied again in pieces of {Smaller} rows, "
-        + "and so are those after it")]
+        "load {Load}: copy of {Rows} rows timed out; copying this batch and later ones in pieces of {Smaller} rows")]
     private partial void LogCopiedInPieces(long load, int rows, int smaller);
 
     [LoggerMessage(
         EventIds.SqlServerBreachDatabaseWasCommitted, LogLevel.Information,
-        "load {Load}: the batch up to {Position} had been committed, though the answer was lost")]
+        "load {Load}: batch up to position {Position} was committed although the response was lost")]
     private partial void LogWasCommitted(long load, long position);
 
-    [LoggerMessage(EventIds.SqlServerBreachDatabaseTriedAgain, LogLevel.Warning, "{Reason}; tried again in {Delay}")]
+    [LoggerMessage(EventIds.SqlServerBreachDatabaseTriedAgain, LogLevel.Warning, "database: retrying in {Delay}: {Reason}")]
     private partial void LogTriedAgain(string reason, TimeSpan delay);
 }
