@@ -157,6 +157,7 @@ internal abstract partial class MarkTable
     private static ParallelOptions InFlight(CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
 
-    [LoggerMessage(EventIds.AccountTablePartWalked, LogLevel.Information, "Took mark {Mark} off part {Part} of {Parts} of table {Table}")]
+    [LoggerMessage(
+        EventIds.AccountTablePartWalked, LogLevel.Information, "mark {Mark}: removed from part {Part} of {Parts} of table {Table}")]
     private partial void LogPartWalked(int mark, int part, int parts, string table);
 }
