@@ -47,10 +47,10 @@ internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccoun
     protected override void OnUp(Current value) => LogUp(value.Layout.Name);
 
     [LoggerMessage(
-        EventIds.LayoutReadsDown, LogLevel.Warning, "which layout is read can't be found out, the one from before counts: {Reason}")]
+        EventIds.LayoutReadsDown, LogLevel.Warning, "read layout: register can't be read, reading the last known layout: {Reason}")]
     private partial void LogDown(string reason);
 
-    [LoggerMessage(EventIds.LayoutReadsUp, LogLevel.Warning, "layout {Layout} is read, as the register says again")]
+    [LoggerMessage(EventIds.LayoutReadsUp, LogLevel.Warning, "read layout: register readable again (layout {Layout})")]
     private partial void LogUp(string layout);
 
     internal sealed record Current(StoreLayout Layout, LayoutPlacement Placement);

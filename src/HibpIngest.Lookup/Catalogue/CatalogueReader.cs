@@ -60,14 +60,12 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
         await ReadAsync(name, known, cancellationToken)
         ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: 'hibp catalogue publish' writes it anew");
 
-    [LoggerMessage(
-        EventIds.CatalogueReaderRead, LogLevel.Information, "the catalogue of breaches, version {Version}: {Breaches} breaches")]
+    [LoggerMessage(EventIds.CatalogueReaderRead, LogLevel.Information, "catalogue: version {Version} read ({Breaches} breaches)")]
     private partial void LogRead(long version, int breaches);
 
-    [LoggerMessage(
-        EventIds.CatalogueReaderDown, LogLevel.Warning, "the catalogue of breaches can't be read, what was read last counts: {Reason}")]
+    [LoggerMessage(EventIds.CatalogueReaderDown, LogLevel.Warning, "catalogue: read failed, serving the last version read: {Reason}")]
     private partial void LogDown(string reason);
 
-    [LoggerMessage(EventIds.CatalogueReaderUp, LogLevel.Warning, "the catalogue of breaches is read again, version {Version}")]
+    [LoggerMessage(EventIds.CatalogueReaderUp, LogLevel.Warning, "catalogue: readable again (version {Version})")]
     private partial void LogUp(long version);
 }
