@@ -49,7 +49,9 @@ internal static partial class Program
             options.Web.Proxies, options.Web.TestAccounts ?? false);
     }
 
-    [LoggerMessage(EventIds.ApiAppSettings, LogLevel.Information,
-        "storage {Storage}, HIBP_WEB_URL={WebUrl}, HIBP_DOMAINMAX={DomainMax}, HIBP_PROXIES={Proxies}, HIBP_TESTACCOUNTS={TestAccounts}")]
+    [LoggerMessage(
+        EventIds.ApiAppSettings, LogLevel.Information,
+        "settings: storage {Storage}, HIBP_WEB_URL={WebUrl}, HIBP_DOMAINMAX={DomainMax}, HIBP_PROXIES={Proxies}, "
+        + "HIBP_TESTACCOUNTS={TestAccounts}")]
     private static partial void LogSettings(ILogger log, string storage, string webUrl, int domainMax, int proxies, bool testAccounts);
 }

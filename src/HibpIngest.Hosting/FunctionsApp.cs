@@ -87,7 +87,8 @@ public sealed partial class FunctionsApp
 
     private static bool IsOwn(string? category) => category?.StartsWith("HibpIngest", StringComparison.Ordinal) == true;
 
-    [LoggerMessage(EventIds.FunctionsAppWrongSetting, LogLevel.Critical, "app settings: {Reason}; nothing works until it is right")]
+    [LoggerMessage(
+        EventIds.FunctionsAppWrongSetting, LogLevel.Critical, "app settings: {Reason}; every invocation fails until this is fixed")]
     private static partial void LogWrong(ILogger log, string reason);
 
     [LoggerMessage(EventIds.FunctionsAppUnknownSetting, LogLevel.Warning, "app settings: {Reason}")]

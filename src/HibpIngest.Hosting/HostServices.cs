@@ -90,6 +90,6 @@ public static partial class HostServices
             settings.Describe());
     }
 
-    [LoggerMessage(EventIds.HostServicesSettings, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]
+    [LoggerMessage(EventIds.HostServicesSettings, LogLevel.Information, "settings: storage {Storage}, database {Database}, {Options}")]
     private static partial void LogSettings(ILogger log, string storage, string database, string options);
 }

@@ -134,12 +134,12 @@ public sealed partial class LocalHost(
         lifetime.StopApplication();
     }
 
-    [LoggerMessage(EventIds.LocalHostStarted, LogLevel.Information, "the local host works as: {Roles}")]
+    [LoggerMessage(EventIds.LocalHostStarted, LogLevel.Information, "local host: started (roles: {Roles})")]
     private partial void LogStarted(HostRoles roles);
 
     [LoggerMessage(EventIds.LocalHostRunFailed, LogLevel.Error, "{What} failed: {Reason}")]
     private partial void LogRunFailed(string what, string reason);
 
-    [LoggerMessage(EventIds.LocalHostStopped, LogLevel.Information, "the local host has stopped")]
+    [LoggerMessage(EventIds.LocalHostStopped, LogLevel.Information, "local host: stopped")]
     private partial void LogStopped();
 }

@@ -42,9 +42,9 @@ internal sealed partial class StoreHealth(ILogger log, Action<string, string, Ti
     /// <summary>Strips the name of the failed operation, which differs between loops.</summary>
     private static string Cause(string reason) => reason[(reason.IndexOf(Failed, StringComparison.Ordinal) is >= 0 and var at ? at : 0)..];
 
-    [LoggerMessage(EventIds.StoreHealthDown, LogLevel.Warning, "{What} waits until its store is back: {Reason}")]
+    [LoggerMessage(EventIds.StoreHealthDown, LogLevel.Warning, "{What}: waiting for its store: {Reason}")]
     private partial void LogDown(string what, string reason);
 
-    [LoggerMessage(EventIds.StoreHealthUp, LogLevel.Warning, "all that waited for a store is back at work")]
+    [LoggerMessage(EventIds.StoreHealthUp, LogLevel.Warning, "stores: all available again")]
     private partial void LogUp();
 }

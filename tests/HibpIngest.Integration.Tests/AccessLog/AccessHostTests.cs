@@ -50,7 +50,7 @@ public sealed class AccessHostTests : CommandTestBase
         await log.MarkAsync(
             (await log.FindAsync(name, CancellationToken.None))!, AccessBlobState.Sealed, null, CancellationToken.None);
 
-        await using var host = await StartAsync("and is now in access-rollup-poison", "run", "--roles", "access,sweep");
+        await using var host = await StartAsync("moved to access-rollup-poison", "run", "--roles", "access,sweep");
         Assert.Contains($"blob '{name}' of the access log is not counted", host.Error, StringComparison.Ordinal);
         var poison = (await RunAsync("poison", "list", "access-rollup", "--json")).Succeeded();
         Assert.Contains(name, poison.Output, StringComparison.Ordinal);

@@ -20,7 +20,7 @@ public sealed class HostLogTests : IDisposable
             ["HIBP_STORGE"] = "misspelt",
         };
         await using var host = await HibpProcess.StartAsync(
-            _folder.Path, variables, "the local host works as", "run", "--log-level", "debug");
+            _folder.Path, variables, "local host: started", "run", "--log-level", "debug");
         var lines = (await host.TerminateAsync()).Error.Split('\n', StringSplitOptions.RemoveEmptyEntries)
             .Select(line => JsonDocument.Parse(line).RootElement).ToList();
         Assert.All(lines, line => Assert.Matches(@"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", line.GetProperty("time").GetString()));
