@@ -47,7 +47,7 @@ internal sealed class ThrottledLoad(string folder)
         var putOff = 0;
         host.ErrorDataReceived += (_, line) =>
         {
-            if (line.Data?.Contains("is put off for", StringComparison.Ordinal) == true)
+            if (line.Data?.Contains("message deferred for", StringComparison.Ordinal) == true)
                 Interlocked.Increment(ref putOff);
         };
         host.BeginErrorReadLine();

@@ -49,7 +49,7 @@ public sealed class StoreMismatchException(string message) : HibpException(messa
 /// Another ingester owns the load. Nothing of the current batch was written; the caller must stop, and the other ingester
 /// continues.
 /// </summary>
-public sealed class LoadLostException(long load) : HibpException($"load {load} is owned by another ingester by now");
+public sealed class LoadLostException(long load) : HibpException($"the lease of load {load} was lost to another worker");
 
 /// <summary>The blob was replaced or deleted while this version of it was being read (If-Match failed): its load is superseded.</summary>
 public sealed class BlobSupersededException(string blob)

@@ -57,7 +57,7 @@ public sealed partial class CallClients(
         await slices.SetCallErrorAsync(work.LoadId, reason, fails, CancellationToken.None);
         LogFailed(
             work.LoadId, slice, error is HibpException ? reason : UnexpectedError.Describe(error),
-            fails ? "'hibp callbacks retry' tries it again" : "it is tried again");
+            fails ? "to retry, run: hibp callbacks retry" : "retrying");
         return false;
     }
 

@@ -6,21 +6,23 @@ namespace HibpIngest.Pipeline;
 // Event ids 2310-2319; a contract. Only a client's number is logged, never its name, address or prefixes.
 public sealed partial class DeliverCallbacks
 {
-    [LoggerMessage(EventIds.DeliverCallbacksCalled, LogLevel.Information,
-        "client {Client}: {Accepted} calls accepted, {Others} not")]
+    [LoggerMessage(
+        EventIds.DeliverCallbacksCalled, LogLevel.Information, "client {Client}: called ({Accepted} calls accepted, {Others} not)")]
     private partial void LogCalled(int client, long accepted, long others);
 
-    [LoggerMessage(EventIds.DeliverCallbacksGone, LogLevel.Warning,
-        "client {Client} answered 410: it is paused, and called no more until it is resumed (hibp clients resume)")]
+    [LoggerMessage(
+        EventIds.DeliverCallbacksGone, LogLevel.Warning,
+        "client {Client}: paused because it responded 410; to resume, run: hibp clients resume")]
     private partial void LogGone(int client);
 
-    [LoggerMessage(EventIds.DeliverCallbacksLost, LogLevel.Information, "client {Client} is called elsewhere by now")]
+    [LoggerMessage(EventIds.DeliverCallbacksLost, LogLevel.Information, "client {Client}: lease lost to another worker")]
     private partial void LogLost(int client);
 
-    [LoggerMessage(EventIds.DeliverCallbacksFailed, LogLevel.Error, "client {Client} could not be called, and will be again: {Reason}")]
+    [LoggerMessage(EventIds.DeliverCallbacksFailed, LogLevel.Error, "client {Client}: calls failed, retrying later: {Reason}")]
     private partial void LogFailed(int client, string reason);
 
-    [LoggerMessage(EventIds.DeliverCallbacksNoSecret, LogLevel.Error,
-        "client {Client} can't be called: its secret is sealed under another HIBP_SECRET_KEY than this host has")]
+    [LoggerMessage(
+        EventIds.DeliverCallbacksNoSecret, LogLevel.Error,
+        "client {Client}: not called, its secret is encrypted under a HIBP_SECRET_KEY that this host doesn't have")]
     private partial void LogNoSecret(int client);
 }

@@ -8,19 +8,19 @@ public sealed partial class PublishCatalogue
 {
     [LoggerMessage(
         EventIds.PublishCataloguePublished, LogLevel.Information,
-        "the catalogue is at version {Version}: {Breaches} breaches, {Written} blobs written, {Deleted} deleted")]
+        "catalogue: version {Version} published ({Breaches} breaches, {Written} blobs written, {Deleted} deleted)")]
     private partial void LogPublished(long version, int breaches, int written, int deleted);
 
     [LoggerMessage(
         EventIds.PublishCatalogueBehind, LogLevel.Warning,
-        "the catalogue could not be published, and shows what it did before; the next sweep tries again: {Reason}")]
+        "catalogue: publishing failed, the previous version stays in use; the next sweep retries: {Reason}")]
     internal partial void LogBehind(string reason);
 
-    [LoggerMessage(EventIds.PublishCatalogueBadLogo, LogLevel.Warning, "the logo '{Blob}' is left out: {Reason}")]
+    [LoggerMessage(EventIds.PublishCatalogueBadLogo, LogLevel.Warning, "catalogue: logo '{Blob}' left out: {Reason}")]
     private partial void LogBadLogo(string blob, string reason);
 
     [LoggerMessage(
         EventIds.PublishCatalogueRestored, LogLevel.Warning,
-        "the catalogue is of version {Found} and the database of {Version}: it was put back to a backup, and is moved on")]
+        "catalogue: version {Found} is newer than the database's {Version} (restored from a backup); merging it into the database")]
     private partial void LogRestored(long found, long version);
 }

@@ -11,29 +11,32 @@ internal static partial class IngestLog
     public static partial void Copied(ILogger log, long load, string breach, long accounts, long rejected, long duplicates);
 
     [LoggerMessage(
-        EventIds.IngestBreachHandedOn, LogLevel.Information, "load {Load} of {Breach}: time budget used up, continued by a message")]
+        EventIds.IngestBreachHandedOn, LogLevel.Information, "load {Load} of {Breach}: ingest time budget used up, continued by a message")]
     public static partial void HandedOn(ILogger log, long load, string breach);
 
-    [LoggerMessage(EventIds.IngestBreachOwnedElsewhere, LogLevel.Information, "load {Load}: another ingester is at it")]
+    [LoggerMessage(EventIds.IngestBreachOwnedElsewhere, LogLevel.Information, "load {Load}: lease held by another worker")]
     public static partial void OwnedElsewhere(ILogger log, long load);
 
-    [LoggerMessage(EventIds.IngestBreachLost, LogLevel.Warning, "load {Load}: stopped, {Reason}")]
+    [LoggerMessage(EventIds.IngestBreachLost, LogLevel.Warning, "load {Load}: ingest stopped: {Reason}")]
     public static partial void Lost(ILogger log, long load, string reason);
 
-    [LoggerMessage(EventIds.IngestBreachFailed, LogLevel.Error, "load {Load} of {Breach} failed: {Reason}")]
+    [LoggerMessage(EventIds.IngestBreachFailed, LogLevel.Error, "load {Load} of {Breach}: ingest failed: {Reason}")]
     public static partial void Failed(ILogger log, long load, string breach, string reason);
 
-    [LoggerMessage(EventIds.IngestBreachUnexpected, LogLevel.Critical, "load {Load} of {Breach} failed by a defect: {Error}")]
+    [LoggerMessage(
+        EventIds.IngestBreachUnexpected, LogLevel.Critical, "load {Load} of {Breach}: ingest failed because of a defect: {Error}")]
     public static partial void Unexpected(ILogger log, long load, string breach, string error);
 
-    [LoggerMessage(EventIds.IngestBreachBegun, LogLevel.Information, "load {Load} of {Breach}: ingest begins at position {Position}")]
+    [LoggerMessage(EventIds.IngestBreachBegun, LogLevel.Information, "load {Load} of {Breach}: ingest started at position {Position}")]
     public static partial void Begun(ILogger log, long load, string breach, long position);
 
-    [LoggerMessage(EventIds.IngestBreachUnknownMetadata, LogLevel.Warning,
-        "load {Load} of {Breach}: {Count} properties of its metadata mean nothing here (nearest that do: {Nearest})")]
+    [LoggerMessage(
+        EventIds.IngestBreachUnknownMetadata, LogLevel.Warning,
+        "load {Load} of {Breach}: {Count} unknown metadata properties (nearest known: {Nearest})")]
     public static partial void UnknownMetadata(ILogger log, long load, string breach, int count, string nearest);
 
-    [LoggerMessage(EventIds.IngestBreachNotItsTurn, LogLevel.Information,
-        "another ingest is running in this process: an ingest message is put off for {Delay}")]
+    [LoggerMessage(
+        EventIds.IngestBreachNotItsTurn, LogLevel.Information,
+        "ingest: message deferred for {Delay} (another ingest is running in this process)")]
     public static partial void NotItsTurn(ILogger log, TimeSpan delay);
 }

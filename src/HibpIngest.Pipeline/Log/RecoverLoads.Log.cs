@@ -6,10 +6,9 @@ namespace HibpIngest.Pipeline;
 public sealed partial class RecoverLoads
 {
     [LoggerMessage(
-        EventIds.RecoverLoadsRecovered, LogLevel.Information, "load {Load} of {Breach} came back from the account log: {Rows} rows")]
+        EventIds.RecoverLoadsRecovered, LogLevel.Information, "load {Load} of {Breach}: recovered from the account log ({Rows} rows)")]
     private partial void LogRecovered(long load, string breach, long rows);
 
-    [LoggerMessage(
-        EventIds.RecoverLoadsRefused, LogLevel.Error, "load {Load} of {Breach} did not come back from the account log: {Reason}")]
+    [LoggerMessage(EventIds.RecoverLoadsRefused, LogLevel.Error, "load {Load} of {Breach}: not recovered from the account log: {Reason}")]
     private partial void LogRefused(long load, string breach, string reason);
 }

@@ -6,18 +6,19 @@ namespace HibpIngest.Pipeline;
 // Event ids 1800-1899; a contract.
 public sealed partial class RemoveBreach
 {
-    [LoggerMessage(EventIds.RemoveBreachBegun, LogLevel.Information, "removing {Loads} loads of {Breach}: no reader sees them from now on")]
+    [LoggerMessage(
+        EventIds.RemoveBreachBegun, LogLevel.Information, "removal of {Breach}: started, hidden from all readers ({Loads} loads)")]
     private partial void LogBegun(string breach, int loads);
 
-    [LoggerMessage(EventIds.RemoveBreachWaiting, LogLevel.Information, "removing {Breach}: a slice is still under way")]
+    [LoggerMessage(EventIds.RemoveBreachWaiting, LogLevel.Information, "removal of {Breach}: waiting for a slice in progress")]
     private partial void LogWaiting(string breach);
 
-    [LoggerMessage(EventIds.RemoveBreachMarkStays, LogLevel.Warning, "mark {Mark} stays on the accounts: another load has it too")]
+    [LoggerMessage(EventIds.RemoveBreachMarkStays, LogLevel.Warning, "mark {Mark}: kept on the accounts because another load has it")]
     private partial void LogMarkStays(int mark);
 
-    [LoggerMessage(EventIds.RemoveBreachRemoved, LogLevel.Information, "load {Load} of {Breach} is removed")]
+    [LoggerMessage(EventIds.RemoveBreachRemoved, LogLevel.Information, "load {Load} of {Breach}: removed")]
     private partial void LogRemoved(string breach, long load);
 
-    [LoggerMessage(EventIds.RemoveBreachPaused, LogLevel.Information, "{Reason}; tried again in {Pause}")]
+    [LoggerMessage(EventIds.RemoveBreachPaused, LogLevel.Information, "removal: paused for {Pause}: {Reason}")]
     private partial void LogPaused(string reason, TimeSpan pause);
 }

@@ -55,6 +55,6 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
         await ReportAsync(load);
     }
 
-    [LoggerMessage(EventIds.LoadSeen, LogLevel.Information, "load {Load} of {Breach}: {State}, {Progress} % of it can be looked up")]
+    [LoggerMessage(EventIds.LoadSeen, LogLevel.Information, "load {Load} of {Breach}: {State}, {Progress} % searchable")]
     private static partial void LogSeen(ILogger log, long load, string breach, string state, double progress);
 }

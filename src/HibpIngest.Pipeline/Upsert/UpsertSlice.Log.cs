@@ -13,22 +13,26 @@ public sealed partial class UpsertSlice
         EventIds.UpsertSliceGone, LogLevel.Information, "load {Load} slice {Slice}: gone (purged or removed), message acknowledged")]
     private partial void LogGone(long load, int slice);
 
-    [LoggerMessage(EventIds.UpsertSliceFailed, LogLevel.Error, "load {Load} slice {Slice}: try {Attempt} failed: {Reason}")]
+    [LoggerMessage(EventIds.UpsertSliceFailed, LogLevel.Error, "load {Load} slice {Slice}: attempt {Attempt} failed: {Reason}")]
     private partial void LogFailed(long load, int slice, int attempt, string reason);
 
-    [LoggerMessage(EventIds.UpsertSliceGaveUp, LogLevel.Error, "load {Load} slice {Slice} has used up its tries; once the reason is "
-        + "mended: hibp requeue {Breach} --slice {Slice}")]
+    [LoggerMessage(
+        EventIds.UpsertSliceGaveUp, LogLevel.Error,
+        "load {Load} slice {Slice}: attempts used up; fix the cause, then run: hibp requeue {Breach} --slice {Slice}")]
     private partial void LogGaveUp(long load, int slice, string breach);
 
-    [LoggerMessage(EventIds.UpsertSliceHeld, LogLevel.Information, "load {Load} slice {Slice}: somebody is at work on it; its message "
-        + "comes again when that one's lease has ended")]
+    [LoggerMessage(
+        EventIds.UpsertSliceHeld, LogLevel.Information,
+        "load {Load} slice {Slice}: lease held by another worker; redelivering after it expires")]
     private partial void LogHeld(long load, int slice);
 
-    [LoggerMessage(EventIds.UpsertSliceAgain, LogLevel.Information, "load {Load} slice {Slice}: the set of layouts has changed under it, "
-        + "and it is written again in version {Layouts}")]
+    [LoggerMessage(
+        EventIds.UpsertSliceAgain, LogLevel.Information,
+        "load {Load} slice {Slice}: layouts changed during the upsert; upserting again with layouts version {Layouts}")]
     private partial void LogAgain(long load, int slice, int layouts);
 
-    [LoggerMessage(EventIds.UpsertSliceLost, LogLevel.Warning, "load {Load} slice {Slice}: somebody else has it by now, or its load was "
-        + "stopped; message acknowledged")]
+    [LoggerMessage(
+        EventIds.UpsertSliceLost, LogLevel.Warning,
+        "load {Load} slice {Slice}: lease lost to another worker, or load stopped; message acknowledged")]
     private partial void LogLost(long load, int slice);
 }

@@ -85,8 +85,7 @@ public sealed class OperatorTextTests : CommandTestBase
 
         var stopped = await host.TerminateAsync();
         Assert.Contains(
-            "load 1 of Alpha: 4 properties of its metadata mean nothing here (nearest that do: Title, IsVerified)", stopped.Error,
-            StringComparison.Ordinal);
+            "load 1 of Alpha: 4 unknown metadata properties (nearest known: Title, IsVerified)", stopped.Error, StringComparison.Ordinal);
         Assert.DoesNotContain("alice", stopped.Error, StringComparison.Ordinal);
         Assert.Matches("stopping.*Ctrl\\+C again ends it at once", stopped.Error);
     }

@@ -72,7 +72,7 @@ public sealed class TelemetryExportTests : IDisposable
         Assert.Equal(InstrumentNames, metrics.Distinct().Order());
         var lines = endpoint.Bodies("/v1/logs")
             .SelectMany(body => ProtobufFields.At(body, 1, 2, 2, 5, 1)).Select(Encoding.UTF8.GetString).ToList();
-        Assert.Contains("load 1 of Contoso is done", lines);
+        Assert.Contains("load 1 of Contoso: done", lines);
 
         var people = await PeopleAsync();
         Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), people));
