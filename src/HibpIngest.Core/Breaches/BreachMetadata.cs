@@ -74,7 +74,7 @@ public sealed record BreachMetadata
         catch (JsonException e)
         {
             throw new BadInputException($"the breach's metadata is not JSON (line {(e.LineNumber ?? 0) + 1}, byte "
-                + $"{(e.BytePositionInLine ?? 0) + 1} of it); mend the file and resume the load", e);
+                + $"{(e.BytePositionInLine ?? 0) + 1} of it); fix the file and resume the load", e);
         }
     }
 
@@ -189,7 +189,7 @@ public sealed record BreachMetadata
         };
 
         BadInputException Wrong(string expected) =>
-            new($"the breach's metadata: '{property}' is expected to be {expected}, found {value.ValueKind}; mend the file and resume the "
+            new($"the breach's metadata: '{property}' is expected to be {expected}, found {value.ValueKind}; fix the file and resume the "
                 + "load");
     }
 }

@@ -28,6 +28,6 @@ internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? Ot
 
     /// <summary>Returns why the load is held for an operator; null: it isn't.</summary>
     public string? HeldBecause(long load) => OtherBreach is null ? null
-        : HoldReason.OtherBreach + $"'{OtherBreach}', its file's name says otherwise: hibp breach assign {load} '{OtherBreach}', or mend "
+        : HoldReason.OtherBreach + $"'{OtherBreach}', its file's name says otherwise: hibp breach assign {load} '{OtherBreach}', or fix "
         + "the metadata; then hibp notify";
 }

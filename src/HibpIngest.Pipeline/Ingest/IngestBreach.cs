@@ -97,9 +97,9 @@ public sealed class IngestBreach(
     }
 
     public string UsedUp(LoadLease work) =>
-        $"its ingest was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or "
-        + $"meet its plan's time limit? Mend that, or lower HIBP_DEDUPECAP and start it anew with 'hibp resume {work.Load.Id} --restart', "
-        + $"else: hibp resume {work.Load.Id}";
+        $"its ingest was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
+        + $"or meet its plan's time limit? Fix that, then run: hibp resume {work.Load.Id}; or lower HIBP_DEDUPECAP, then run: hibp resume "
+        + $"{work.Load.Id} --restart";
 
     private async Task<LoadLease?> TakeLoadAsync(IngestMessage message, CancellationToken cancellationToken)
     {
@@ -134,8 +134,8 @@ public sealed class IngestBreach(
         var fits = DedupeSet.MostThatFit();
         if (load.Settings.DedupeCap > fits)
         {
-            throw new BadInputException($"it remembers up to {load.Settings.DedupeCap} accounts, as recorded when it began, and this "
-                + $"process has memory for {fits}: resume it where there is more ('hibp resume {load.Id}'), or start it anew with what "
+            throw new BadInputException($"it was started with a dedupe cap of {load.Settings.DedupeCap} accounts, and this process has "
+                + $"memory for {fits}: resume it where there is more memory ('hibp resume {load.Id}'), or start it over with the cap that "
                 + $"fits here: hibp resume {load.Id} --restart");
         }
     }
@@ -145,9 +145,9 @@ public sealed class IngestBreach(
         if (load.Settings.ExtractorVersion is < AccountScanner.OldestVersion or > AccountScanner.Version
             || load.Settings.TopLevelDomains != TopLevelDomains.Hash)
         {
-            throw new BadInputException($"it began with extractor {load.Settings.ExtractorVersion} and another list of top-level domains "
-                + $"or extractor than this program's ({AccountScanner.Version}), which would find other positions; start it anew: hibp "
-                + $"resume {load.Id} --restart");
+            throw new BadInputException($"it was started with extractor {load.Settings.ExtractorVersion}, and this program's extractor "
+                + $"({AccountScanner.Version}) or list of top-level domains would find other positions; start it over: hibp resume "
+                + $"{load.Id} --restart");
         }
     }
 }

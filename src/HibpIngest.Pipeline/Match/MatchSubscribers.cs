@@ -71,8 +71,8 @@ public sealed partial class MatchSubscribers(
     }
 
     public string UsedUp(LoadLease work) =>
-        $"its matching was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or "
-        + $"meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Mend that, then: hibp "
+        $"its matching was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
+        + $"or meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Fix that, then run: hibp "
         + $"resume {work.Load.Id}";
 
     /// <summary>Matches the load and returns its new state.</summary>

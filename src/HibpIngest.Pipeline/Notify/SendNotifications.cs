@@ -98,8 +98,8 @@ public sealed partial class SendNotifications(
     }
 
     public string UsedUp(MailRun work) =>
-        $"notifications {work.Message.First} to {work.Message.Last} were begun {work.Attempts - 1} times and ended without a word each "
-        + $"time: did the process run out of memory? Mend that, then: hibp resume {work.Load.Id}";
+        $"notifications {work.Message.First} to {work.Message.Last} were started {work.Attempts - 1} times and ended without a result each "
+        + $"time: did the process run out of memory? Fix that, then run: hibp resume {work.Load.Id}";
 
     private ClaimOrder NewOrder()
     {

@@ -24,8 +24,8 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
                 continue;
             throw new StoreMismatchException((keys.Suppression is null or { Check: "" }
                 ? "HIBP_SUPPRESSION_KEY is not set, nor is there a file suppression.key in HIBP_HOME beside the emulator, and there are "
-                + "addresses that are not to be told, known by that key"
-                : "HIBP_SUPPRESSION_KEY is another than the one under which the addresses are known that are not to be told")
+                + "suppressed addresses, stored as hashes under that key"
+                : "HIBP_SUPPRESSION_KEY is not the key that the suppressed addresses were hashed under")
                 + ": set the one that was used before; without it an import would bring back who has asked to be forgotten");
         }
     }

@@ -30,8 +30,8 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
     /// <exception cref="LogBehindException">The change is made, but it isn't in the journal yet.</exception>
     public Task<Breach> DescribeAsync(string breach, ReadOnlyMemory<byte> document, CancellationToken cancellationToken) =>
         ChangeAsync(
-            breach, name => catalogue.MergeMetadataAsync(name, document, byOperator: true, cancellationToken), "is described anew",
-            "readers see what was said before", cancellationToken);
+            breach, name => catalogue.MergeMetadataAsync(name, document, byOperator: true, cancellationToken), "is updated",
+            "readers still see the old description", cancellationToken);
 
     private async Task<Breach> ChangeAsync(
         string breach, Func<string, Task> change, string done, string shown, CancellationToken cancellationToken)

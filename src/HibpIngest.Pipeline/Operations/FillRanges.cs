@@ -47,8 +47,8 @@ public sealed partial class FillRanges(
         if (layout.Ranges == RangesState.On)
             return 0;
         return await RenewingLock.RunAsync(
-            locks, LockName, "another 'hibp ranges fill' or 'hibp rebuild' is at work; one whose process has died is gone on with a minute "
-                + "after that: run it again then",
+            locks, LockName, "another 'hibp ranges fill' or 'hibp rebuild' is running; if its process has died, run this again a minute "
+                + "later to resume it",
             time,
             async token =>
             {

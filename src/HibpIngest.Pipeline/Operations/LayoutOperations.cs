@@ -110,7 +110,7 @@ public sealed class LayoutOperations(
             if (!await register.TrySwitchAsync(from.Id, to.Id, token))
             {
                 throw new NotPossibleException(
-                    "somebody else has just switched: see 'hibp layouts', and run it again if it is still wanted");
+                    "another process has switched at the same time: see 'hibp layouts', and run this again if it is still wanted");
             }
             return from;
         },

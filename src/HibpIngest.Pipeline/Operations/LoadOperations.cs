@@ -27,7 +27,7 @@ public sealed class LoadOperations(
         if (chosen.Count == 0)
         {
             throw new NotPossibleException(
-                $"the rows of all loads of {breach} are purged, and none is in the account log: drop the archive again to load it anew");
+                $"the rows of all loads of {breach} are purged, and none is in the account log: drop the archive again");
         }
         var sent = 0;
         foreach (var load in chosen)

@@ -104,7 +104,7 @@ public sealed partial class RemoveBreach(
             throw;
         }
         await change.PublishAsync(
-            $"{breach} is unlisted, and 'hibp breach remove' run again goes on with its removal", "readers are still shown it",
+            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it",
             cancellationToken);
         return removed;
     }

@@ -66,6 +66,6 @@ public sealed class SubscriberOperations(
     private DateTimeOffset Now => time.GetUtcNow();
 
     private SuppressionKey RequireKey() => keys.Suppression ?? throw new NotPossibleException(
-        "HIBP_SUPPRESSION_KEY is needed for this: who is not to be told is known by it; make one with: openssl rand -base64 32, keep it, "
-        + "and set it for every host");
+        "HIBP_SUPPRESSION_KEY is needed for this: suppressed addresses are stored as hashes under it; make one with: openssl rand "
+        + "-base64 32, keep it, and set it for every host");
 }

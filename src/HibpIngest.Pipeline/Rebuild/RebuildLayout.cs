@@ -46,8 +46,8 @@ public sealed partial class RebuildLayout(
         _progress = progress;
         await setup.EnsureLayoutsAsync(cancellationToken);
         return await RenewingLock.RunAsync(
-            locks, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is at work; one whose process has died is gone on "
-                + "with a minute after that: run it again then",
+            locks, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
+                + "again a minute later to resume it",
             time, token => RunLockedAsync(order, token), cancellationToken);
     }
 

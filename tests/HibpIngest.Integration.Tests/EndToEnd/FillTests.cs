@@ -161,7 +161,7 @@ public sealed class FillTests(ITestOutputHelper output)
             first = false;
             var refused = await Assert.ThrowsAsync<NotPossibleException>(
                 () => rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None));
-            Assert.Contains("another 'hibp ranges fill' or 'hibp rebuild' is at work", refused.Message, StringComparison.Ordinal);
+            Assert.Contains("another 'hibp ranges fill' or 'hibp rebuild' is running", refused.Message, StringComparison.Ordinal);
             // As where the lock has run out under a process that stood still.
             await Task.WhenAll(Enumerable.Range(0, 2).Select(_ => FillUnlockedAsync(rig)));
         });

@@ -244,7 +244,7 @@ public sealed class NotifyTests
         }
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
-        Assert.Contains("ended without a word", failed.Error, StringComparison.Ordinal);
+        Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
         await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, None);
         await rig.RunToEndAsync();
@@ -269,7 +269,7 @@ public sealed class NotifyTests
         }
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
-        Assert.Contains("ended without a word", failed.Error, StringComparison.Ordinal);
+        Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
         Assert.DoesNotContain('@', failed.Error!);
         await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, None);
         await rig.RunToEndAsync();

@@ -164,7 +164,7 @@ public sealed class ScreensTests
             Finished(),
             Of(2, "Fabrikam", LoadState.Failed) with
             {
-                Error = "the archive is damaged: entry 3 ends early; mend the file and resume the load",
+                Error = "the archive is damaged: entry 3 ends early; fix the file and resume the load",
                 FinishedAt = Now.AddMinutes(-4),
             },
             Of(3, "Contoso", LoadState.Upserting) with
