@@ -26,7 +26,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
 
     /// <summary>Returns a message about a position in a file, without the line itself: it may be a password.</summary>
     public static string Said(string file, long at, string what) =>
-        $"'{file}', at byte {at}: {what}; mend the file, or import it by 'hibp passwords import', which sorts, and drop it again or "
+        $"'{file}', at byte {at}: {what}; fix the file, or import it by 'hibp passwords import', which sorts, and drop it again or "
         + "delete it";
 
     /// <summary>

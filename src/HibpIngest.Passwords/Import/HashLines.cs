@@ -141,6 +141,6 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
     {
         Wrong = $"expected HASH:COUNT with the {_digits} hex digits of mode {mode.Name()} and a count from 0 to {long.MaxValue}, {found}";
         return new BadInputException(
-            $"'{name}', line {Lines + 1}: {Wrong}; mend or remove the line, or name the right mode, and import again");
+            $"'{name}', line {Lines + 1}: {Wrong}; fix or remove the line, or name the right mode, and import again");
     }
 }

@@ -60,7 +60,7 @@ internal static class SqlServerErrors
     /// <summary>Errors that mean a wrong setup, or a database that is starting or failing over: see <see cref="Classify"/>.</summary>
     private static readonly FrozenDictionary<int, string> SetUpOrComingUp = new Dictionary<int, string>
     {
-        [911] = "there is no such database: create it, or mend the connection string",
+        [911] = "there is no such database: create it, or fix the connection string",
         [4060] = "there is no such database, or this identity may not use it: create it, or add the identity as a user of it "
             + "(CREATE USER ...; ALTER ROLE hibp_app ADD MEMBER ...)",
         [18456] = "the login was refused: check user and password, or add the identity as a user of the database",
