@@ -19,7 +19,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
 {
     private const int StorageAccounts = 4;
     private const int Partitions = 8;
-    private static readonly string[] LockedOut = ["is at work", "is under way"];
+    private static readonly string[] LockedOut = ["is running", "is under way"];
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromHours(2);
 
@@ -126,7 +126,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
         var differences = await CompareAsync(database, layout, StorageAccounts) + await CompareAsync(database, "", 1);
         await processes.RunAsync("switch", "1");
         if (skipsTime)
-            await CommandProcesses.SaysAsync(processes.Start("layout", "drop", layout, "--yes"), "It is written no more");
+            await CommandProcesses.SaysAsync(processes.Start("layout", "drop", layout, "--yes"), "No longer written");
         else
             await processes.RunAsync("layout", "drop", layout, "--yes");
         say($"{killed} kills in {runs} runs of {rebuilt.TotalSeconds:F0} s together; {differences} differences");

@@ -11,7 +11,7 @@ using Microsoft.Extensions.DependencyInjection;
 namespace HibpIngest.Cli.Commands;
 
 internal sealed class BreachCommands() : CommandGroup(
-    "breach", "Hide a breach from lookups, show it again, describe it anew, give a load to it, or remove it.",
+    "breach", "Hide a breach from lookups, show it again, change its description, assign a load to it, or remove it.",
     new BreachHiddenCommand(true, "hide", "Take a breach out of every lookup, at once.", "no lookup shows it from now on"),
     new BreachHiddenCommand(false, "show", "Put a hidden breach back into lookups, at once.", "undo hiding it"), new BreachSetCommand(),
     new BreachAssignCommand(), new BreachRemoveCommand())
@@ -78,7 +78,7 @@ internal sealed class BreachSetCommand : HibpCommand
         session.Screen.ShowResult(
             new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)],
                 breach.IsPublic), Documents.Default.BreachSetDocument,
-            $"{breach.Name} is described anew; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
+            $"{breach.Name} is updated; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
         return 0;
     }
 }
@@ -184,8 +184,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         catch (Exception e) when (begun && e is not CatalogueBehindException)
         {
             session.Screen.Say(
-                $"The removal of {breach} was broken off: no lookup shows it any more, and 'hibp breach remove {breach}' goes on where it "
-                + "was.");
+                $"The removal of {breach} was interrupted: no lookup shows it any more, and 'hibp breach remove {breach}' resumes it.");
             throw;
         }
     }

@@ -22,7 +22,7 @@ internal sealed class Confirmation
     public void RequireAnswerable(ParseResult parsed, string command)
     {
         if (!parsed.GetValue(Yes) && !CommandEnvironment.Of(parsed).CanAsk)
-            throw new WrongUsageException($"nobody can be asked here (input and messages have to be a terminal's): {command} needs --yes");
+            throw new WrongUsageException($"can't ask for confirmation (input and messages must be a terminal's): {command} needs --yes");
     }
 
     /// <summary>Asks, unless <c>--yes</c> is given.</summary>

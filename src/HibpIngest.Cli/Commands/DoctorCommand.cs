@@ -66,13 +66,13 @@ internal sealed class DoctorCommand : HibpCommand
         {
             var settings = session.Settings;
             checks.Add(settings.UnknownVariables.Count > 0
-                ? new DoctorLine("settings", Missing, string.Join(" ", settings.DescribeUnknown()), "mend the names, or take them away")
+                ? new DoctorLine("settings", Missing, string.Join(" ", settings.DescribeUnknown()), "fix the names, or remove them")
                 : new DoctorLine("settings", Ok, "read from the command line and HIBP_ variables", null));
             return settings;
         }
         catch (BadInputException e)
         {
-            checks.Add(new DoctorLine("settings", Broken, e.Message, "mend the variable"));
+            checks.Add(new DoctorLine("settings", Broken, e.Message, "fix the variable"));
             return null;
         }
     }
@@ -127,7 +127,7 @@ internal sealed class DoctorCommand : HibpCommand
         {
             // One line for each check: the settings were readable, but a store can't be opened.
             checks.RemoveAll(check => check.Check == "settings");
-            checks.Insert(0, new DoctorLine("settings", Broken, e.Message, "mend the setting"));
+            checks.Insert(0, new DoctorLine("settings", Broken, e.Message, "fix the setting"));
             return;
         }
         await using var closing = services;

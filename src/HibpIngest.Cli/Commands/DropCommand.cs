@@ -111,7 +111,7 @@ internal sealed class DropCommand : HibpCommand
             NotTaken = (NotTakenTimeout, () => NotTakenAsync(
                 services.GetRequiredService<IStoreRegister>(), session.Time.GetUtcNow(), cancellationToken)),
             Stalled = (
-                StallTimeout, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
+                StallTimeout, "nothing has moved for a minute; is 'hibp run' running, with the same storage and database? (still waiting)"),
         };
         var load = await follower.FollowAsync(version, cancellationToken);
         if (session.Screen.Json)
@@ -130,11 +130,11 @@ internal sealed class DropCommand : HibpCommand
     private static async Task<string> NotTakenAsync(IHostSigns signs, DateTimeOffset now, CancellationToken cancellationToken)
     {
         var hosts = (await signs.ListSignsAsync(cancellationToken)).Where(sign => !sign.IsMissed(now)).ToList();
-        return $"nobody has taken the file on for {NotTakenTimeout.TotalSeconds:0} seconds: " + (
-            hosts.Count == 0 ? "no host is at work here; start one with 'hibp run', with the same storage and database (still waiting)"
+        return $"no host has picked up the file for {NotTakenTimeout.TotalSeconds:0} seconds: " + (
+            hosts.Count == 0 ? "no host is running; start one with 'hibp run', with the same storage and database (still waiting)"
             : !hosts.Exists(sign => sign.Does(HostsView.Ingest))
-                ? "no host that is at work here ingests; start one with 'hibp run --roles ingest' (still waiting)"
-            : "those that ingest are at another load, or can't reach the container: hibp status (still waiting)");
+                ? "no running host ingests; start one with 'hibp run --roles ingest' (still waiting)"
+            : "those that ingest are busy with another load, or can't reach the container; see: hibp status (still waiting)");
     }
 
     /// <summary>The target of a file, and the metadata of its breach.</summary>

@@ -110,7 +110,7 @@ internal sealed class LayoutDropCommand : HibpCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         await _confirmation.AskAsync(session, $"The tables of layout {name} are deleted for good.", name, cancellationToken);
         await services.GetRequiredService<LayoutOperations>().DropAsync(
-            name, () => session.Screen.Say("It is written no more; waiting until nobody uses its tables."), cancellationToken);
+            name, () => session.Screen.Say("No longer written; waiting until its tables are no longer used."), cancellationToken);
         session.Screen.ShowResult(
             new LayoutDropDocument(name), Documents.Default.LayoutDropDocument,
             $"Layout {name} is gone, and its tables with it.");

@@ -119,7 +119,7 @@ internal sealed class LogWriteCommand : HibpCommand
             if (await database.GetLoadAsync(load.Id, cancellationToken) is { WaitsForLog: true })
             {
                 throw new NotPossibleException(
-                    $"load {load.Id} of {load.Breach} is not logged: what is told of it has just changed, or it is being removed; run it "
+                    $"load {load.Id} of {load.Breach} is not logged: its breach has just changed, or it is being removed; run this "
                     + "again");
             }
             written.Add(new LogWrittenLoad(load.Id, load.Breach, rows));

@@ -24,7 +24,7 @@ internal sealed class PasswordsCommands() : CommandGroup(
             session.Screen.Say(one.Result switch
             {
                 ReplicaResult.Done => $"Replica {one.Replica} serves it too.",
-                ReplicaResult.Lacking => $"Replica {one.Replica} has not all of it, and goes on with what it serves: "
+                ReplicaResult.Lacking => $"Replica {one.Replica} lacks a part of it and keeps serving the release before: run "
                     + $"'hibp passwords replicate --release {served.Release}', then 'hibp passwords switch {served.Backend.Name()}'.",
                 _ => $"Replica {one.Replica} was not switched: {one.Reason}",
             });
@@ -214,9 +214,9 @@ internal sealed class PasswordsImportCommand : HibpCommand
             return;
         }
         if (imported.Read.Start is ImportStart.GoesOn or ImportStart.AllRead)
-            session.Screen.Say("It went on where an import of the same files had been broken off.");
+            session.Screen.Say("Resumed an interrupted import of the same files.");
         if (imported.Read.Start is ImportStart.OtherInput or ImportStart.Damaged)
-            session.Screen.Say("It began anew: what a broken-off import had left was of other files, or could not be read.");
+            session.Screen.Say("Started over: the interrupted import before was of other files, or could not be read.");
         var isListed = imported.Read.Start == ImportStart.Listed;
         if (isListed)
             session.Screen.Say("These very files were imported before, and are as they were: nothing is read again.");

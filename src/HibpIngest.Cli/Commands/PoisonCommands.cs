@@ -86,7 +86,7 @@ internal sealed class PoisonRequeueCommand : HibpCommand
         : base("requeue", "Send all of them to their queue again.")
     {
         Add(_queue);
-        Examples = [("hibp poison requeue breach-mail", "try again, once the reason is mended")];
+        Examples = [("hibp poison requeue breach-mail", "retry, once the cause is fixed")];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)

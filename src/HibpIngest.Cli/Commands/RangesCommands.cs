@@ -63,7 +63,7 @@ internal sealed class RangesFillCommand : HibpCommand
         }
         catch (Exception) when (begun)
         {
-            session.Screen.Say("The fill was broken off: loads write ranges from now on, and 'hibp ranges fill' goes on where it was.");
+            session.Screen.Say("The backfill was interrupted: loads write ranges from now on, and 'hibp ranges fill' resumes it.");
             throw;
         }
     }

@@ -98,8 +98,8 @@ internal sealed class RebuildCommand : HibpCommand
         }
         catch (Exception) when (begun)
         {
-            session.Screen.Say($"The rebuild was broken off: loads write layout {order.Name} from now on, and 'hibp rebuild --into "
-                + $"{order.Name}' goes on where it was.");
+            session.Screen.Say($"The rebuild was interrupted: loads write layout {order.Name} from now on, and 'hibp rebuild --into "
+                + $"{order.Name}' resumes it.");
             throw;
         }
     }

@@ -23,7 +23,7 @@ internal sealed class RequeueCommand : HibpCommand
         RequireOneOf(_slice, _failed, _all);
         Examples =
         [
-            ("hibp requeue Adobe --failed", "try again what failed, once its reason is mended"),
+            ("hibp requeue Adobe --failed", "retry what failed, once the cause is fixed"),
             ("hibp requeue Adobe --all", "write every account again, as after the table was lost"),
         ];
     }

@@ -16,7 +16,7 @@ internal sealed class ResumeCommand : HibpCommand
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
 
     public ResumeCommand()
-        : base("resume", "Carry on with a load that failed, from where it stood, once its reason is mended.")
+        : base("resume", "Resume a failed load from its checkpoint, once the cause is fixed.")
     {
         Add(_load);
         Add(_restart);
@@ -39,7 +39,7 @@ internal sealed class ResumeCommand : HibpCommand
         var state = load.State.ToString().ToLowerInvariant();
         session.Screen.ShowResult(
             new ResumeDocument(load.Id, load.Breach, state), Documents.Default.ResumeDocument,
-            load.Id == failed ? $"Load {load.Id} of {load.Breach} goes on: {state}."
+            load.Id == failed ? $"Load {load.Id} of {load.Breach} is resumed: {state}."
             : $"Load {failed} of {load.Breach} is restarted as load {load.Id}: {state}; hibp status {load.Breach} shows how it goes.");
         return 0;
     }

@@ -92,7 +92,7 @@ internal sealed class ServeOptions
         session.Screen.Say($"API:      {string.Join(", ", server.Addresses)}");
         if (options.IsOpen)
         {
-            session.Screen.Say("OPEN:     whoever can run a program on this machine may look anybody up; no key is asked for");
+            session.Screen.Say("OPEN:     any program on this machine may look up any account; no key is required");
             session.Screen.Say("          no proxy may stand in front of it: it would open this to every caller of the proxy; to serve "
                 + "other machines, leave --open out and make keys ('hibp keys create NAME')");
         }

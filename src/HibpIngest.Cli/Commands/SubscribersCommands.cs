@@ -369,7 +369,7 @@ internal sealed class SubscribersListCommand : HibpCommand
         void ShowSuppressed()
         {
             if (suppressed.Count > 0)
-                session.Screen.Show($"Not to be told: {string.Join(", ", suppressed.Select(one => $"{one.Value} {one.Key}"))}.");
+                session.Screen.Show($"Suppressed: {string.Join(", ", suppressed.Select(one => $"{one.Value} {one.Key}"))}.");
         }
     }
 

@@ -91,7 +91,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         // Nobody ingests.
         (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
         await using var drop = await HibpProcess.StartAsync(
-            _folder.Path, _variables, "no host that is at work here ingests", "drop", Zip("Big", Accounts).FullName, "--wait");
+            _folder.Path, _variables, "no running host ingests", "drop", Zip("Big", Accounts).FullName, "--wait");
         Assert.Contains("Big.zip waits for a host that ingests", await StatusAsync(), StringComparison.Ordinal);
         Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).GetProperty("blob").GetString());
 

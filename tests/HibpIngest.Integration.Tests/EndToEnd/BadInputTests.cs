@@ -65,7 +65,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         var line = Assert.Single(
             dropped.Error.Split('\n', StringSplitOptions.RemoveEmptyEntries),
             line => !line.StartsWith("load ", StringComparison.Ordinal) && !line.StartsWith("uploading ", StringComparison.Ordinal)
-                && !line.StartsWith("nobody has taken the file on for ", StringComparison.Ordinal));
+                && !line.StartsWith("no host has picked up the file for ", StringComparison.Ordinal));
         Assert.StartsWith("error: ", line, StringComparison.Ordinal);
         Assert.All(archive.Words, word => Assert.Contains(word, line, StringComparison.Ordinal));
         if (archive.Password is { } password)
