@@ -1,14 +1,13 @@
 namespace HibpIngest.Testing;
 
-/// <summary>What a piece of work allocates by itself.</summary>
 internal static class Allocations
 {
     private const int Times = 10;
 
     /// <summary>
-    /// The bytes that this thread allocates for the work, the least of ten times. What the work allocates, it allocates each time;
-    /// the runtime allocates now and then besides: where its compiler replaces a method that runs, or where a collection has emptied
-    /// the pools.
+    /// Returns the bytes that this thread allocates for the work: the least of ten runs. The work allocates the same
+    /// each time; the runtime sometimes adds to it, when tiered compilation replaces a running method or when a
+    /// collection has emptied the pools.
     /// </summary>
     public static long Of(Action work)
     {

@@ -3,8 +3,9 @@ using System.Globalization;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// At which of a run's calls a test breaks it off: one of every few, drawn anew each time, so that all of them come up over some
-/// runs. HIBP_TEST_CALLS=all takes every one; HIBP_TEST_CALLS=SEED draws again what a run with that seed drew.
+/// Draws the calls at which a test interrupts a run: one in every few, different each time, so that several runs
+/// cover all of them. HIBP_TEST_CALLS=all selects every call; HIBP_TEST_CALLS=SEED repeats the draw of a run with
+/// that seed.
 /// </summary>
 public sealed class CallDraw
 {
@@ -14,8 +15,8 @@ public sealed class CallDraw
     private readonly Random _random;
     private int _group;
 
-    /// <param name="oneOf">Of so many calls one after another, one is drawn.</param>
-    /// <param name="say">Is told the seed.</param>
+    /// <param name="oneOf">One of this many consecutive calls is drawn.</param>
+    /// <param name="say">Receives the seed.</param>
     public CallDraw(int oneOf, Action<string> say)
     {
         var seed = Asked is null or "all" ? Environment.TickCount & 0xFFFFFF : int.Parse(Asked, CultureInfo.InvariantCulture);
@@ -24,16 +25,16 @@ public sealed class CallDraw
         say($"HIBP_TEST_CALLS={seed}: one of {_oneOf} calls");
     }
 
-    /// <summary>The next that is drawn, beginning with 1; there is no last.</summary>
+    /// <summary>Returns the next call that is drawn, 1-based; the sequence is endless.</summary>
     public int Next() => (_group++ * _oneOf) + _random.Next(_oneOf) + 1;
 
-    /// <summary>Those that are drawn of a run of as many calls.</summary>
+    /// <summary>Returns the drawn calls of a run with this many calls.</summary>
     public IEnumerable<int> Of(int calls)
     {
         for (var call = Next(); call <= calls; call = Next())
             yield return call;
     }
 
-    /// <summary>Whether the process dies after the call has had its effect rather than before.</summary>
+    /// <summary>Whether the process crashes after the call took effect instead of before.</summary>
     public bool IsAfterwards() => _random.Next(2) == 0;
 }

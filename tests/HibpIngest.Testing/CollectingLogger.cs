@@ -3,15 +3,13 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Keeps what is logged.</summary>
 internal sealed class CollectingLogger : ILogger, ILoggerProvider
 {
     public ConcurrentQueue<(int Event, string Text)> Lines { get; } = new();
 
-    /// <summary>Told of each event once it is kept.</summary>
+    /// <summary>Called with each event's id once the entry is stored.</summary>
     public Action<int>? OnEvent { get; init; }
 
-    /// <summary>As that of a class.</summary>
     public ILogger<T> For<T>() => new LoggerFactory([this]).CreateLogger<T>();
 
     public ILogger CreateLogger(string categoryName) => this;

@@ -2,10 +2,10 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What the repository says in words: README.md, docs/*.md, and the pages beside the README.</summary>
+/// <summary>The repository's documents: README.md, docs/*.md, and the pages next to the README.</summary>
 internal static partial class DocumentFiles
 {
-    /// <summary>The folder of the README.</summary>
+    /// <summary>The README's folder.</summary>
     public static string Root { get; } = Path.GetDirectoryName(RepositoryFile.Path("README.md"))!;
 
     /// <summary>Paths below <see cref="Root"/>, with slashes.</summary>
@@ -16,18 +16,17 @@ internal static partial class DocumentFiles
             .Order(StringComparer.Ordinal),
     ];
 
-    /// <summary>One of <see cref="All"/>.</summary>
     public static string Read(string document) => File.ReadAllText(Path.Combine(Root, document));
 
-    /// <summary>All of them, behind one another.</summary>
+    /// <summary>Returns all documents, concatenated.</summary>
     public static string ReadAll() => string.Join("\n\n", All.Select(Read));
 
-    /// <summary>The same with one space for each break of a line: where prose wraps means nothing.</summary>
+    /// <summary>Returns all documents with each line break replaced by a space, so that wrapping doesn't matter.</summary>
     public static string ReadAllUnwrapped() => Blanks().Replace(ReadAll(), " ");
 
     /// <summary>
-    /// A document's lines with their numbers, and the language of the snippet that each stands in; null: in
-    /// none.
+    /// Returns a document's lines with their numbers and the language of the enclosing snippet; null outside of
+    /// snippets.
     /// </summary>
     public static IEnumerable<(int Number, string Line, string? Snippet)> Lines(string document)
     {
@@ -43,7 +42,6 @@ internal static partial class DocumentFiles
         }
     }
 
-    /// <summary>A document's snippets of a language.</summary>
     public static IEnumerable<string> Snippets(string document, string language)
     {
         var lines = new List<string>();
@@ -62,7 +60,7 @@ internal static partial class DocumentFiles
             yield return string.Join('\n', lines);
     }
 
-    /// <summary>A document's text without its snippets.</summary>
+    /// <summary>Returns a document's text without its snippets.</summary>
     public static string Prose(string document) =>
         string.Join('\n', Lines(document).Where(line => line.Snippet is null).Select(line => line.Line));
 

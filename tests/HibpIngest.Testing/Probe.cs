@@ -1,15 +1,14 @@
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Asks whether a store is well as probes do, again and again: one that takes its time over an answer, as emulators do beside
-/// many tests, is unwell to whoever doesn't wait for it.
+/// Repeats a health probe. A probe has a time limit, and an emulator that serves many tests at once may exceed it.
 /// </summary>
 internal static class Probe
 {
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
     private static readonly TimeSpan AskEvery = TimeSpan.FromSeconds(1);
 
-    /// <summary>The last answer: the one that is expected, unless there is none in two minutes.</summary>
+    /// <summary>Returns the last result: the expected one, or another after two minutes.</summary>
     public static async Task<T> AskUntilAsync<T>(T expected, Func<Task<T>> ask)
     {
         using var again = new PeriodicTimer(AskEvery);

@@ -2,10 +2,9 @@ using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Files of the repository that the tests run in.</summary>
+/// <summary>Finds files of the repository that contains the tests.</summary>
 internal static class RepositoryFile
 {
-    /// <summary>The full path of one.</summary>
     public static string Path(string path) =>
         RepositoryFolder.Find(path) ?? throw new InvalidOperationException($"the tests run in a folder below {path}");
 }

@@ -3,16 +3,16 @@ using System.Diagnostics;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The clock of tests: what it is goes on only as far as a test says, so leases run out and messages grow old
-/// without waiting. By default it is the system's clock moved on, and timers are the system's; one that stands
-/// tells the same time until it is moved, and one with timers by hand runs them when it is moved past them.
+/// A clock that tests move, so that leases expire and messages age without waiting. By default it is the system's
+/// clock plus an offset, with the system's timers. A standing clock shows the same time until it is moved, and one
+/// with manual timers runs them when it is moved past them.
 /// </summary>
 public sealed class TestClock : TimeProvider
 {
-    /// <summary>What has not ended by then, of the system's time, never does.</summary>
+    /// <summary>In system time; work that hasn't ended by then never does.</summary>
     private static readonly TimeSpan LongestAdvance = TimeSpan.FromMinutes(1);
 
-    /// <summary>Of what is measured: some take 0 for never.</summary>
+    /// <summary>The first timestamp isn't 0, because some code takes 0 to mean never.</summary>
     private static readonly TimeSpan Beginning = TimeSpan.FromDays(1);
 
     private readonly Lock _lock = new();
@@ -22,22 +22,21 @@ public sealed class TestClock : TimeProvider
     private TaskCompletionSource _armed = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private TimeSpan _moved;
 
-    /// <summary>The system's time, and its timers.</summary>
     public TestClock()
     {
     }
 
     private TestClock(DateTimeOffset? standsAt, bool timersByHand) => (_standsAt, _timersByHand) = (standsAt, timersByHand);
 
-    /// <summary>Called each time the time has been read.</summary>
+    /// <summary>Called after each read of the time.</summary>
     public Action? OnRead { get; set; }
 
     public override long TimestampFrequency => _timersByHand ? TimeSpan.TicksPerSecond : base.TimestampFrequency;
 
-    /// <summary>One whose time stands still: at the end of a leap day, with milliseconds.</summary>
+    /// <summary>Returns a clock that stands still at the end of a leap day, with milliseconds.</summary>
     public static TestClock Standing() => new(new DateTimeOffset(2024, 2, 29, 23, 59, 58, 123, TimeSpan.Zero), timersByHand: false);
 
-    /// <summary>One whose timers, and what is measured by it, go on only as it is moved.</summary>
+    /// <summary>Returns a clock whose timers and timestamps advance only when it is moved.</summary>
     public static TestClock WithTimersByHand() => new(standsAt: null, timersByHand: true);
 
     public override DateTimeOffset GetUtcNow()
@@ -79,9 +78,9 @@ public sealed class TestClock : TimeProvider
             timer.Run();
     }
 
-    /// <summary>Lets so much time pass, and again for each timer set in answer to it, until the task has ended.</summary>
-    /// <param name="ended">What the time passes for.</param>
-    /// <param name="step">No timer may be set for longer: it would be waited for and never come.</param>
+    /// <summary>Moves the clock by this step, and again for each timer set in response, until the task has ended.</summary>
+    /// <param name="ended">The task to wait for.</param>
+    /// <param name="step">The longest timer that the task may set: a longer one would never fire.</param>
     public async Task AdvanceUntilAsync(Task ended, TimeSpan step)
     {
         var began = Stopwatch.GetTimestamp();

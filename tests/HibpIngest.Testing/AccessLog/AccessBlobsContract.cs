@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What every store of the access log does.</summary>
+/// <summary>The contract of every <see cref="IAccessBlobs"/>: each store of the access log passes these tests.</summary>
 public abstract class AccessBlobsContract
 {
     private const string Name = "2026112304/0-00001.log";

@@ -3,10 +3,9 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A record as a reader finds it.</summary>
 internal sealed record FoundRecord(string Blob, Guid Instance, ulong Number, string Route, AccessRecord Record);
 
-/// <summary>All that the access log holds.</summary>
+/// <summary>Reads every record of an access log.</summary>
 internal static class AccessLogContents
 {
     public static async Task<IReadOnlyList<FoundRecord>> ReadAsync(IAccessBlobs blobs)

@@ -4,8 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The access log's blobs in memory, for tests that need tens of thousands of appends. <see cref="AccessBlobsContract"/> holds it to
-/// what the emulator does.
+/// The access log's blobs in memory, for tests that need tens of thousands of appends. <see
+/// cref="AccessBlobsContract"/> checks that it behaves like the emulator.
 /// </summary>
 internal sealed class MemoryAccessBlobs(TimeProvider time) : IAccessBlobs
 {

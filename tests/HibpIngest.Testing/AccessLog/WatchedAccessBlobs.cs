@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Counts appends, holds them back, loses their answers, or is down.</summary>
+/// <summary>Counts appends, blocks them, loses their responses, or is unavailable.</summary>
 internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
 {
     private volatile TaskCompletionSource? _held;
@@ -14,18 +14,21 @@ internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
     /// <summary>Appends that were carried out.</summary>
     public int Appends => _appends;
 
-    /// <summary>Calls while it was down.</summary>
+    /// <summary>Calls made while the store was unavailable.</summary>
     public int Tried => _tried;
 
     public volatile bool IsDown;
 
-    /// <summary>The next append's answer is lost: it was carried out, or was not; null: it is not lost.</summary>
+    /// <summary>
+    /// Loses the next append's response: true after it was carried out, false without carrying it out, null loses
+    /// nothing.
+    /// </summary>
     public bool? NextIsLost { get; set; }
 
-    /// <summary>No blob is found before it completes.</summary>
+    /// <summary>Finding a blob waits for this task.</summary>
     public Task Finding { get; set; } = Task.CompletedTask;
 
-    /// <summary>Completes when an append waits.</summary>
+    /// <summary>Completes when an append is blocked.</summary>
     public Task Begun => _begun.Task;
 
     public void Hold()

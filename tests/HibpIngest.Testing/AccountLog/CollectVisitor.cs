@@ -3,7 +3,7 @@ using HibpIngest.AccountLog;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Collects what it is shown, and holds domains and their counts against the accounts.</summary>
+/// <summary>Collects the accounts it visits, and checks the reported domains and their counts against them.</summary>
 internal struct CollectVisitor : IAccountVisitor
 {
     private int _left;

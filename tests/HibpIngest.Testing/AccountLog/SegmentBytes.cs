@@ -3,7 +3,7 @@ using HibpIngest.AccountLog;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A segment that lies in memory as a whole; read as <see cref="SegmentReader"/> does, by the same code.</summary>
+/// <summary>A whole segment in memory, read by the same code as <see cref="SegmentReader"/>.</summary>
 internal sealed class SegmentBytes
 {
     private readonly ReadOnlyMemory<byte> _bytes;
@@ -12,7 +12,7 @@ internal sealed class SegmentBytes
 
     public SegmentIndex Index { get; }
 
-    /// <exception cref="DamagedSegmentException">Header or footer are not what a writer has sealed.</exception>
+    /// <exception cref="DamagedSegmentException">Header or footer are damaged.</exception>
     public static SegmentBytes Open(string name, ReadOnlyMemory<byte> bytes)
     {
         var footer = (int)SegmentIndex.FooterOffset(name, bytes.Length, bytes.Span);

@@ -5,14 +5,13 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Segments of made-up rows, and what is in them.</summary>
+/// <summary>Segments of made-up rows.</summary>
 internal static class SegmentSamples
 {
     public const string Name = "1/abc.0000000001.alog";
 
     private const string Letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_+";
 
-    /// <summary>Facts of a segment of load 7.</summary>
     public static SegmentFacts Facts(long first, long last, int sliceRows = LoadSettings.DefaultSliceRows) => new()
     {
         Store = new Guid("00112233-4455-6677-8899-aabbccddeeff"),
@@ -29,10 +28,7 @@ internal static class SegmentSamples
         Last = last,
     };
 
-    /// <summary>
-    /// Rows with many repeats and shared beginnings, with aliases and domains of every length there is, the longest and the
-    /// shortest among them.
-    /// </summary>
+    /// <summary>Makes rows with many repeats and common prefixes, with aliases and domains of every valid length.</summary>
     public static List<(string Domain, string Alias)> Rows(Random random, int count)
     {
         var domains = Enumerable.Range(0, Math.Max(1, count / 8))
@@ -56,7 +52,7 @@ internal static class SegmentSamples
         return rows;
     }
 
-    /// <summary>A segment of these rows, cut into slices from slice 5 on.</summary>
+    /// <summary>Writes a segment of these rows, cut into slices numbered from 5.</summary>
     public static async Task<(byte[] Bytes, SegmentSeal Seal)> WriteAsync(
         IReadOnlyList<(string Domain, string Alias)> rows, int sliceRows, BlockCodec codec = BlockCodec.Lz4, long first = 1,
         SegmentFacts? facts = null)
@@ -83,7 +79,7 @@ internal static class SegmentSamples
             batch.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
     }
 
-    /// <summary>What a reader is to find: each slice's rows in order.</summary>
+    /// <summary>Returns the rows that a reader is expected to find: each slice's, sorted.</summary>
     public static List<(string Domain, string Alias)> Expected(IEnumerable<(string Domain, string Alias)> rows, int sliceRows) =>
     [
         .. rows.Chunk(sliceRows).SelectMany(

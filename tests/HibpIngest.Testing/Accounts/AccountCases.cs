@@ -1,12 +1,12 @@
 namespace HibpIngest.Testing;
 
-/// <summary>What is an account in a text, and what is none.</summary>
+/// <summary>Texts with and without accounts.</summary>
 public static class AccountCases
 {
     private static readonly string Alias64 = new('a', 64);
     private static readonly string Label63 = new('b', 63);
 
-    /// <summary>Text, and what is found in it, blank between: accounts, or the name of the rule that is broken.</summary>
+    /// <summary>A text and the accounts expected in it, separated by blanks, or the name of the rule that it breaks.</summary>
     public static TheoryData<string, string> All() => new()
     {
         { "", "" },
@@ -17,7 +17,7 @@ public static class AccountCases
         { "a@b.com,c@d.org\tE@F.net", "a@b.com c@d.org e@f.net" },
         { "<a@b.com>'c@d.org'\"e@f.net\"", "a@b.com c@d.org e@f.net" },
         { "bob@example.com.", "DomainShape" },
-        // Left to right, not overlapping.
+        // Candidates are matched from left to right and don't overlap.
         { "a@b@c.com", "b@c.com" },
         { "a@bc@def.com", "bc@def.com" },
         { "a@bcd@efg.com", "DomainLength" },
@@ -90,13 +90,13 @@ public static class AccountCases
         { "a@b.xn--p1ai", "a@b.xn--p1ai" },
         { "a@b.XN--VERMGENSBERATUNG-PWB", "a@b.xn--vermgensberatung-pwb" },
         { "a@b.museum", "a@b.museum" },
-        // The first broken rule counts.
+        // The first broken rule is reported.
         { Alias64 + ".@b", "" },
         { Alias64 + ".@-b.c-", "AliasLength" },
         { ".a@-b.invalid", "AliasPeriod" },
         { "a@-b.invalid", "DomainShape" },
         { "a@" + Label63 + "b.invalid", "LabelLength" },
-        // Outside ASCII: a part of it may be an account, as ever; else it is counted.
+        // Outside ASCII: a part of the text may still be an account; otherwise it is counted.
         { "jörg@example.com", "rg@example.com" },
         { "a@example.comé b@c.de", "a@example.com b@c.de" },
         { "a@mail.comé.de", "a@mail.com" },

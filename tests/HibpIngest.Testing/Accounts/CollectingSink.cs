@@ -4,7 +4,6 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Keeps what the scanner finds as strings.</summary>
 internal sealed class CollectingSink : IAccountSink
 {
     public List<string> Accounts { get; } = [];

@@ -11,7 +11,7 @@ internal static class ArchiveTesting
 {
     public sealed record Text(int TopLevel, string Name, string Content);
 
-    /// <param name="name">Says the format.</param>
+    /// <param name="name">Selects the format.</param>
     public static List<Text> Read(byte[] archive, string? password = null, ArchiveLimits? limits = null, string name = "a.zip") =>
         Read(archive, default, out _, password, limits, name);
 
@@ -25,7 +25,7 @@ internal static class ArchiveTesting
         foreach (var text in breach.ReadFrom(start))
         {
             using var content = new MemoryStream();
-            text.Content.CopyTo(content, 777); // an odd size, so that reads straddle everything
+            text.Content.CopyTo(content, 777); // an odd size, so that reads cross every boundary
             texts.Add(new Text(text.TopLevel.Entry, text.DisplayName, Encoding.Latin1.GetString(content.ToArray())));
         }
         end = breach.Position;
@@ -41,7 +41,7 @@ internal static class ArchiveTesting
 
     public static byte[] Bytes(string text) => Encoding.Latin1.GetBytes(text);
 
-    /// <summary>Lines that deflate like a dump's.</summary>
+    /// <summary>Returns lines that compress about as well as a real dump.</summary>
     public static string Lines(int count, int seed)
     {
         var random = new Random(seed);
@@ -60,7 +60,7 @@ internal static class ArchiveTesting
         return compressed.ToArray();
     }
 
-    /// <summary>By System.Formats.Tar.</summary>
+    /// <summary>Makes a tar with System.Formats.Tar.</summary>
     public static byte[] Tar(params (string Name, byte[] Data)[] entries) => Tar(TarEntryFormat.Pax, entries);
 
     public static byte[] Tar(TarEntryFormat format, params (string Name, byte[] Data)[] entries)
@@ -87,7 +87,7 @@ internal static class ArchiveTesting
         return tar.ToArray();
     }
 
-    /// <summary>By System.IO.Compression; without seeking, sizes follow the data.</summary>
+    /// <summary>Makes a zip with System.IO.Compression; if not seekable, the sizes follow the data.</summary>
     public static byte[] Zip(bool seekable, params (string Name, byte[] Data)[] entries)
     {
         var zip = new MemoryStream();
@@ -102,7 +102,7 @@ internal static class ArchiveTesting
         return zip.ToArray();
     }
 
-    /// <summary>By SharpZipLib. <paramref name="aesBits"/>: 0 for ZipCrypto.</summary>
+    /// <summary>Makes an encrypted zip with SharpZipLib. <paramref name="aesBits"/> 0 selects ZipCrypto.</summary>
     public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, params (string Name, byte[] Data)[] entries) =>
         Encrypted(password, aesBits, method, seekable: true, entries);
 

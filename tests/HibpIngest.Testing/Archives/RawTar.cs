@@ -2,13 +2,13 @@ using System.Text;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A tar made block by block, with whatever lies in it.</summary>
+/// <summary>Writes a tar block by block, so that any field can be wrong.</summary>
 internal sealed class RawTar
 {
     private readonly MemoryStream _bytes = new();
 
-    /// <summary>A header and its data.</summary>
-    /// <param name="size">What the header says; null: the data's.</param>
+    /// <summary>Adds a header and its data.</summary>
+    /// <param name="size">The size field; null: the true size.</param>
     public RawTar Add(string name, byte[] data, char type = '0', string? size = null, Action<byte[]>? change = null)
     {
         var header = new byte[512];
@@ -26,7 +26,7 @@ internal sealed class RawTar
         return Block(data);
     }
 
-    /// <summary>Bytes without a header, filled up to a block.</summary>
+    /// <summary>Adds bytes without a header, padded to a full block.</summary>
     public RawTar Block(byte[] data)
     {
         _bytes.Write(data);
@@ -34,6 +34,6 @@ internal sealed class RawTar
         return this;
     }
 
-    /// <summary>All of it, with its end mark.</summary>
+    /// <summary>Returns the tar with its end marker.</summary>
     public byte[] Finish() => [.. _bytes.ToArray(), .. new byte[1024]];
 }

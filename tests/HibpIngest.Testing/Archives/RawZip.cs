@@ -5,13 +5,13 @@ using System.Text;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Writes zips byte by byte, so that every field can lie.</summary>
+/// <summary>Writes zips byte by byte, so that any field can be wrong.</summary>
 internal sealed class RawZip
 {
     private readonly MemoryStream _out = new();
     private readonly List<byte[]> _records = [];
 
-    /// <summary>An entry with every field of its own; null fields are the true ones.</summary>
+    /// <summary>An entry whose fields can be set one by one; null fields have their true value.</summary>
     public sealed record Entry(string Name, byte[] Data)
     {
         public ushort Method { get; init; } = 8;
@@ -64,7 +64,7 @@ internal sealed class RawZip
         return AddRecord(entry, at);
     }
 
-    /// <summary>Only a central record, that says the entry lies there.</summary>
+    /// <summary>Adds only a central directory record that points to this offset.</summary>
     public RawZip AddRecord(Entry entry, long at)
     {
         var compressed = Compress(entry);
@@ -83,14 +83,14 @@ internal sealed class RawZip
         return this;
     }
 
-    /// <summary>Bytes that no entry has.</summary>
+    /// <summary>Adds bytes that belong to no entry.</summary>
     public RawZip Fill(int bytes)
     {
         _out.Write(new byte[bytes]);
         return this;
     }
 
-    /// <summary>The records in another order than their entries.</summary>
+    /// <summary>Puts the central directory in another order than the entries.</summary>
     public RawZip Shuffle(Random random)
     {
         for (var i = _records.Count - 1; i > 0; i--)
@@ -101,21 +101,21 @@ internal sealed class RawZip
         return this;
     }
 
-    /// <summary>The records last to first.</summary>
+    /// <summary>Reverses the central directory.</summary>
     public RawZip Reverse()
     {
         _records.Reverse();
         return this;
     }
 
-    /// <summary>Only a central record, of data that an earlier entry has (or that nobody has).</summary>
+    /// <summary>Adds only a central directory record, for an earlier entry's data or for none.</summary>
     public RawZip AddRecord(byte[] record)
     {
         _records.Add(record);
         return this;
     }
 
-    /// <summary>With a ZIP64 end record; the old one says nothing but "see there".</summary>
+    /// <summary>Finishes with a ZIP64 end record; the classic one only refers to it.</summary>
     public byte[] FinishZip64(ulong? entries = null, long? locatorOffset = null)
     {
         var start = _out.Length;
@@ -170,7 +170,9 @@ internal sealed class RawZip
 
     private static byte[] Compress(Entry entry) => entry.Compressed ?? (entry.Method == 8 ? Deflate(entry.Data) : entry.Data);
 
-    /// <summary>Deflate data of empty blocks, five bytes each: that many bytes, rounded down, which inflate to nothing.</summary>
+    /// <summary>
+    /// Returns deflate data of this size, rounded down, in empty blocks of five bytes, which inflate to nothing.
+    /// </summary>
     public static byte[] EmptyBlocks(int bytes)
     {
         var blocks = new byte[bytes / 5 * 5];
@@ -185,11 +187,11 @@ internal sealed class RawZip
         var compressed = new MemoryStream();
         using (var deflate = new DeflateStream(compressed, CompressionLevel.Optimal, leaveOpen: true))
             deflate.Write(data);
-        // DeflateStream writes nothing at all for nothing; a zip's deflate data ends with a final block.
+        // DeflateStream writes nothing for empty input; a zip's deflate data ends with a final block.
         return data.Length == 0 ? [3, 0] : compressed.ToArray();
     }
 
-    /// <summary>With its signature.</summary>
+    /// <summary>Returns a data descriptor, with its signature by default.</summary>
     public static byte[] Descriptor(uint crc, long compressed, long size, bool signature = true, bool zip64 = false)
     {
         var descriptor = new MemoryStream();

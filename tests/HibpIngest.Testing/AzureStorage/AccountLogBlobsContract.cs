@@ -2,10 +2,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What the account log's container does, whoever provides it.</summary>
+/// <summary>The contract of every <see cref="IAccountLogBlobs"/>.</summary>
 public abstract class AccountLogBlobsContract
 {
-    /// <summary>A container that isn't there yet.</summary>
+    /// <summary>Returns a container that doesn't exist yet.</summary>
     protected abstract Task<IAccountLogBlobs> NewContainerAsync();
 
     [Fact]
@@ -121,7 +121,7 @@ public abstract class AccountLogBlobsContract
         return content.ToArray();
     }
 
-    /// <summary>Half of a content, then an error.</summary>
+    /// <summary>Returns half of the content, then fails.</summary>
     private sealed class BrokenStream(byte[] content) : MemoryStream(content, 0, content.Length / 2)
     {
         public override int Read(Span<byte> buffer) => base.Read(buffer) is > 0 and var read ? read : throw new IOException("broken off");

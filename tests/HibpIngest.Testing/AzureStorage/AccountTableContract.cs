@@ -3,10 +3,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What an account table does, whoever provides it.</summary>
+/// <summary>The contract of every account table.</summary>
 public abstract class AccountTableContract
 {
-    /// <summary>A table that exists and is empty, as writers and as readers have it.</summary>
+    /// <summary>Returns an existing, empty table as writers and as readers open it.</summary>
     protected abstract Task<(IAccountTable Table, IAccountReads Reads)> NewTableAsync();
 
     [Fact]
@@ -133,10 +133,10 @@ public abstract class AccountTableContract
     }
 
     [Theory]
-    [InlineData(7, 1)]     // one that fills its range
-    [InlineData(7, 2)]     // every other one
-    [InlineData(7, 40)]    // some far apart
-    [InlineData(307, 2)]   // in the rows beside the first
+    [InlineData(7, 1)] // fills its whole range
+    [InlineData(7, 2)] // every other one
+    [InlineData(7, 40)] // some far apart
+    [InlineData(307, 2)] // also in the account's second row
     public async Task A_mark_goes_from_the_accounts_that_are_named_and_from_no_other(int mark, int every)
     {
         var (table, _) = await NewTableAsync();
@@ -148,7 +148,7 @@ public abstract class AccountTableContract
             await table.UpsertAsync("example.com", mark + 1, chunk);
         var named = aliases.Where((_, i) => i % every == 0).ToArray();
 
-        // Some that are not there, and one twice.
+        // Some accounts don't exist, and one is listed twice.
         Assert.Equal(
             named.Length, await table.RemoveMarkAsync(
                 "example.com", [.. named.Reverse(), named[0], "a", "u1000x", "zoe"], mark, CancellationToken.None));
@@ -206,10 +206,10 @@ public abstract class AccountTableContract
     }
 }
 
-/// <summary>Upserts from strings and whole walks, for tests.</summary>
+/// <summary>Upserts from strings, and walks over the whole table.</summary>
 internal static class AccountTableExtensions
 {
-    /// <summary>Takes a mark off all of the table; returns how many entities were changed.</summary>
+    /// <summary>Removes a mark from the whole table; returns how many entities were changed.</summary>
     public static async Task<int> WalkAsync(this IAccountTable table, int mark)
     {
         var changed = 0;
@@ -230,7 +230,7 @@ internal static class AccountTableExtensions
     public static Task UpsertAsync(this IAccountTable table, string domain, int breach, params string[] aliases) =>
         table.UpsertAsync(domain, breach, new TransactionsInFlight(1, CancellationToken.None), aliases);
 
-    /// <summary>The same among others of a slice.</summary>
+    /// <summary>Upserts accounts under a slice's transaction limit.</summary>
     public static async Task UpsertAsync(
         this IAccountTable table, string domain, int breach, TransactionsInFlight inFlight, params string[] aliases)
     {

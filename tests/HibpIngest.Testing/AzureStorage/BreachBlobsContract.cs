@@ -6,12 +6,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What the breach container does, whoever provides it.</summary>
+/// <summary>The contract of every <see cref="IBreachBlobs"/>.</summary>
 public abstract class BreachBlobsContract
 {
     private const int MiB = 1024 * 1024;
 
-    /// <summary>A container that exists and is empty.</summary>
+    /// <summary>Returns an existing, empty container.</summary>
     protected abstract Task<IBreachBlobs> NewContainerAsync();
 
     [Fact]
@@ -157,7 +157,7 @@ public abstract class BreachBlobsContract
         var found = (await blobs.FindAsync("a.zip", CancellationToken.None))!;
         await using var stream = await blobs.OpenAsync(found.Version, CancellationToken.None);
         Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
-        // Of all of it, those blocks among it that were there.
+        // The hash covers the whole content, including the blocks that were uploaded before.
         Assert.Equal(Convert.ToHexStringLower(SHA256.HashData(content)), found.Sha256);
         Assert.Equal(found, Assert.Single(await ListAsync(blobs)));
         await blobs.WriteSmallAsync("a.zip", new byte[1], CancellationToken.None);
@@ -207,7 +207,7 @@ public abstract class BreachBlobsContract
         }
     }
 
-    /// <summary>A file whose disk fails after so many bytes.</summary>
+    /// <summary>A stream that fails after this many bytes, like a failing disk.</summary>
     protected sealed class BreakingStream(byte[] content, int breaksAt) : MemoryStream(content)
     {
         public override async ValueTask<int> ReadAsync(Memory<byte> destination, CancellationToken cancellationToken = default)

@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What every list of the clients that are called back has to do.</summary>
+/// <summary>The contract of every <see cref="ICallbackClients"/>.</summary>
 public abstract class CallbackClientsContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -19,7 +19,7 @@ public abstract class CallbackClientsContract
         CreatedAt = new DateTimeOffset(2026, 11, 23, 1, 2, 3, TimeSpan.Zero),
     };
 
-    /// <summary>One that nobody has created.</summary>
+    /// <summary>Returns a table that hasn't been created.</summary>
     protected abstract Task<ICallbackClients> NewTableAsync();
 
     [Fact]
@@ -37,7 +37,7 @@ public abstract class CallbackClientsContract
         Assert.Equal(["Alpha", Contoso.Name], found.Select(client => client.Name));
         AssertSame(Contoso, found[1]);
         Assert.True(await clients.ChangeAsync(found[1] with { IsPaused = true, SealedSecret = [9] }, None));
-        // Who has read it before.
+        // A change based on an outdated read is refused.
         Assert.False(await clients.ChangeAsync(found[1] with { Cap = 1 }, None));
         var changed = (await clients.ListAsync(None))[1];
         AssertSame(Contoso with { IsPaused = true, SealedSecret = [9] }, changed);

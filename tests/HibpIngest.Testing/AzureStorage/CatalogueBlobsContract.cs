@@ -3,13 +3,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What the catalogue's container does, whoever provides it.</summary>
+/// <summary>The contract of every <see cref="ICatalogueBlobs"/>.</summary>
 public abstract class CatalogueBlobsContract
 {
-    // A breach's name may hold all of these.
+    // A breach's name may contain all of these characters.
     private const string OddName = "breach/odd #1? 50% & Ärger+x.json";
 
-    /// <summary>A container that exists and is empty.</summary>
+    /// <summary>Returns an existing, empty container.</summary>
     protected abstract Task<ICatalogueBlobs> NewContainerAsync();
 
     [Theory]
@@ -42,7 +42,7 @@ public abstract class CatalogueBlobsContract
         var before = await ListAsync(blobs, "");
         Assert.True(await blobs.WriteAsync("a", 5, Content("a"), CancellationToken.None));
         Assert.Equal(before, await ListAsync(blobs, ""));
-        // Of the same version another content counts: settings may have changed.
+        // Different content under the same version is written, because settings may have changed.
         Assert.True(await blobs.WriteAsync("a", 3, Content("b"), CancellationToken.None));
         Assert.Equal("b", Text((await blobs.ReadAsync("a", null, CancellationToken.None))!));
     }

@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The tables of the first layout, which is all that most tests have.</summary>
+/// <summary>The tables of the first layout, the only one in most tests.</summary>
 internal static class FirstTables
 {
     private static readonly TablePlace AccountsAt = new(1, StoreLayout.First.Facts.AccountsTable);
@@ -25,7 +25,7 @@ internal static class FirstTables
 
         public IRangeTable Ranges => context.Tables.Ranges(RangesAt);
 
-        /// <summary>With another table of accounts in place of each.</summary>
+        /// <summary>Replaces each account table, and optionally each range table.</summary>
         public PipelineParts WithTable(IAccountTable table, IRangeTable? ranges = null) =>
             context with { Tables = new InPlace(context.Tables, table, ranges) };
     }

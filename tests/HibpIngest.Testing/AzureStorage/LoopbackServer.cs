@@ -7,7 +7,9 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A server on loopback that answers as a test says: for faults that no real part produces on demand.</summary>
+/// <summary>
+/// A server on loopback with responses chosen by the test, for faults that no real service produces on demand.
+/// </summary>
 internal sealed class LoopbackServer : IAsyncDisposable
 {
     public const string Key = "c2VjcmV0LWtleS1tYXRlcmlhbC1vZi10ZXN0cw==";
@@ -19,7 +21,7 @@ internal sealed class LoopbackServer : IAsyncDisposable
 
     public string ConnectionString { get; private set; } = "";
 
-    /// <summary>Method, path and query, and body, of each request so far.</summary>
+    /// <summary>Method, path and query, and body of each request so far.</summary>
     public IReadOnlyList<string> Requests
     {
         get
@@ -29,7 +31,7 @@ internal sealed class LoopbackServer : IAsyncDisposable
         }
     }
 
-    /// <param name="answer">Told the request's context, its number (0-based) and its body.</param>
+    /// <param name="answer">Receives the request's context, its 0-based number and its body.</param>
     public static async Task<LoopbackServer> StartAsync(Func<HttpContext, int, string, Task> answer)
     {
         var builder = WebApplication.CreateSlimBuilder();
@@ -58,11 +60,11 @@ internal sealed class LoopbackServer : IAsyncDisposable
         return server;
     }
 
-    /// <summary>Answers a transaction as done.</summary>
+    /// <summary>Responds that a transaction succeeded.</summary>
     public static Task AcceptAsync(HttpContext context, string body) =>
         AnswerTransactionAsync(context, string.Concat(Enumerable.Repeat(Part("HTTP/1.1 204 No Content\r\n\r\n"), Count(body))));
 
-    /// <summary>Answers a transaction as failed in one of its parts.</summary>
+    /// <summary>Responds that a transaction failed at one of its operations.</summary>
     public static Task FailAsync(HttpContext context, int status, string code, int index, string text = "said the service")
     {
         var error =

@@ -3,12 +3,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What a queue does, whoever provides it.</summary>
+/// <summary>The contract of every <see cref="IMessageQueue"/>.</summary>
 public abstract class MessageQueueContract
 {
     private static readonly TimeSpan Long = TimeSpan.FromMinutes(5);
 
-    /// <summary>A queue that exists and is empty.</summary>
+    /// <summary>Returns an existing, empty queue.</summary>
     protected abstract Task<IMessageQueue> NewQueueAsync();
 
     [Fact]
@@ -88,12 +88,12 @@ public abstract class MessageQueueContract
         Assert.Equal((message.Id, message.Body), (extended.Id, extended.Body));
         Assert.NotEqual(message.Receipt, extended.Receipt);
 
-        // The old receipt is worth nothing: not gone, not extended.
+        // The old receipt can neither delete nor extend the message.
         Assert.Null(await queue.ExtendAsync(message, Long, CancellationToken.None));
         await queue.DeleteAsync(message, CancellationToken.None);
         Assert.Equal(1, (await queue.GetDepthAsync(CancellationToken.None)).Messages);
 
-        // Made visible at once, it comes again with its body and a higher count.
+        // A message made visible at once is redelivered with its body and a higher dequeue count.
         Assert.NotNull(await queue.ExtendAsync(extended, TimeSpan.Zero, CancellationToken.None));
         var again = Assert.Single(await queue.ReceiveAsync(1, Long, CancellationToken.None));
         Assert.Equal(("""{"v":1}""", 2), (again.Body, again.DequeueCount));

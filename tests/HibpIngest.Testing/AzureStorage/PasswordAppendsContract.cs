@@ -2,12 +2,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What the store of appended hashes does, whoever provides it.</summary>
+/// <summary>The contract of every <see cref="IPasswordAppends"/>.</summary>
 public abstract class PasswordAppendsContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    /// <summary>A store in which nothing was created.</summary>
+    /// <summary>Returns an empty store that hasn't been created.</summary>
     protected abstract Task<IPasswordAppends> NewStoreAsync();
 
     [Fact]
@@ -122,7 +122,7 @@ public abstract class PasswordAppendsContract
         NtlmRows = 2,
     };
 
-    /// <summary>As it is before it is written: without its version, and with no parts in one form.</summary>
+    /// <summary>Returns the transaction without its ETag, and with an empty parts set in its default form.</summary>
     private static AppendTransaction Plain(AppendTransaction transaction) =>
         transaction with { ETag = null, PartsDone = transaction.PartsDone.IsEmpty ? default : transaction.PartsDone };
 

@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Where accounts lie by docs/tables.md, bit by bit: shares nothing with the product.</summary>
+/// <summary>Computes an account's place from docs/tables.md bit by bit, without the product's code.</summary>
 internal static class PlacementReference
 {
     private const uint Castagnoli = 0x82F63B78; // reversed
@@ -29,7 +29,7 @@ internal static class PlacementReference
         return new PartitionPlace(key, facts.StorageAccounts[(int)(((long)Hash(domain) + bucket) % facts.StorageAccounts.Count)]);
     }
 
-    /// <summary>Number of the storage account that a hash is in.</summary>
+    /// <summary>Returns the number of the storage account that holds a hash.</summary>
     public static int OfHash(LayoutFacts facts, string hash) => facts.StorageAccounts[
         int.Parse(hash[..2], NumberStyles.HexNumber, CultureInfo.InvariantCulture) % facts.StorageAccounts.Count];
 }

@@ -3,12 +3,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What every store of the prefixes that clients watch has to do.</summary>
+/// <summary>The contract of every <see cref="IPrefixBlobs"/>.</summary>
 public abstract class PrefixBlobsContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    /// <summary>One that nobody has created.</summary>
+    /// <summary>Returns a store that hasn't been created.</summary>
     protected abstract Task<IPrefixBlobs> NewStoreAsync();
 
     [Fact]
@@ -32,7 +32,7 @@ public abstract class PrefixBlobsContract
         prefixes.Set(0x0A1B2C, true);
         var first = await blobs.WriteAsync(7, prefixes, null, None);
         Assert.NotNull(first);
-        // A second one that believes there is none.
+        // A second writer that assumes no blob exists.
         Assert.Null(await blobs.WriteAsync(7, new PrefixBitmap(), null, None));
         var read = await blobs.ReadAsync(7, None);
         Assert.Equal((first, true, 1), (read!.Version, read.Prefixes.Contains(0x0A1B2C), read.Prefixes.Count));
@@ -42,7 +42,7 @@ public abstract class PrefixBlobsContract
         Assert.NotEqual(first, second);
         Assert.Null(await blobs.WriteAsync(7, new PrefixBitmap(), first, None));
         Assert.Equal(prefixes.Bytes.ToArray(), (await blobs.ReadAsync(7, None))!.Prefixes.Bytes.ToArray());
-        // Another one's are its own.
+        // Other clients' prefixes are separate.
         Assert.Null(await blobs.ReadAsync(8, None));
         await blobs.DeleteAsync(7, None);
         Assert.Null(await blobs.ReadAsync(7, None));

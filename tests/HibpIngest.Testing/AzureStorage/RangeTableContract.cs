@@ -4,12 +4,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What a table of hashes does, whoever provides it.</summary>
+/// <summary>The contract of every <see cref="IRangeTable"/>.</summary>
 public abstract class RangeTableContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    /// <summary>A table that exists and is empty.</summary>
+    /// <summary>Returns an existing, empty table.</summary>
     protected abstract Task<IRangeTable> NewTableAsync();
 
     [Fact]
@@ -52,7 +52,7 @@ public abstract class RangeTableContract
         var third = "ABCDEF" + new string('9', 34);
         foreach (var mark in new[] { 501, 7, 250, 251, 500, 2 })
             await table.SetAsync(mark, first, third);
-        await table.SetAsync(300, second); // none of the first 250
+        await table.SetAsync(300, second); // not one of the first 250
         Assert.Equal<(string, string)[]>(
             [(first[6..], "2 7 250 251 500 501"), (second[6..], "300"), (third[6..], "2 7 250 251 500 501")],
             await ReadAsync(table, "ABCDEF"));
@@ -123,10 +123,9 @@ public abstract class RangeTableContract
         [.. (await table.ReadRangeAsync(prefix, None)).Select(entry => (entry.Suffix, string.Join(' ', entry.Marks)))];
 }
 
-/// <summary>Upserts of whole hashes, for tests.</summary>
 internal static class RangeTableExtensions
 {
-    /// <summary>Sets a mark on hashes of 40 digits, of any partitions.</summary>
+    /// <summary>Sets a mark on hashes of 40 hex digits in any partitions.</summary>
     public static async Task SetAsync(this IRangeTable table, int mark, params string[] hashes)
     {
         foreach (var partition in hashes.GroupBy(hash => hash[..2]))
@@ -139,7 +138,7 @@ internal static class RangeTableExtensions
         }
     }
 
-    /// <summary>Runs in a place of its own.</summary>
+    /// <summary>Runs the work under a transaction limit of its own.</summary>
     public static async Task InPlaceAsync(this IRangeTable _, Func<TransactionsInFlight, Task> work)
     {
         var inFlight = new TransactionsInFlight(1, CancellationToken.None);

@@ -4,10 +4,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What a store register does, whoever provides it.</summary>
+/// <summary>The contract of every <see cref="IStoreRegister"/>.</summary>
 public abstract class StoreRegisterContract
 {
-    /// <summary>A register that exists and is empty.</summary>
+    /// <summary>Returns an existing, empty register.</summary>
     protected abstract Task<IStoreRegister> NewRegisterAsync();
 
     [Fact]
@@ -106,7 +106,7 @@ public abstract class StoreRegisterContract
         }).ToList();
         foreach (var layout in layouts)
             await register.PutLayoutAsync(layout, CancellationToken.None);
-        Assert.False(await register.TrySwitchAsync(1, 2, CancellationToken.None)); // none is read
+        Assert.False(await register.TrySwitchAsync(1, 2, CancellationToken.None)); // neither layout is read
         await register.AddReadLayoutAsync(1, CancellationToken.None);
         Assert.False(await register.TrySwitchAsync(2, 3, CancellationToken.None));
         var switched = await Task.WhenAll(
@@ -180,7 +180,7 @@ public abstract class StoreRegisterContract
     public async Task A_receipt_is_for_one_version_of_one_name()
     {
         var register = await NewRegisterAsync();
-        // A blob's name may hold what a table's key may not.
+        // A blob's name may contain characters that a table key may not.
         var blob = new BlobVersion("dir/odd#?\\'name\u00e4.zip", "\"0x8D1\"");
         Assert.False(await register.HasReceiptAsync(blob, CancellationToken.None));
         await register.AddReceiptAsync(blob, CancellationToken.None);
@@ -199,7 +199,7 @@ public abstract class StoreRegisterContract
         Assert.Null(await register.GetSuppressionCheckAsync(CancellationToken.None));
         Assert.Equal("c0", await register.AddSuppressionCheckAsync("c0", CancellationToken.None));
         Assert.Equal("c0", await register.AddSuppressionCheckAsync("c1", CancellationToken.None));
-        // Hashes before and behind "check", and one that another begins with.
+        // Hashes that sort before and after "check", and two that differ only in the last digit.
         var (low, high, longer) = (new string('0', 64), new string('f', 64), new string('f', 63) + "e");
         var first = new Suppression(low, SuppressionReason.Bounced, at);
         await register.AppendSuppressionAsync(first, lifted: false, CancellationToken.None);
@@ -209,7 +209,7 @@ public abstract class StoreRegisterContract
         await register.AppendSuppressionAsync(
             new Suppression(longer, SuppressionReason.Complaint, at), lifted: false, CancellationToken.None);
         Assert.Equal([low, longer, high], await HashesAsync());
-        Assert.Contains(first, await register.ListSuppressionsAsync(CancellationToken.None)); // the same again is no news
+        Assert.Contains(first, await register.ListSuppressionsAsync(CancellationToken.None)); // repeating it changes nothing
 
         Assert.Empty(await register.ListLiftedAsync(CancellationToken.None));
         await register.AppendSuppressionAsync(first, lifted: true, CancellationToken.None);

@@ -2,13 +2,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What every table of how often what was asked has to do.</summary>
+/// <summary>The contract of every <see cref="IUsageTable"/>.</summary>
 public abstract class UsageTableContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
     private static readonly DateTimeOffset Hour = new(2026, 11, 22, 23, 0, 0, TimeSpan.Zero);
 
-    /// <summary>One that nobody has created.</summary>
+    /// <summary>Returns a table that hasn't been created.</summary>
     protected abstract Task<IUsageTable> NewTableAsync();
 
     [Fact]
@@ -26,7 +26,7 @@ public abstract class UsageTableContract
     public async Task Rows_come_back_as_they_were_written_whatever_their_routes_are()
     {
         var table = await NewCreatedAsync();
-        // Every character that a key can't have, and those that part and escape in one.
+        // Every character that a key can't contain, and the separator and escape characters.
         string[] routes =
         [
             "/", "/range/{prefix}", "\\range\\{prefix}", "/range#{prefix}", "/range?mode={mode}", "/a|b", "/a!2Fb", "/a/b", "/100%",
@@ -53,7 +53,7 @@ public abstract class UsageTableContract
         Assert.Equal([row], await ReadAsync(table, Hour, Hour.AddHours(1)));
         await table.WriteAsync("2026112223/a-0000.log", [row with { Requests = 6 }], None);
         Assert.Equal([row with { Requests = 6 }], await ReadAsync(table, Hour, Hour.AddHours(1)));
-        // Of another blob, status, key and route each.
+        // Each row differs in its blob, status, key or route.
         UsageRow[] others = [row with { Status = 404 }, row with { Key = "00ff00ff00ff00ff" }, row with { Route = "/" }];
         await table.WriteAsync("2026112223/a-0001.log", [row], None);
         await table.WriteAsync("2026112223/a-0000.log", others, None);
@@ -72,7 +72,7 @@ public abstract class UsageTableContract
         ];
         await table.WriteAsync("2026112223/a-0000.log", rows, None);
         Assert.Equal(Order(rows), Order(await ReadAsync(table, Hour, Hour.AddHours(3))));
-        // Over midnight.
+        // Across midnight.
         Assert.Equal(Order(rows.Skip(250).Take(250)), Order(await ReadAsync(table, Hour.AddHours(1), Hour.AddHours(2))));
         Assert.Empty(await ReadAsync(table, Hour.AddHours(-5), Hour));
         Assert.Empty(await ReadAsync(table, Hour.AddHours(3), Hour.AddHours(30)));

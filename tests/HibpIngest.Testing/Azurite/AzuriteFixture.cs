@@ -3,19 +3,22 @@ using HibpIngest.Hosting.Local;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Emulators for the whole test run, in memory, on free ports, started by the first tests that ask. Each test takes
-/// a storage account of its own from one of them, so tests see nothing of each other's containers, queues and tables.
+/// Emulators for the whole test run: in memory, on free ports, started by the first test that needs one. Each test
+/// gets its own storage account, so tests don't see each other's containers, queues and tables.
 /// </summary>
 public static class AzuriteFixture
 {
-    /// <summary>Accounts that tests may take in one run from each.</summary>
+    /// <summary>Storage accounts per emulator and run.</summary>
     private const int Accounts = 1_000;
 
-    /// <summary>Each works on one core: a single one was busy nine tenths of a run while the other core waited for it.</summary>
+    /// <summary>
+    /// An emulator uses one core: with only one of them, it was busy for nine tenths of a run while the other core
+    /// waited.
+    /// </summary>
     private static readonly Lazy<Task<AzuriteEmulator>>[] Shared = [Start(), Start()];
     private static int _taken;
 
-    /// <summary>Connection string of a storage account that nobody else uses in this run.</summary>
+    /// <summary>Returns the connection string of a storage account that nothing else uses in this run.</summary>
     public static async Task<string> NewAccountAsync()
     {
         var taken = Interlocked.Increment(ref _taken) - 1;

@@ -10,7 +10,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// A pipeline whose clients a test answers for. What they are to be called of is hashed by other means than the product's.
+/// A pipeline whose callback clients are answered by the test. Expected hashes are computed without the product's
+/// code.
 /// </summary>
 internal sealed class CallRig : IAsyncDisposable
 {
@@ -31,13 +32,13 @@ internal sealed class CallRig : IAsyncDisposable
 
     public RecordingCaller Caller { get; } = new();
 
-    /// <summary>What HIBP_SECRET_KEY is.</summary>
+    /// <summary>The value of HIBP_SECRET_KEY.</summary>
     public string SecretKey { get; }
 
     /// <summary>The first process on these stores.</summary>
     public PipelineParts Context { get; private set; }
 
-    /// <summary>In slices of 40 rows.</summary>
+    /// <summary>Starts a pipeline with slices of 40 rows.</summary>
     /// <param name="clock">Null: the system's.</param>
     /// <param name="configure">Changes the options.</param>
     public static async Task<CallRig> StartAsync(TestClock? clock = null, Action<TestOptions>? configure = null)
@@ -46,7 +47,7 @@ internal sealed class CallRig : IAsyncDisposable
         var stores = await PipelineRig.StartAsync(
             options =>
             {
-                // Without ranges by hash, which no call is made from.
+                // Ranges are off, because callbacks don't need them.
                 (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Callbacks.CallPause, options.Upsert.Ranges) =
                     (100, 40, TimeSpan.FromSeconds(6), RangesMode.Off);
                 configure?.Invoke(options);
@@ -55,21 +56,19 @@ internal sealed class CallRig : IAsyncDisposable
         return new CallRig(stores, secretKey, clock);
     }
 
-    /// <summary>Another process on the same stores.</summary>
+    /// <summary>Opens another process on the same stores.</summary>
     public PipelineParts OpenContext() => Stores.OpenContext(SecretKey) with { Caller = Caller };
 
-    /// <summary>Puts the database back to what it was, and the process begins anew on it.</summary>
+    /// <summary>Restores the database from a backup, and restarts the process.</summary>
     public async Task RestoreAsync(string backup)
     {
         await Stores.RestoreAsync(backup);
         Context = OpenContext();
     }
 
-    /// <summary>What changes clients.</summary>
     public ClientOperations NewClientOperations() =>
         new(Context.Clients, _account.Keys, Context.Prefixes, Context.Keys, Stores.Time);
 
-    /// <summary>Adds a client that watches prefixes.</summary>
     public async Task<NewClient> AddAsync(string name, IEnumerable<int> prefixes, bool isSensitive = false)
     {
         var added = await NewClientOperations().AddAsync(
@@ -81,20 +80,20 @@ internal sealed class CallRig : IAsyncDisposable
         return added;
     }
 
-    /// <summary>Puts numbered accounts into the container, as of <see cref="PipelineRig.Accounts"/>.</summary>
+    /// <summary>Uploads a breach of numbered accounts, as made by <see cref="PipelineRig.Accounts"/>.</summary>
     public Task DropAsync(string breach, int first, int count, string? metadata = null) =>
         Stores.DropAsync($"{breach}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(first, count))), metadata);
 
     public Task RunToEndAsync() => PipelineRig.RunToEndAsync(Context);
 
-    /// <summary>Has what is due sent for, and done.</summary>
+    /// <summary>Runs Sweep, and processes the messages it sends.</summary>
     public async Task SweepAsync()
     {
         await Context.Get<Sweep>().RunAsync(None);
         await RunToEndAsync();
     }
 
-    /// <summary>Hour by hour, until no call is open but of what is held.</summary>
+    /// <summary>Sweeps hour by hour until only the calls of held loads are open.</summary>
     public async Task SettleAsync()
     {
         for (var hours = 0; hours < 20; hours++)
@@ -107,22 +106,21 @@ internal sealed class CallRig : IAsyncDisposable
         Assert.Fail("calls are open yet");
     }
 
-    /// <summary>How far the calls of a load are.</summary>
+    /// <summary>Returns the progress of a load's calls.</summary>
     public async Task<CallProgress> CallsAsync(long load) => (await Stores.LoadAsync(load)).Calls!;
 
-    /// <summary>What a client was told, as of <see cref="Expect"/>, each once.</summary>
+    /// <summary>Returns what a client was notified of, in the format of <see cref="Expect"/>, without repeats.</summary>
     public IReadOnlyList<string> Told(NewClient client) => Caller.Told(client.Client.Url);
 
-    /// <summary>Breach and hash of each of numbered accounts that is under a watched prefix, sorted.</summary>
+    /// <summary>Returns breach and hash of each numbered account under a watched prefix, sorted.</summary>
     public static IReadOnlyList<string> Expect(string breach, int first, int count, Func<int, bool>? isWatched = null) =>
         [.. PipelineRig.Expected(first, count).Select(HashOf).Where(hash => isWatched?.Invoke(PrefixOf(hash)) != false)
             .Select(hash => $"{breach} {hash}").Order(StringComparer.Ordinal)];
 
-    /// <summary>Prefixes of numbered accounts.</summary>
     public static IEnumerable<int> PrefixesOf(int first, int count) =>
         PipelineRig.Expected(first, count).Select(account => PrefixOf(HashOf(account)));
 
-    /// <summary>As docs/callbacks.md says it.</summary>
+    /// <summary>Computes the idempotency key as docs/callbacks.md describes it.</summary>
     public static string KeyOf(NewClient client, RecordedCall call) => Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(
         $"{client.Client.Number}\n{call.Breach}\n{call.Prefix}\n{string.Join(',', call.Suffixes)}")));
 

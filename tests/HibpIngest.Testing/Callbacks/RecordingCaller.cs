@@ -5,7 +5,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Stands for receivers: keeps what they are called with, and answers what a test says.</summary>
+/// <summary>Records all calls, and returns the response that the test chooses.</summary>
 internal sealed class RecordingCaller : ICallbackSender
 {
     public static readonly CallAnswer Accepted = new(CallOutcome.Accepted, 200, null, null);
@@ -16,20 +16,20 @@ internal sealed class RecordingCaller : ICallbackSender
 
     private int _inFlight;
 
-    /// <summary>What is answered; it may take its time.</summary>
+    /// <summary>Makes the response; it may take its time.</summary>
     public Func<RecordedCall, Task<CallAnswer>> Answer { get; set; } = _ => Task.FromResult(Accepted);
 
-    /// <summary>Every call, in the order in which they came.</summary>
+    /// <summary>All calls, in order of arrival.</summary>
     public ConcurrentQueue<RecordedCall> Calls { get; } = new();
 
-    /// <summary>Those that were accepted.</summary>
+    /// <summary>The calls that were accepted.</summary>
     public ConcurrentQueue<RecordedCall> Taken { get; } = new();
 
     public int MostInFlight { get; private set; }
 
     public static CallAnswer Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
 
-    /// <summary>Breach, prefix and suffix of all that was accepted, sorted, each once.</summary>
+    /// <summary>Returns breach, prefix and suffix of everything accepted, sorted, without repeats.</summary>
     public IReadOnlyList<string> Told(string url) =>
         [.. Taken.Where(call => call.Url == url).SelectMany(call => call.Suffixes.Select(suffix => $"{call.Breach} {call.Prefix}{suffix}"))
             .Distinct().Order(StringComparer.Ordinal)];
@@ -64,6 +64,5 @@ internal sealed class RecordingCaller : ICallbackSender
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 }
 
-/// <summary>A call as it came.</summary>
 internal sealed record RecordedCall(
     string Url, string Secret, string Breach, string Prefix, IReadOnlyList<string> Suffixes, string Key, string Body);

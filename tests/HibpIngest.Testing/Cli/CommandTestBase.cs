@@ -1,11 +1,14 @@
 namespace HibpIngest.Testing;
 
-/// <summary>Commands, and hosts as processes, on a storage account, a database file and a folder of mails of the test's own.</summary>
+/// <summary>
+/// Runs commands, and hosts as processes, with a storage account, a database file and a mail folder of the test's
+/// own.
+/// </summary>
 public abstract class CommandTestBase : IAsyncLifetime
 {
     protected TemporaryFolder Folder { get; } = new();
 
-    /// <summary>The environment of every command and host: settings may be added.</summary>
+    /// <summary>The environment of every command and host; tests may add settings.</summary>
     protected Dictionary<string, string> Variables { get; } = [];
 
     public virtual async Task InitializeAsync()

@@ -6,19 +6,18 @@ using HibpIngest.Hosting.Local;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Command lines of <c>hibp</c>, run in the test's own process: a process of its own costs a second of CPU to start. Signals,
-/// terminals, pipes, permissions of new files and the current folder belong to the process: their tests use
-/// <see cref="HibpProcess"/>. Paths in the arguments must be absolute.
+/// Runs <c>hibp</c> command lines in the test's own process, because starting one costs a second of CPU. Tests of
+/// signals, terminals, pipes, permissions of new files and the current folder use <see cref="HibpProcess"/>. Paths in
+/// the arguments must be absolute.
 /// </summary>
 public static class HibpInProcess
 {
-    static HibpInProcess() => UnixFiles.CreatePrivately(); // as the program does before anything else
+    static HibpInProcess() => UnixFiles.CreatePrivately(); // as the program does first
 
-    /// <summary>Runs a command to its end.</summary>
     public static Task<HibpResult> RunAsync(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments) =>
         RunWithInputAsync(folder, variables, input: "", arguments);
 
-    /// <summary>Runs a command with text on its standard input.</summary>
+    /// <summary>Runs a command with this text as standard input.</summary>
     public static async Task<HibpResult> RunWithInputAsync(
         string folder, IReadOnlyDictionary<string, string> variables, string input, params string[] arguments)
     {
@@ -28,7 +27,7 @@ public static class HibpInProcess
         return new HibpResult(exitCode, output, error.ToString());
     }
 
-    /// <summary>Has a host set its stores up, and stops it.</summary>
+    /// <summary>Starts a host, which sets up the stores, and stops it.</summary>
     public static async Task SetUpAsync(string folder, IReadOnlyDictionary<string, string> variables)
     {
         using var stop = new CancellationTokenSource(HibpProcess.TestTimeout);
@@ -52,12 +51,12 @@ public static class HibpInProcess
             all[name] = value;
         using var output = new MemoryStream();
         var environment = CommandEnvironment.Redirected(all, new MemoryStream(Encoding.UTF8.GetBytes(input)), output, error);
-        // A command may block its thread, and a process has one of its own for that.
+        // A command may block its thread.
         var exitCode = await Task.Run(() => Program.RunAsync(arguments, environment, cancellationToken), CancellationToken.None);
         return (exitCode, Encoding.UTF8.GetString(output.ToArray()));
     }
 
-    /// <summary>Cancels when a line holds a text.</summary>
+    /// <summary>Cancels when a line contains the text.</summary>
     private sealed class WatchedWriter(string waitFor, CancellationTokenSource found) : StringWriter
     {
         public bool HasFound { get; private set; }
@@ -68,7 +67,7 @@ public static class HibpInProcess
             if (HasFound || value?.Contains(waitFor, StringComparison.Ordinal) != true)
                 return;
             HasFound = true;
-            // Not on the thread that writes: it holds the writer.
+            // Not on the writing thread, which holds the writer's lock.
             _ = found.CancelAsync();
         }
     }

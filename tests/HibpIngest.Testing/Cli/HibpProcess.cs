@@ -5,12 +5,12 @@ using System.Text.Json;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The built <c>hibp</c> as a process of its own, in a folder of its own, without the variables of whoever runs
-/// the tests: for hosts, and for what only a process has. Other commands run by <see cref="HibpInProcess"/>.
+/// The built <c>hibp</c> as a process, in its own folder, without the caller's HIBP variables: for hosts, and for
+/// what only a process has. Other commands run in <see cref="HibpInProcess"/>.
 /// </summary>
 public sealed class HibpProcess : IAsyncDisposable
 {
-    /// <summary>Far more than any command here takes, even on a machine that is busy with other things.</summary>
+    /// <summary>Far more than any command here takes, even on a busy machine.</summary>
     internal static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(8);
 
     private readonly Process _process;
@@ -56,14 +56,13 @@ public sealed class HibpProcess : IAsyncDisposable
 
     public int Id => _process.Id;
 
-    /// <summary>Runs it to its end.</summary>
     public static async Task<HibpResult> RunAsync(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments)
     {
         await using var process = new HibpProcess(folder, variables, waitFor: null, input: null, arguments);
         return await process.EndAsync();
     }
 
-    /// <summary>The same, with something on its standard input.</summary>
+    /// <summary>Runs it to its end with this text as standard input.</summary>
     public static async Task<HibpResult> RunWithInputAsync(
         string folder, IReadOnlyDictionary<string, string> variables, string input, params string[] arguments)
     {
@@ -71,7 +70,7 @@ public sealed class HibpProcess : IAsyncDisposable
         return await process.EndAsync();
     }
 
-    /// <summary>Starts it, and returns when it has said something on standard error.</summary>
+    /// <summary>Starts it, and returns when standard error contains a text.</summary>
     public static async Task<HibpProcess> StartAsync(
         string folder, IReadOnlyDictionary<string, string> variables, string waitFor, params string[] arguments)
     {
@@ -89,7 +88,7 @@ public sealed class HibpProcess : IAsyncDisposable
         return new HibpResult(_process.ExitCode, await _output, Error);
     }
 
-    /// <summary>As <c>kill -TERM</c> does.</summary>
+    /// <summary>Sends SIGTERM, and waits for the end.</summary>
     public async Task<HibpResult> TerminateAsync()
     {
         await _process.TerminateAsync();
@@ -106,7 +105,7 @@ public sealed class HibpProcess : IAsyncDisposable
         _process.Dispose();
     }
 
-    /// <summary>What it has said on standard error so far.</summary>
+    /// <summary>Standard error so far.</summary>
     public string Error
     {
         get
@@ -116,16 +115,14 @@ public sealed class HibpProcess : IAsyncDisposable
         }
     }
 
-    /// <summary>HIBP_HOME of a test that works in a folder.</summary>
 }
 
-/// <summary>How a command ended.</summary>
 public sealed record HibpResult(int ExitCode, string Output, string Error)
 {
-    /// <summary>Its one JSON document; fails where there is anything else on standard output.</summary>
+    /// <summary>Standard output, which must be exactly one JSON document.</summary>
     public JsonElement Json => JsonDocument.Parse(Output).RootElement;
 
-    /// <summary>Asserts that it was complete, and shows what it said where it wasn't.</summary>
+    /// <summary>Asserts exit code 0, and shows the output otherwise.</summary>
     public HibpResult Succeeded()
     {
         Assert.True(ExitCode == 0, $"exit code {ExitCode}; output: {Output}; error: {Error}");

@@ -1,6 +1,6 @@
 namespace HibpIngest.Testing;
 
-/// <summary>A folder that goes with the test.</summary>
+/// <summary>A folder that is deleted at the end of the test.</summary>
 public sealed class TemporaryFolder : IDisposable
 {
     public string Path { get; } = Directory.CreateTempSubdirectory("hibp-test-").FullName;

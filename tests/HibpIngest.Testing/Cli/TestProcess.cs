@@ -7,17 +7,17 @@ using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What the processes that tests start have in common.</summary>
+/// <summary>Helpers for the processes that tests start.</summary>
 internal static class TestProcess
 {
-    /// <summary>Returns whether a variable would reach a program of ours from around the tests.</summary>
+    /// <summary>Returns whether an inherited variable would change how one of our programs runs.</summary>
     public static bool IsOurs(string variable) =>
         (variable.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase) && variable != "HIBP_EMULATOR_DIR")
         || variable.StartsWith("OTEL_", StringComparison.Ordinal) || variable.StartsWith("APPLICATIONINSIGHTS_", StringComparison.Ordinal)
         || variable.StartsWith("AzureWebJobs", StringComparison.OrdinalIgnoreCase)
         || variable.StartsWith("BreachStorage", StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>Gives a process these variables instead of those of ours around the tests, and a home in its folder.</summary>
+    /// <summary>Replaces our inherited variables by these, and sets the home to a folder below this one.</summary>
     public static void SetVariables(this ProcessStartInfo start, string folder, IReadOnlyDictionary<string, string> variables)
     {
         foreach (var name in Environment.GetEnvironmentVariables()
@@ -28,17 +28,15 @@ internal static class TestProcess
             start.Environment[name] = value;
     }
 
-    /// <summary>Returns the home of a process whose files lie in a folder.</summary>
     public static string HomeIn(string folder) => Path.Combine(folder, ".hibp");
 
-    /// <summary>Sends SIGTERM.</summary>
     public static async Task TerminateAsync(this Process process)
     {
         using var kill = Process.Start("kill", ["-TERM", process.Id.ToString(CultureInfo.InvariantCulture)]);
         await kill.WaitForExitAsync();
     }
 
-    /// <summary>Returns a port of the loopback interface that nothing listens on.</summary>
+    /// <summary>Returns a free port of the loopback interface.</summary>
     public static int FreePort()
     {
         using var listener = new TcpListener(IPAddress.Loopback, 0);

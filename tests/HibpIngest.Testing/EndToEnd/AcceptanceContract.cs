@@ -5,17 +5,17 @@ using HibpIngest.Hosting.Local;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Two breaches, the second with a fifth of the first's, through two hosts at once, as an operator would run
-/// them: everything by the command line. What is expected is found by a plain script of its own; the table is
-/// read over bare HTTP. A database's provider joins by naming one.
+/// Loads two breaches, which share a fifth of the first one's accounts, through two hosts at once, using only the
+/// command line. Expected values come from a separate script, and the table is read over bare HTTP. A database
+/// provider joins by naming its database.
 /// </summary>
 public abstract class AcceptanceContract
 {
-    // Little of it finds the same faults; HIBP_TEST_ACCOUNTS=250000 takes some minutes, most of them the emulator's.
+    // A small count finds the same faults; HIBP_TEST_ACCOUNTS=250000 takes some minutes, mostly in the emulator.
     private static readonly int Accounts = int.Parse(
         Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "1500", System.Globalization.CultureInfo.InvariantCulture);
 
-    /// <summary>What <c>--database</c> is told: an empty database of the test's own.</summary>
+    /// <summary>Returns the value of <c>--database</c>: an empty database of the test's own.</summary>
     protected abstract string Database(string folder);
 
     [Fact]
@@ -29,7 +29,7 @@ public abstract class AcceptanceContract
             ["HIBP_DATABASE"] = Database(folder.Path),
             ["HIBP_MAIL"] = $"pickup:{File("mail")}",
             ["HIBP_MAILSPERSECOND"] = "1000",
-            // Several batches of several slices, however few accounts there are.
+            // Several batches of several slices even with few accounts.
             ["HIBP_BATCHROWS"] = "600",
             ["HIBP_SLICEROWS"] = "300",
         };
@@ -45,7 +45,7 @@ public abstract class AcceptanceContract
         Assert.Equal(Accounts, first.Count);
         Assert.Equal(Accounts, second.Count);
         var shared = first.Intersect(second).Count();
-        Assert.InRange(shared, Accounts / 5, (Accounts / 5) + 100); // by chance some more than those made to be
+        Assert.InRange(shared, Accounts / 5, (Accounts / 5) + 100); // random rows add a few to the shared ones
 
         var (people, domains) = ChooseSubscribers(first, second);
         await System.IO.File.WriteAllLinesAsync(
@@ -91,7 +91,7 @@ public abstract class AcceptanceContract
         Assert.Equal(2, found.GetProperty("breaches").GetArrayLength());
     }
 
-    /// <summary>Every five hundredth account of each, some who are in neither, and the domains of some.</summary>
+    /// <summary>Chooses every 500th account of each breach, some accounts in neither, and some domains.</summary>
     private static (List<string> People, List<string> Domains) ChooseSubscribers(HashSet<string> first, HashSet<string> second)
     {
         var people = first.Order().Where((_, i) => i % 500 == 0).Concat(second.Order().Where((_, i) => i % 500 == 250)).Concat(
@@ -103,7 +103,7 @@ public abstract class AcceptanceContract
         return (people, domains);
     }
 
-    /// <summary>The accounts of a zip, found by a plain script of its own.</summary>
+    /// <summary>Extracts the accounts of a zip with a separate script.</summary>
     internal static async Task<HashSet<string>> ExtractAsync(string zip)
     {
         var start =
@@ -123,7 +123,7 @@ public abstract class AcceptanceContract
         return accounts;
     }
 
-    /// <summary>A header with its folded lines put together and its encoded words (RFC 2047, base64) read.</summary>
+    /// <summary>Returns a header, unfolded and with its encoded words (RFC 2047, base64) decoded.</summary>
     private static string Header(string[] lines, string name)
     {
         var first = Array.FindIndex(lines, line => line.StartsWith(name + ": ", StringComparison.Ordinal));

@@ -5,27 +5,24 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The process died.</summary>
 public sealed class CrashException() : Exception("the process died here");
 
 /// <summary>
-/// Counts every call that a process makes on its stores, and kills it at the Nth: before the call, or after it
-/// and before its answer. From then on every call fails, as a dead process makes none.
+/// Counts every call that a process makes to its stores, and crashes it at the Nth: before the call, or after it but
+/// before its response. All later calls fail, because a crashed process makes none.
 /// </summary>
 internal sealed class CrashPoint(int at, bool afterwards)
 {
     private int _calls;
 
-    /// <summary>Calls made so far.</summary>
     public int Calls => Volatile.Read(ref _calls);
 
-    /// <summary>Whether the process has died.</summary>
     public bool Crashed => Volatile.Read(ref _calls) >= at;
 
-    /// <summary>What the call at which it died was.</summary>
+    /// <summary>The call at which the process crashed.</summary>
     public string? Where { get; private set; }
 
-    /// <summary>A context whose calls count.</summary>
+    /// <summary>Returns parts whose calls are counted.</summary>
     public PipelineParts Wrap(PipelineParts context) => context with
     {
         Database = Wrap(context.Database),
@@ -44,11 +41,12 @@ internal sealed class CrashPoint(int at, bool afterwards)
     };
 
     /// <summary>
-    /// Works like a host until the process dies; what it held is visible again, as after the visibility timeout.
+    /// Works like a host until the process crashes; then makes its messages visible again, as the visibility timeout
+    /// does.
     /// </summary>
-    /// <param name="queues">As another process has them.</param>
-    /// <param name="dying">What dies.</param>
-    /// <param name="first">What it does before it looks at its queues.</param>
+    /// <param name="queues">The queues as another process opens them.</param>
+    /// <param name="dying">The parts of the process that crashes.</param>
+    /// <param name="first">Runs before the queues are read.</param>
     public static async Task WorkAsync(IMessageQueues queues, PipelineParts dying, Func<Task> first)
     {
         (IMessageQueue Queue, QueuedMessage Message)? held = null;
@@ -79,7 +77,7 @@ internal sealed class CrashPoint(int at, bool afterwards)
         }
         catch (CrashException)
         {
-            // between two messages
+            // Crashed between two messages.
         }
     }
 

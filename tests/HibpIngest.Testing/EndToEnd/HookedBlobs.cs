@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Real blobs that tell of each zip before it is opened.</summary>
+/// <summary>Real blobs with a hook that runs before a zip is opened.</summary>
 internal sealed class HookedBlobs(IBreachBlobs real, Func<Task> beforeOpen) : IBreachBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) => real.CreateAsync(cancellationToken);

@@ -4,14 +4,12 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Does what a test says before each call that a process makes on the database or a table: told its number (1
-/// and up) and its name.
+/// Runs the test's hook before each call to the database or a table, with the call's 1-based number and name.
 /// </summary>
 internal sealed class HookedPorts(Func<int, string, Task> before)
 {
     private int _calls;
 
-    /// <summary>Calls made so far.</summary>
     public int Calls => Volatile.Read(ref _calls);
 
     public PipelineParts Wrap(PipelineParts context) => context with

@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Puts something in front of every table of a store.</summary>
+/// <summary>Wraps every table of a store.</summary>
 internal sealed class HookedTables(
     IStoreTables tables, Func<IAccountTable, IAccountTable> table, Func<IAccountPages, IAccountPages> pages,
     Func<IRangeTable, IRangeTable> ranges) : IStoreTables

@@ -2,13 +2,11 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What a layout has, by other means than the product's, once it is where the documents say.</summary>
+/// <summary>Reads a layout's content without the product's code, from the place that the documents give.</summary>
 internal static class LayoutContent
 {
-    /// <summary>It has the accounts that the first one has, and their hashes.</summary>
-    /// <param name="rig">The store.</param>
-    /// <param name="layout">Which.</param>
-    /// <param name="marks">Those that are compared, as <c>b7</c>; null: all.</param>
+    /// <summary>Asserts that the layout has the first layout's accounts and their hashes.</summary>
+    /// <param name="marks">The marks to compare, as <c>b7</c>; null: all.</param>
     public static async Task AssertHeldAsync(PipelineRig rig, StoreLayout layout, IReadOnlySet<string>? marks = null)
     {
         var accounts = await ReadAccountsAsync(rig, layout);
@@ -20,7 +18,7 @@ internal static class LayoutContent
                 .Where(one => one.Marks.Length > 0).ToDictionary(one => one.Key, one => one.Marks), StringComparer.Ordinal);
     }
 
-    /// <summary>Its accounts with their marks.</summary>
+    /// <summary>Returns the layout's accounts with their marks.</summary>
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(PipelineRig rig, StoreLayout layout)
     {
         var accounts = new Dictionary<string, string[]>();
@@ -37,7 +35,7 @@ internal static class LayoutContent
         return accounts;
     }
 
-    /// <summary>Its hashes with their marks.</summary>
+    /// <summary>Returns the layout's hashes with their marks.</summary>
     public static async Task<SortedDictionary<string, string>> ReadRangesAsync(PipelineRig rig, StoreLayout layout)
     {
         var all = new SortedDictionary<string, string>(StringComparer.Ordinal);

@@ -4,13 +4,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What the account log has of a load, with every row of it.</summary>
-/// <param name="Load">Its number, as its folder tells.</param>
-/// <param name="State">What it is good for.</param>
-/// <param name="Segments">How many it has.</param>
+/// <summary>A load's content in the account log, with all its rows.</summary>
+/// <param name="Load">The load's number, from its folder.</param>
+/// <param name="State">Whether and how it can be used.</param>
+/// <param name="Segments">Number of segments.</param>
 /// <param name="Documents">Names of its other blobs, without their folder.</param>
-/// <param name="Document">The newest of the documents that make it count.</param>
-/// <param name="Accounts">Of its rows.</param>
+/// <param name="Document">The newest document that makes the load count.</param>
+/// <param name="Accounts">The accounts of its rows.</param>
 internal sealed record LogContent(
     long Load, LoggedState State, int Segments, IReadOnlyList<string> Documents, LoadDocument? Document, IReadOnlyList<string> Accounts)
 {

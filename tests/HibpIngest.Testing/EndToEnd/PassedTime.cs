@@ -10,21 +10,21 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Gives the stores the state that they have minutes after a process was killed: its leases have expired, and Sweep has sent again the
-/// messages that it had received. Tests of what follows then need no real minutes; the long forms of the campaigns wait.
+/// Puts the stores into the state of minutes after a process was killed: its leases have expired, and Sweep has
+/// re-sent the messages it had received. Tests then don't have to wait; the long campaigns do.
 /// </summary>
 /// <param name="connection">Connection string of the storage account.</param>
 /// <param name="databaseFile">The SQLite database.</param>
 internal sealed class PassedTime(string connection, string databaseFile) : IDisposable
 {
-    /// <summary>Longer than each age at which Sweep takes a message for lost.</summary>
+    /// <summary>Longer than each age at which Sweep regards a message as lost.</summary>
     private static readonly TimeSpan SweepsAfter = TimeSpan.FromMinutes(25);
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(50);
 
     private readonly StorageAccount _account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
 
-    /// <summary>Returns the last heartbeat of a process. It sends the first one at its start.</summary>
+    /// <summary>Returns the last heartbeat of a process, which sends the first one at its start.</summary>
     public async Task<HostSign> FindHeartbeatAsync(int processId)
     {
         while (true)
@@ -36,7 +36,6 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
         }
     }
 
-    /// <summary>Makes the last heartbeat of a killed process a missed one.</summary>
     public async Task MissHeartbeatAsync(int killed)
     {
         var last = await FindHeartbeatAsync(killed);
@@ -57,7 +56,9 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     /// <summary>Expires the locks of killed operator commands, which send no heartbeat.</summary>
     public Task ExpireLocksAsync() => ExecuteAsync("UPDATE locks SET expires_at = 0 WHERE name IN ('fill-ranges', 'layouts')");
 
-    /// <summary>Sends again whatever Sweep takes for lost by then; messages that were not lost get a second copy.</summary>
+    /// <summary>
+    /// Re-sends the messages that Sweep regards as lost by then; messages that weren't lost get a second copy.
+    /// </summary>
     public async Task SweepAsync()
     {
         var clock = new TestClock();
@@ -68,7 +69,7 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
         await parts.Get<Sweep>().RunAsync(CancellationToken.None);
     }
 
-    /// <summary>Sends again the messages of appended passwords that Sweep takes for lost by then.</summary>
+    /// <summary>Re-sends the messages of appended passwords that Sweep regards as lost by then.</summary>
     public Task SweepAppendsAsync()
     {
         var clock = new TestClock();

@@ -10,8 +10,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The stores, senders, keys, options and clock of one process, and what the product's services make of them. A with-expression
-/// replaces one of them for all that is asked for after it.
+/// The stores, senders, keys, options and clock of one process, and the product's services on top of them. A
+/// with-expression replaces a part for all services resolved from the result.
 /// </summary>
 internal sealed record PipelineParts
 {
@@ -53,22 +53,19 @@ internal sealed record PipelineParts
 
     public SuppressionKey? SuppressionKey { get; init; }
 
-    /// <summary>Those of an operator who gave them to this process only are in its memory.</summary>
+    /// <summary>Passwords given to this process only, kept in its memory.</summary>
     public required ArchivePasswords Passwords { get; init; }
 
     public TimeProvider Time { get; init; } = TimeProvider.System;
 
     public required ILoggerFactory Logs { get; init; }
 
-    /// <summary>Called for every deferred message.</summary>
     public Action<DeferredMessage>? OnDeferred { get; init; }
 
     public CallSchedule Calls => Get<CallSchedule>();
 
-    /// <summary>The services of a process that has these parts.</summary>
     public IServiceProvider Services => AddTo(new ServiceCollection()).BuildServiceProvider();
 
-    /// <summary>Adds these parts to a host's services.</summary>
     public IServiceCollection AddTo(IServiceCollection services)
     {
         var deferrals = new Deferrals();
@@ -112,8 +109,8 @@ internal sealed record PipelineParts
             Logs = logs,
         };
 
-    /// <summary>A new one.</summary>
-    /// <param name="arguments">Of its constructor, beside what services are.</param>
+    /// <summary>Creates a new instance.</summary>
+    /// <param name="arguments">Constructor arguments in addition to the services.</param>
     public T Get<T>(params object[] arguments)
         where T : class => arguments.Length == 0 && Services is var services
             ? services.GetRequiredService<T>() : ActivatorUtilities.CreateInstance<T>(Services, arguments);

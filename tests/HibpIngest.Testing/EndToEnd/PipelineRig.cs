@@ -17,9 +17,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The whole pipeline on a storage account, a database file and a pickup folder of its own; the host's part is
-/// played one message at a time, so that a test decides what runs when. The clock is the test's where one is
-/// given.
+/// The whole pipeline on a storage account, a database file and a pickup folder of its own. It plays the host's part
+/// one message at a time, so that a test controls the order. A test may also supply the clock.
 /// </summary>
 internal sealed class PipelineRig : IAsyncDisposable
 {
@@ -28,10 +27,10 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public required string Connection { get; init; }
 
-    /// <summary>The store's storage accounts behind the first.</summary>
+    /// <summary>The store's storage accounts after the first.</summary>
     public IReadOnlyList<string> Further { get; init; } = [];
 
-    /// <summary>The storage account of the account log, where it is another one.</summary>
+    /// <summary>The account log's storage account, if it is another one.</summary>
     public string? LogConnection { get; init; }
 
     public required TestOptions Options { get; init; }
@@ -53,7 +52,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         return rig;
     }
 
-    /// <summary>The same with nothing in its stores.</summary>
+    /// <summary>Starts a rig with empty stores.</summary>
     public static async Task<PipelineRig> NewAsync(
         Action<TestOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1,
         string? logConnection = null)
@@ -61,8 +60,8 @@ internal sealed class PipelineRig : IAsyncDisposable
         var further = new List<string>();
         while (further.Count < storageAccounts - 1)
             further.Add(await AzuriteFixture.NewAccountAsync());
-        // Without the account log and ranges, which have tests of their own: each load of the others would be written three times,
-        // and ranges cost the emulator a request for each account.
+        // The account log and ranges are off, because they have tests of their own: other tests would write each load
+        // three times, and ranges cost the emulator a request per account.
         var options = new TestOptions
         {
             Ingest = { DedupeCap = 1_000_000 },
@@ -83,7 +82,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         return rig;
     }
 
-    /// <summary>What another process on the same stores would have.</summary>
+    /// <summary>Opens another process on the same stores.</summary>
     public PipelineParts OpenContext(string? secretKey = null)
     {
         var account = OpenAccount();
@@ -99,10 +98,10 @@ internal sealed class PipelineRig : IAsyncDisposable
         };
     }
 
-    /// <summary>The storage accounts, as another process would open them.</summary>
+    /// <summary>Opens the storage accounts as another process would.</summary>
     public StorageAccount OpenAccount() => StorageAccount.Open(Connection, NullLoggerFactory.Instance, further: Further);
 
-    /// <summary>Puts a blob into the container, as any storage tool would.</summary>
+    /// <summary>Uploads a blob to the container, as any storage tool would.</summary>
     public async Task<BlobVersion> DropAsync(string blob, byte[] content, string? metadata = null)
     {
         if (metadata is not null)
@@ -112,8 +111,8 @@ internal sealed class PipelineRig : IAsyncDisposable
     }
 
     /// <summary>
-    /// Scans for zips, then takes messages until every queue is empty. Failures are left to the caller's eyes:
-    /// the message stays.
+    /// Scans for zips, then processes messages until every queue is empty. A failure reaches the caller, and its
+    /// message stays in the queue.
     /// </summary>
     public Task RunToEndAsync() => RunToEndAsync(Context);
 
@@ -123,7 +122,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         while (await PumpOnceAsync(context, dispatcher))
         {
-            // until a round finds nothing
+            // Until a round finds nothing.
         }
     }
 
@@ -139,10 +138,10 @@ internal sealed class PipelineRig : IAsyncDisposable
     public async Task<IReadOnlyList<Slice>> SlicesAsync(long load) =>
         await Context.Database.ListSlicesAsync(load, failedOnly: false, CancellationToken.None);
 
-    /// <summary>The breaches of an account that anybody is told of, as a reader finds them who has just started.</summary>
+    /// <summary>Returns the visible breaches of an account, as a freshly started reader finds them.</summary>
     public async Task<IReadOnlyList<PublicBreach>> FindAsync(string account) => (await FindAsync([account]))[0];
 
-    /// <summary>Those of each of several accounts, by one reader.</summary>
+    /// <summary>Returns the visible breaches of several accounts, read by one reader.</summary>
     public async Task<IReadOnlyList<IReadOnlyList<PublicBreach>>> FindAsync(IReadOnlyList<string> accounts)
     {
         using var stores = OpenAccount();
@@ -159,26 +158,26 @@ internal sealed class PipelineRig : IAsyncDisposable
         return all;
     }
 
-    /// <summary>Each account in the table with its b* properties, read by other means than the product's.</summary>
+    /// <summary>Returns each account in the table with its b* properties, without the product's code.</summary>
     public Task<Dictionary<string, string[]>> TableAsync() => RawTable.ReadAccountsAsync(Connection, "accounts");
 
-    /// <summary>Each hash in the table of ranges with its b* properties, read by other means than the product's.</summary>
+    /// <summary>Returns each hash in the range table with its b* properties, without the product's code.</summary>
     public Task<SortedDictionary<string, string>> RangesAsync() => RawTable.ReadRangesAsync(Connection, "ranges");
 
-    /// <summary>What ranges are to hold beside the accounts there are, by a SHA-1 of the test's own.</summary>
+    /// <summary>Returns the range table's expected content for the current accounts, with the test's own SHA-1.</summary>
     public async Task<SortedDictionary<string, string>> ExpectedRangesAsync() => RawTable.RangesOf(await TableAsync());
 
-    /// <summary>The mails in the pickup folder: file name and text.</summary>
+    /// <summary>Returns file name and text of each mail in the pickup folder.</summary>
     public IReadOnlyList<(string File, string Text)> Mails() => !Directory.Exists(MailFolder) ? []
         : [.. Directory.GetFiles(MailFolder, "*.eml").Order().Select(file => (Path.GetFileName(file), File.ReadAllText(file)))];
 
-    /// <summary>To whom mails went, sorted.</summary>
+    /// <summary>Returns the mails' recipients, sorted.</summary>
     public IReadOnlyList<string> Recipients() =>
         [.. Mails()
             .Select(mail => mail.Text.Split("\r\n").First(line => line.StartsWith("To: ", StringComparison.Ordinal))[4..].Trim('<', '>'))
             .Order()];
 
-    /// <summary>Why the notification of a subscriber was refused, read by other means than the product's.</summary>
+    /// <summary>Returns why a subscriber's notification was rejected, without the product's code.</summary>
     public async Task<string> ErrorOfAsync(string email)
     {
         await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
@@ -189,7 +188,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         return await command.ExecuteScalarAsync() as string ?? "";
     }
 
-    /// <summary>Runs a statement on the database's file, beside the product.</summary>
+    /// <summary>Runs a statement on the database file, bypassing the product.</summary>
     public async Task<object?> ExecuteAsync(string sql)
     {
         await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
@@ -199,7 +198,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         return await command.ExecuteScalarAsync();
     }
 
-    /// <summary>Messages in every queue, poison included.</summary>
+    /// <summary>Returns the number of messages in each queue, poison queues included.</summary>
     public async Task<Dictionary<string, int>> DepthsAsync()
     {
         var depths = new Dictionary<string, int>();
@@ -222,18 +221,18 @@ internal sealed class PipelineRig : IAsyncDisposable
         return bytes.ToArray();
     }
 
-    /// <summary>Numbered accounts over a few domains, one a line.</summary>
+    /// <summary>Returns numbered accounts over a few domains, one per line.</summary>
     public static string Accounts(int first, int count) =>
         string.Concat(
             Enumerable.Range(first, count).Select(i => $"{i};User{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")};x\n"));
 
-    /// <summary>What <see cref="Accounts"/> makes, as the table holds it.</summary>
+    /// <summary>Returns the accounts that <see cref="Accounts"/> makes, as the table stores them.</summary>
     public static IEnumerable<string> Expected(int first, int count) =>
         Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")}");
 
     /// <summary>
-    /// Puts the database back to a backup, as an operator would who has stopped every host. What was opened
-    /// before is closed.
+    /// Restores the database from a backup, as an operator would after stopping every host. Closes everything opened
+    /// before.
     /// </summary>
     public async Task RestoreAsync(string backup)
     {
@@ -241,7 +240,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         File.Copy(backup, DatabaseFile);
     }
 
-    /// <summary>Closes what was opened of the database, as when every host is stopped.</summary>
+    /// <summary>Closes everything opened on the database, as if every host were stopped.</summary>
     public async Task CloseAsync()
     {
         foreach (var database in _databases)
@@ -249,8 +248,8 @@ internal sealed class PipelineRig : IAsyncDisposable
         _databases.Clear();
     }
 
-    /// <summary>Takes the database away; what was opened before is closed.</summary>
-    /// <param name="but">A file that stays.</param>
+    /// <summary>Deletes the database, and closes everything opened before.</summary>
+    /// <param name="but">A file that is kept.</param>
     public async Task LoseDatabaseAsync(string? but = null)
     {
         await CloseAsync();
@@ -261,7 +260,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         }
     }
 
-    /// <summary>Backs the database up, as its page says.</summary>
+    /// <summary>Backs up the database as its documentation says.</summary>
     public async Task<string> BackUpAsync(string name)
     {
         var backup = $"{DatabaseFile}.{name}.backup";
@@ -279,11 +278,11 @@ internal sealed class PipelineRig : IAsyncDisposable
         Directory.Delete(_folder, recursive: true);
     }
 
-    /// <summary>The queues of the stages of loads.</summary>
+    /// <summary>The queues of the load stages.</summary>
     public static IReadOnlyList<string> LoadQueues { get; } =
         [.. MessageRoutes.All.Where(route => route.Message.IsSubclassOf(typeof(PipelineMessage))).Select(route => route.Queue)];
 
-    /// <summary>One round over the queues; false when nothing was there.</summary>
+    /// <summary>Processes each queue once. Returns false if all were empty.</summary>
     public static async Task<bool> PumpOnceAsync(PipelineParts context, MessageDispatcher dispatcher)
     {
         const int AtOnce = 32;

@@ -2,7 +2,7 @@ using System.Reflection;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A port in front of another, which is told of each call that is made, by its name.</summary>
+/// <summary>Wraps a port, and reports each call by its name.</summary>
 internal class PortProxy<T> : DispatchProxy
     where T : class
 {
@@ -11,10 +11,10 @@ internal class PortProxy<T> : DispatchProxy
     private Action? _after;
     private Func<object?, object?>? _wrap;
 
-    /// <param name="port">What the calls are passed on to.</param>
-    /// <param name="before">Told of a call that returns a task, before it is made.</param>
-    /// <param name="after">Told when that has ended, before its answer is given.</param>
-    /// <param name="wrap">What is given instead of what any other call returns.</param>
+    /// <param name="port">Receives the calls.</param>
+    /// <param name="before">Called before each call that returns a task.</param>
+    /// <param name="after">Called when that task has ended, before its result is returned.</param>
+    /// <param name="wrap">Replaces the result of any other call.</param>
     public static T Create(T port, Func<string, Task> before, Action? after = null, Func<object?, object?>? wrap = null)
     {
         var made = Create<T, PortProxy<T>>();

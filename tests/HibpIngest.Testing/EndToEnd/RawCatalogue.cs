@@ -5,7 +5,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The catalogue as its blobs have it.</summary>
+/// <summary>Reads the catalogue directly from its blobs.</summary>
 internal sealed class RawCatalogue(ICatalogueBlobs blobs)
 {
     public async Task<IReadOnlyList<CatalogueEntry>> ListAsync(string prefix = "")
@@ -16,7 +16,8 @@ internal sealed class RawCatalogue(ICatalogueBlobs blobs)
         return listed;
     }
 
-    /// <summary>A document's JSON; null where there is none.</summary>
+    /// <summary>Returns a document's JSON.</summary>
+    /// <returns>Null if it doesn't exist.</returns>
     public async Task<string?> ReadAsync(string name)
     {
         if (await blobs.ReadAsync(name, null, CancellationToken.None) is not { } blob)
@@ -33,7 +34,7 @@ internal sealed class RawCatalogue(ICatalogueBlobs blobs)
         JsonSerializer.Deserialize(
             await ReadAsync(CatalogueDocuments.Breaches) ?? "null", CatalogueJson.Default.IReadOnlyListPublicBreach)!;
 
-    /// <summary>Fails unless every document tells of the same breaches, those, and of no other.</summary>
+    /// <summary>Asserts that every document shows exactly these breaches.</summary>
     public async Task AssertShowsAsync(string where, params string[] names)
     {
         Assert.True(names.SequenceEqual((await IdsAsync()).Breaches.Select(breach => breach.Name)), $"{where}: ids.json");

@@ -6,14 +6,11 @@ using System.Text.Json;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Reads a whole table over bare HTTP, signing by SharedKeyLite: shares nothing with the product's table
-/// client.
-/// </summary>
+/// <summary>Reads a whole table over bare HTTP with SharedKeyLite, without the product's table client.</summary>
 internal static class RawTable
 {
-    /// <summary>Every entity: its domain, its row key, and the names of its b* properties.</summary>
-    /// <param name="filter">An OData filter; empty: all of the table.</param>
+    /// <summary>Returns every entity's domain, row key, and names of its b* properties.</summary>
+    /// <param name="filter">An OData filter; empty: the whole table.</param>
     public static async Task<List<(string Domain, string Row, string[] Breaches)>> ReadAsync(
         string connectionString, string table, string filter = "")
     {
@@ -44,7 +41,6 @@ internal static class RawTable
         return rows;
     }
 
-    /// <summary>The tables of a storage account.</summary>
     public static async Task<List<string>> ListAsync(string connectionString)
     {
         using var http = new HttpClient();
@@ -55,23 +51,23 @@ internal static class RawTable
         return [.. page.RootElement.GetProperty("value").EnumerateArray().Select(table => table.GetProperty("TableName").GetString()!)];
     }
 
-    /// <summary>Each account with the breaches it carries, over all its rows.</summary>
+    /// <summary>Returns each account with the marks from all of its rows.</summary>
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(string connectionString, string table) =>
         ByAccount(await ReadAsync(connectionString, table));
 
-    /// <summary>Each hash with the marks it carries, over all its rows.</summary>
+    /// <summary>Returns each hash with the marks from all of its rows.</summary>
     public static async Task<SortedDictionary<string, string>> ReadRangesAsync(string connectionString, string table) =>
         Sorted((await ReadAsync(connectionString, table)).GroupBy(row => row.Domain + row.Row.Split('!')[0])
             .Select(hash => (hash.Key, hash.SelectMany(row => row.Breaches))));
 
-    /// <summary>The hashes that stand for accounts, with the same marks.</summary>
+    /// <summary>Returns the accounts' hashes with the same marks.</summary>
     public static SortedDictionary<string, string> RangesOf(Dictionary<string, string[]> accounts) =>
         Sorted(accounts.Select(account => (
             Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account.Key))), account.Value.AsEnumerable())));
 
     /// <summary>
-    /// The same, in ranges between some of the keys that are expected: the emulator sorts all that a query
-    /// leaves for every page of it. The first and the last range are open, so nothing is left out.
+    /// Returns the accounts, read in ranges between some of the expected keys, because the emulator sorts everything
+    /// a query leaves for every page of it. The first and the last range are open, so nothing is left out.
     /// </summary>
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(
         string connectionString, string table, IEnumerable<string> expected)

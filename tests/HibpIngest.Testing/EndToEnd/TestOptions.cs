@@ -4,7 +4,7 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The pipeline's options, by who uses them; a test may change them at any time.</summary>
+/// <summary>The pipeline's options, grouped by consumer; a test may change them at any time.</summary>
 internal sealed class TestOptions
 {
     public IngestOptions Ingest { get; init; } = new();

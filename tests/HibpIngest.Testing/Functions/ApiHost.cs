@@ -12,12 +12,12 @@ using Yarp.ReverseProxy.Forwarder;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The API's Functions app behind a front that does what the Functions host does with a request: invokes the function, and forwards
-/// the request by YARP, as the host does, to the worker's own server under the invocation's id.
+/// The API's Functions app behind a front end that does what the Functions host does with a request: it invokes the
+/// function, and forwards the request with YARP to the worker's own server under the same invocation id.
 /// </summary>
 internal sealed class ApiHost : IAsyncDisposable
 {
-    /// <summary>Carries the id that joins request and invocation.</summary>
+    /// <summary>The header that joins a request to its invocation.</summary>
     public const string InvocationHeader = "x-ms-invocation-id";
 
     private const string Function = "Web";
@@ -45,13 +45,11 @@ internal sealed class ApiHost : IAsyncDisposable
 
     public FunctionsWorker Worker { get; }
 
-    /// <summary>Where clients reach the API.</summary>
     public Uri Address => new(_front.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>()
         .Addresses.Single());
 
-    /// <summary>Starts the app with these settings.</summary>
-    /// <param name="folder">Where its home is.</param>
-    /// <param name="settings">The app settings.</param>
+    /// <summary>Starts the app with these app settings.</summary>
+    /// <param name="folder">The parent of its home folder.</param>
     public static async Task<ApiHost> StartAsync(string folder, IReadOnlyDictionary<string, string> settings)
     {
         var host = new ApiHost(await FunctionsWorker.StartAsync(BuiltApp.Folder("HibpIngest.Functions.Api"), folder, settings));
@@ -59,7 +57,7 @@ internal sealed class ApiHost : IAsyncDisposable
         return host;
     }
 
-    /// <summary>Sends a request as it is, as the host would forward it, and invokes the function beside it.</summary>
+    /// <summary>Sends a recorded request unchanged, as the host would forward it, and invokes the function with it.</summary>
     public async Task<RawAnswer> SendAsync(RecordedRequest request)
     {
         var id = Guid.NewGuid().ToString();
@@ -83,10 +81,11 @@ internal sealed class ApiHost : IAsyncDisposable
 
     private async Task ForwardAsync(IHttpForwarder forwarder, HttpContext context)
     {
-        // A client's own stays: the worker then waits for an invocation that never comes.
+        // A client's own id is kept: the worker then waits for an invocation that never comes.
         var id = Guid.NewGuid().ToString();
         context.Request.Headers.TryAdd(InvocationHeader, id);
-        // ASPNETCORE_FORWARDEDHEADERS_ENABLED, as infra/ sets it: the host takes the last entry for the caller, and YARP sends that alone.
+        // ASPNETCORE_FORWARDEDHEADERS_ENABLED, as infra/ sets it: the host takes the last entry as the caller's
+        // address, and YARP sends only that.
         if (context.Request.Headers["X-Forwarded-For"].LastOrDefault() is { } caller)
             context.Connection.RemoteIpAddress = IPAddress.Parse(caller.Split(',')[^1].Trim());
         var invocation = Worker.InvokeForwardedAsync(Function, id);

@@ -6,16 +6,14 @@ using Microsoft.Azure.Functions.Worker.Extensions.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The functions of both apps and their triggers, as the code declares them.</summary>
+/// <summary>The functions of both apps and their triggers, as declared in code.</summary>
 internal static class AppFunctions
 {
-    /// <summary>Those of the pipeline's app.</summary>
     public static IReadOnlyDictionary<string, TriggerBindingAttribute> Pipeline { get; } = Of(typeof(IngestBreachFunction).Assembly);
 
-    /// <summary>Those of the API's app.</summary>
     public static IReadOnlyDictionary<string, TriggerBindingAttribute> Api { get; } = Of(typeof(WebFunction).Assembly);
 
-    /// <summary>Returns those of the pipeline with a kind of trigger, and what of it.</summary>
+    /// <summary>Returns a property of each pipeline function's trigger of this kind.</summary>
     public static Dictionary<string, string> Of<T>(Func<T, string> what)
         where T : TriggerBindingAttribute =>
         Pipeline.Where(function => function.Value is T).ToDictionary(function => function.Key, function => what((T)function.Value));

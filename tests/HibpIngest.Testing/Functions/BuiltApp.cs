@@ -1,6 +1,6 @@
 namespace HibpIngest.Testing;
 
-/// <summary>A program of this repository as it was built together with the tests.</summary>
+/// <summary>A program of this repository as built together with the tests.</summary>
 internal static class BuiltApp
 {
     /// <summary>Returns the output folder of a project in src, in the configuration of the tests.</summary>

@@ -3,13 +3,13 @@ using Azure.Storage.Queues;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The pipeline's Functions app under trigger listeners: the packages alone, or a whole Functions host.</summary>
+/// <summary>The pipeline's Functions app driven by the trigger packages alone, or by a whole Functions host.</summary>
 internal abstract class DrivenApp : IAsyncDisposable
 {
-    /// <summary>Names a start script of a real host, called as <c>SCRIPT APPDIR --port N</c>.</summary>
+    /// <summary>Names the start script of a real host, called as <c>SCRIPT APPDIR --port N</c>.</summary>
     public const string HostVariable = "HIBP_FUNCTIONS_HOST";
 
-    /// <summary>What to drive it with: <c>listeners</c>, and <c>host</c> where there is one.</summary>
+    /// <summary>The available drivers: <c>listeners</c>, and <c>host</c> if one is configured.</summary>
     public static IReadOnlyList<string> Drivers { get; } = FindDrivers();
 
     public abstract string Storage { get; }
@@ -18,12 +18,12 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     public abstract string MailFolder { get; }
 
-    /// <summary>All that host and worker have written: to the console, and to files.</summary>
+    /// <summary>All output of host and worker, on the console and in files.</summary>
     public abstract string Said { get; }
 
     public BlobContainerClient Container => new(Storage, "breach");
 
-    /// <summary>Starts it, on stores of its own.</summary>
+    /// <summary>Starts the app on stores of its own.</summary>
     public static async Task<DrivenApp> StartAsync(string driver, params (string Name, string Value)[] settings)
     {
         var all = settings.ToDictionary(setting => setting.Name, setting => setting.Value);
@@ -35,21 +35,21 @@ internal abstract class DrivenApp : IAsyncDisposable
     /// <summary>Posts the Event Grid event of a blob.</summary>
     public abstract Task PostEventAsync(string blob);
 
-    /// <summary>kill -9 of the worker, in whose place the host starts another.</summary>
+    /// <summary>Kills the worker with SIGKILL; the host starts another.</summary>
     public abstract Task CrashWorkerAsync();
 
-    /// <summary>kill -9 of the host, in whose place another one starts; its worker keeps running.</summary>
+    /// <summary>Kills the host with SIGKILL, and starts another; the old worker keeps running.</summary>
     public abstract Task CrashHostAsync();
 
-    /// <summary>Takes the instance away by SIGTERM, and starts another.</summary>
+    /// <summary>Stops the instance with SIGTERM, and starts another.</summary>
     public abstract Task RestartAsync();
 
-    /// <summary>Takes the instance away, and starts another from another folder.</summary>
+    /// <summary>Stops the instance, and starts another from another folder.</summary>
     public abstract Task MoveAsync();
 
     public QueueClient Queue(string name) => new(Storage, name);
 
-    /// <summary>Drops a file, and posts its event.</summary>
+    /// <summary>Uploads a file, and posts its event.</summary>
     public async Task DropAsync(string blob, byte[] content)
     {
         await Container.UploadBlobAsync(blob, new BinaryData(content));
@@ -60,8 +60,8 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     /// <summary>Returns the settings of an app on stores of its own.</summary>
     /// <param name="storage">Connection string of its storage account.</param>
-    /// <param name="folder">Where its database and its mails are.</param>
-    /// <param name="more">More settings, which win.</param>
+    /// <param name="folder">The folder of its database and mails.</param>
+    /// <param name="more">More settings, which override the others.</param>
     public static Dictionary<string, string> SettingsOf(string storage, string folder, IReadOnlyDictionary<string, string> more)
     {
         var settings = new Dictionary<string, string>
@@ -73,7 +73,7 @@ internal abstract class DrivenApp : IAsyncDisposable
             ["HIBP_MAIL"] = $"pickup:{Path.Combine(folder, "mail")}",
             ["HIBP_MAILSPERSECOND"] = "10000",
             ["HIBP_DEDUPECAP"] = "1000000",
-            // Ranges cost a request to the emulator for each account: one case alone writes them.
+            // Ranges cost the emulator a request per account; only one test turns them on.
             ["HIBP_RANGES"] = "off",
         };
         foreach (var (name, value) in more)
@@ -91,10 +91,10 @@ internal abstract class DrivenApp : IAsyncDisposable
     }
 }
 
-/// <summary>Driven by the trigger listeners alone.</summary>
+/// <summary>The app driven by the trigger listeners alone.</summary>
 internal sealed class ListenedApp : DrivenApp
 {
-    // Every minute on a real host.
+    // A real host does it every minute.
     private static readonly TimeSpan SweepEvery = TimeSpan.FromSeconds(5);
 
     private readonly FunctionsHost _host;
@@ -129,7 +129,7 @@ internal sealed class ListenedApp : DrivenApp
 
     public override Task CrashWorkerAsync() => _host.ReplaceWorkerAsync(() => _host.Worker.KillAsync());
 
-    /// <summary>The listeners are of the test's process: they are stopped when their worker is gone, and others start.</summary>
+    /// <summary>The listeners live in the test's process: they stop after their worker has ended, and new ones start.</summary>
     public override async Task CrashHostAsync()
     {
         await CrashWorkerAsync();
@@ -164,7 +164,7 @@ internal sealed class ListenedApp : DrivenApp
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
-            // The host stops.
+            // The host is stopping.
         }
     }
 }

@@ -9,16 +9,16 @@ using HibpIngest.Testing.Wire;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The pipeline's Functions app on stores of its own. Its functions are invoked one by one, to see how each ends, or by
-/// <see cref="PumpAsync"/>, which takes messages off the queues by host.json's rules, without the delay between two attempts.
-/// <see cref="TriggerListeners"/> drives them as a host does.
+/// The pipeline's Functions app on stores of its own. Its functions are invoked one by one, to see each result, or by
+/// <see cref="PumpAsync"/>, which processes the queues by host.json's rules without the retry delay. <see
+/// cref="TriggerListeners"/> drives them as a host does.
 /// </summary>
 internal sealed class FunctionsHost : IAsyncDisposable
 {
     private const int MaxDequeueCount = 5;
     private const int BatchSize = 16;
 
-    // Longer than any call of a test takes.
+    // Longer than any call in a test takes.
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
     private readonly TemporaryFolder _folder = new();
@@ -39,18 +39,16 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     public string MailFolder => Path.Combine(_folder.Path, "mail");
 
-    /// <summary>What a command of <c>hibp</c> needs to work on the same stores.</summary>
+    /// <summary>The environment in which a <c>hibp</c> command works on the same stores.</summary>
     public IReadOnlyDictionary<string, string> Variables => _variables;
 
     public FunctionsWorker Worker { get; private set; } = null!;
 
     public BlobContainerClient Container => new(Storage, "breach");
 
-    /// <summary>
-    /// Starts the app on stores of its own, which are not set up yet, except for the container that blobs are dropped into.
-    /// </summary>
+    /// <summary>Starts the app on stores of its own, which aren't set up yet except for the upload container.</summary>
     /// <param name="settings">More app settings.</param>
-    /// <param name="appFolder">What was published; null: what was built.</param>
+    /// <param name="appFolder">A published app; null: the built one.</param>
     public static async Task<FunctionsHost> StartAsync(
         IReadOnlyDictionary<string, string>? settings = null, string? appFolder = null)
     {
@@ -62,7 +60,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
         return host;
     }
 
-    /// <summary>Starts a worker in place of one that has ended, or is killed; with other settings where they are given.</summary>
+    /// <summary>Starts a worker in place of one that has ended, or is killed; optionally with other settings.</summary>
     public async Task StartWorkerAsync(params (string Name, string Value)[] settings)
     {
         foreach (var (name, value) in settings)
@@ -72,14 +70,14 @@ internal sealed class FunctionsHost : IAsyncDisposable
         Worker = await FunctionsWorker.StartAsync(_appFolder, _folder.Path, _variables);
     }
 
-    /// <summary>Ends once there is a worker: a host's triggers wait while it starts another.</summary>
+    /// <summary>Completes when there is a worker: a host's triggers wait while it starts another.</summary>
     public Task Ready { get; private set; } = Task.CompletedTask;
 
-    /// <summary>What all workers have said.</summary>
+    /// <summary>The output of all workers.</summary>
     public string Said => _saidBefore + Worker.Said;
 
-    /// <summary>Ends the worker, and starts another in its place.</summary>
-    /// <param name="end">How it ends.</param>
+    /// <summary>Ends the worker, and starts another.</summary>
+    /// <param name="end">Ends the worker.</param>
     public async Task ReplaceWorkerAsync(Func<Task> end)
     {
         var ready = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -96,7 +94,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
         }
     }
 
-    /// <summary>Asks the worker to stop, and waits until it has ended; only then all that it said is there.</summary>
+    /// <summary>Stops the worker, and waits for its end; its output is complete only then.</summary>
     public async Task StopWorkerAsync()
     {
         await Worker.TerminateAsync();
@@ -109,18 +107,18 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     public async Task DropAsync(string blob, byte[] content) => await Container.UploadBlobAsync(blob, new BinaryData(content));
 
-    /// <summary>Drops a file, and runs the function that its event starts.</summary>
+    /// <summary>Uploads a file, and runs the function that its event triggers.</summary>
     public async Task<InvocationResult> IngestAsync(string blob, byte[] content)
     {
         await DropAsync(blob, content);
         return await InvokeBlobAsync(blob);
     }
 
-    /// <summary>The event of a dropped blob.</summary>
+    /// <summary>Delivers the event of an uploaded blob.</summary>
     public Task<InvocationResult> InvokeBlobAsync(string blob, CancellationToken cancellationToken = default) =>
         InvokeBlobAsync("IngestBreach", Container.Name, blob, cancellationToken);
 
-    /// <summary>Drops a file of password hashes, and runs the function that its event starts.</summary>
+    /// <summary>Uploads a file of password hashes, and runs the function that its event triggers.</summary>
     public async Task<InvocationResult> DropPasswordsAsync(string blob, byte[] content)
     {
         var drops = new BlobContainerClient(Storage, "passwords-import");
@@ -142,7 +140,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
         Worker.InvokeAsync(
             "Sweep", new TypedData { Json = """{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}""" });
 
-    /// <summary>Answers as the host answers <c>GET /api/health</c>.</summary>
+    /// <summary>Returns the response to <c>GET /api/health</c>.</summary>
     public async Task<HostAnswer> HealthAsync()
     {
         var result = await Worker.InvokeAsync("Health", new TypedData
@@ -155,9 +153,10 @@ internal sealed class FunctionsHost : IAsyncDisposable
     }
 
     /// <summary>
-    /// Works on the queues until nothing visible is in them. Returns how many calls each function got, and how many of them failed.
+    /// Processes the queues until no message is visible. Returns how many calls each function got, and how many of
+    /// them failed.
     /// </summary>
-    /// <param name="only">The one function whose queue it is about; null: all.</param>
+    /// <param name="only">The only function to run; null: all.</param>
     public async Task<Dictionary<string, (int Calls, int Failed)>> PumpAsync(string? only = null)
     {
         var counts = new Dictionary<string, (int Calls, int Failed)>();
@@ -179,7 +178,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
         return counts;
     }
 
-    /// <summary>A queue as any storage tool sees it: bodies are what is on the wire.</summary>
+    /// <summary>Returns a queue as any storage tool sees it: bodies are not decoded.</summary>
     public QueueClient Queue(string name) => new(Storage, name);
 
     public async ValueTask DisposeAsync()

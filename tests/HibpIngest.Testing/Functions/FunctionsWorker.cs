@@ -20,8 +20,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// A Functions app as the isolated worker process that it is, driven as the Functions host drives it: started by the command line of
-/// its worker.config.json, then told over gRPC which functions to load and to run.
+/// Runs a Functions app as its isolated worker process, and drives it as the Functions host does: starts it with the
+/// command line in worker.config.json, then tells it over gRPC which functions to load and to run.
 /// </summary>
 internal sealed class FunctionsWorker : IAsyncDisposable
 {
@@ -45,7 +45,9 @@ internal sealed class FunctionsWorker : IAsyncDisposable
 
     public int ProcessId => _process.Id;
 
-    /// <summary>What host and worker would have logged: standard output and error, log lines sent to the host, exceptions.</summary>
+    /// <summary>
+    /// Everything that host and worker would log: standard output and error, log lines sent to the host, exceptions.
+    /// </summary>
     public string Said
     {
         get
@@ -55,16 +57,16 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         }
     }
 
-    /// <summary>The triggers as the worker reports them, by function.</summary>
+    /// <summary>The triggers that the worker reports, by function.</summary>
     public IReadOnlyDictionary<string, JsonNode> Triggers => _functions.ToDictionary(
         function => function.Key, function => JsonNode.Parse(function.Value.RawBindings[0])!);
 
-    /// <summary>Where the worker's own server takes forwarded requests; null: it has none.</summary>
+    /// <summary>The address of the worker's own server for forwarded requests; null: it has none.</summary>
     public Uri? HttpAddress { get; private set; }
 
-    /// <summary>Starts it, and loads all of its functions.</summary>
-    /// <param name="appFolder">What was published or built.</param>
-    /// <param name="folder">Where its home is.</param>
+    /// <summary>Starts the worker, and loads all of its functions.</summary>
+    /// <param name="appFolder">The published or built app.</param>
+    /// <param name="folder">The parent of its home folder.</param>
     /// <param name="settings">The app settings.</param>
     public static async Task<FunctionsWorker> StartAsync(string appFolder, string folder, IReadOnlyDictionary<string, string> settings)
     {
@@ -84,20 +86,19 @@ internal sealed class FunctionsWorker : IAsyncDisposable
     }
 
     /// <summary>Runs a function.</summary>
-    /// <param name="function">Its name.</param>
-    /// <param name="data">What its trigger is bound to.</param>
-    /// <param name="cancellationToken">Cancels the invocation, as a host does that stops; it is awaited all the same.</param>
+    /// <param name="data">The trigger's data.</param>
+    /// <param name="cancellationToken">Cancels the invocation like a stopping host; its end is awaited all the same.</param>
     public Task<InvocationResult> InvokeAsync(string function, TypedData data, CancellationToken cancellationToken = default) =>
         InvokeAsync(function, Guid.NewGuid().ToString(), data, cancellationToken);
 
-    /// <summary>Runs a function that answers an HTTP request which is forwarded beside this, under the same id.</summary>
+    /// <summary>Runs an HTTP function whose request is forwarded separately under the same id.</summary>
     public Task<InvocationResult> InvokeForwardedAsync(string function, string invocationId) =>
         InvokeAsync(function, invocationId, new TypedData { Http = new Http() }, CancellationToken.None);
 
-    /// <summary>As the platform does when it takes an instance away.</summary>
+    /// <summary>Sends SIGTERM, as the platform does to stop an instance.</summary>
     public Task TerminateAsync() => _process.TerminateAsync();
 
-    /// <summary>Returns its exit code, once it has ended.</summary>
+    /// <summary>Waits for its end, and returns its exit code.</summary>
     public async Task<int> EndAsync()
     {
         await _process.WaitForExitAsync().WaitAsync(TestTimeout);
@@ -105,7 +106,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         return _process.ExitCode;
     }
 
-    /// <summary>kill -9.</summary>
+    /// <summary>Kills it with SIGKILL.</summary>
     public async Task KillAsync()
     {
         _process.Kill(entireProcessTree: true);
@@ -117,7 +118,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         if (IsStarted && !_process.HasExited)
             await KillAsync();
         _process.Dispose();
-        // Exited isn't raised of a process that was disposed of first.
+        // Exited isn't raised for a process that was disposed before.
         FailWaiting();
         _toWorker.Writer.TryComplete();
         if (_server is not null)
@@ -315,7 +316,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
             _said.AppendLine(line);
     }
 
-    /// <summary>The host's end of the one stream.</summary>
+    /// <summary>The host's end of the gRPC stream.</summary>
     private sealed class WorkerStream(FunctionsWorker worker) : FunctionRpc.FunctionRpcBase
     {
         public override async Task EventStream(
@@ -345,7 +346,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
                     }
                     catch (Exception e) when (e is InvalidOperationException or IOException)
                     {
-                        // Likewise.
+                        // The process has ended.
                     }
                 }
             }
@@ -353,14 +354,14 @@ internal sealed class FunctionsWorker : IAsyncDisposable
     }
 }
 
-/// <summary>The worker ended while somebody waited for its reply.</summary>
+/// <summary>The worker ended before it replied.</summary>
 internal sealed class WorkerEndedException() : InvalidOperationException("the worker has ended");
 
 /// <summary>How an invocation ended.</summary>
-/// <param name="Succeeded">The message may be deleted.</param>
-/// <param name="Error">What the host logs otherwise.</param>
-/// <param name="Stack">What it logs too.</param>
-/// <param name="Response">Of an HTTP trigger that doesn't forward.</param>
+/// <param name="Succeeded">If true, the message may be deleted.</param>
+/// <param name="Error">The error message that the host logs.</param>
+/// <param name="Stack">The stack trace that the host logs.</param>
+/// <param name="Response">The response of an HTTP trigger that doesn't forward.</param>
 internal sealed record InvocationResult(bool Succeeded, string Error, string Stack, Http? Response)
 {
     public void AssertDone() => Assert.True(Succeeded, Error);

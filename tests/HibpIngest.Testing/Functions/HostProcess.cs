@@ -5,10 +5,12 @@ using System.Text;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A real Functions host as a process, started by the script that <see cref="DrivenApp.HostVariable"/> names.</summary>
+/// <summary>
+/// A real Functions host as a process, started by the script that <see cref="DrivenApp.HostVariable"/> names.
+/// </summary>
 internal sealed class HostProcess : IAsyncDisposable
 {
-    /// <summary>Of the blob extension's webhook.</summary>
+    /// <summary>The key of the blob extension's webhook.</summary>
     public const string WebhookKey = "webhook-key-of-a-test";
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
@@ -54,7 +56,7 @@ internal sealed class HostProcess : IAsyncDisposable
 
     public Uri Address => new($"http://127.0.0.1:{_port}/");
 
-    /// <summary>All that host and worker have written: to the console, and to the host's log files.</summary>
+    /// <summary>All output of host and worker, on the console and in the host's log files.</summary>
     public string Said
     {
         get
@@ -66,11 +68,11 @@ internal sealed class HostProcess : IAsyncDisposable
         }
     }
 
-    /// <summary>Starts it, and returns when it answers.</summary>
+    /// <summary>Starts the host, and returns when it responds.</summary>
     /// <param name="appFolder">The folder of the built app.</param>
-    /// <param name="folder">Where its secrets are.</param>
+    /// <param name="folder">The folder of its secrets.</param>
     /// <param name="settings">The app settings.</param>
-    /// <param name="health">What answers 200 once it is up.</param>
+    /// <param name="health">The path that returns 200 once the host is up.</param>
     public static async Task<HostProcess> StartAsync(
         string appFolder, string folder, IReadOnlyDictionary<string, string> settings, string health)
     {
@@ -91,7 +93,7 @@ internal sealed class HostProcess : IAsyncDisposable
         }
     }
 
-    /// <summary>kill -9 of the worker.</summary>
+    /// <summary>Kills the worker with SIGKILL.</summary>
     public async Task KillWorkerAsync()
     {
         using var worker = await FindWorkerAsync();
@@ -99,7 +101,7 @@ internal sealed class HostProcess : IAsyncDisposable
         await worker.WaitForExitAsync();
     }
 
-    /// <summary>kill -9 of the host alone.</summary>
+    /// <summary>Kills only the host with SIGKILL.</summary>
     /// <returns>Its worker, which keeps running without a host.</returns>
     public async Task<Process> KillHostAsync()
     {
@@ -127,7 +129,7 @@ internal sealed class HostProcess : IAsyncDisposable
             int.Parse((await find.StandardOutput.ReadToEndAsync()).Trim(), CultureInfo.InvariantCulture));
     }
 
-    /// <summary>As the platform does when it takes an instance away.</summary>
+    /// <summary>Sends SIGTERM, as the platform does to stop an instance.</summary>
     /// <returns>The exit code.</returns>
     public async Task<int> TerminateAsync()
     {

@@ -5,16 +5,14 @@ using System.Text;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Sends a request byte by byte as it is written, which no client of HTTP would.</summary>
+/// <summary>Sends a request byte for byte as written, which HTTP clients don't.</summary>
 internal static class RawHttp
 {
     private const int ChunkBytes = 16 * 1024;
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 
-    /// <summary>Sends it, and reads the answer. A server may answer before it has got all of a body.</summary>
-    /// <param name="server">Where it listens.</param>
-    /// <param name="request">What is sent.</param>
+    /// <summary>Sends a request, and reads the response. A server may respond before it has received the whole body.</summary>
     public static async Task<RawAnswer> SendAsync(Uri server, RecordedRequest request)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
@@ -52,7 +50,7 @@ internal static class RawHttp
         }
         catch (Exception e) when (e is IOException or ObjectDisposedException)
         {
-            // Nobody wants the rest: the answer says why.
+            // The server closed the connection before the end of the body; its response says why.
         }
     }
 
@@ -77,5 +75,5 @@ internal static class RawHttp
     }
 }
 
-/// <summary>What came back, and whether it said that the connection ends with it.</summary>
+/// <summary>A response, and whether it announced that the connection closes.</summary>
 internal sealed record RawAnswer(int Status, string Body, bool IsLast);

@@ -2,7 +2,7 @@ using System.Diagnostics;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Driven by a real Functions host.</summary>
+/// <summary>The app driven by a real Functions host.</summary>
 internal sealed class RealHost : DrivenApp
 {
     private readonly TemporaryFolder _folder = new();

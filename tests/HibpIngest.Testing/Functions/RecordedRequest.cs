@@ -5,16 +5,16 @@ using System.Text.RegularExpressions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// A request as a Functions host forwarded it, for one of a client's or for an invocation: as it was on the wire
-/// (Host/Http/forwarding.jsonl and proxying.jsonl, a line each, of a function on every path with an empty prefix).
+/// A request recorded as a Functions host forwarded it, for a client's request or for an invocation, byte for byte
+/// (Host/Http/forwarding.jsonl and proxying.jsonl, one per line, from a function on every path with an empty prefix).
 /// </summary>
-/// <param name="Name">What the recording is about; the same in both modes.</param>
-/// <param name="Mode">forwarding or proxying, as host.json has it.</param>
-/// <param name="Method">Of the request line.</param>
-/// <param name="Target">Of the request line, verbatim.</param>
+/// <param name="Name">The recorded case; the same in both modes.</param>
+/// <param name="Mode">forwarding or proxying, as in host.json.</param>
+/// <param name="Method">From the request line.</param>
+/// <param name="Target">From the request line, verbatim.</param>
 /// <param name="Headers">In their order.</param>
 /// <param name="BodyLength">In bytes.</param>
-/// <param name="Body">Null where it is too long, or binary, to have been written down.</param>
+/// <param name="Body">Null if it was too long or binary, and not recorded.</param>
 internal sealed partial record RecordedRequest(
     string Name, string Mode, string Method, string Target, IReadOnlyList<(string Name, string Value)> Headers, int BodyLength,
     string? Body)
@@ -23,13 +23,13 @@ internal sealed partial record RecordedRequest(
 
     public const string Proxying = "proxying";
 
-    /// <summary>All of both modes.</summary>
+    /// <summary>All recordings of both modes.</summary>
     public static IReadOnlyList<RecordedRequest> All { get; } = [.. ReadAll(Forwarding), .. ReadAll(Proxying)];
 
-    /// <summary>One of them.</summary>
     public static RecordedRequest Of(string mode, string name) => All.Single(one => one.Mode == mode && one.Name == name);
 
-    /// <summary>A header's value; null where it was not sent.</summary>
+    /// <summary>Returns a header's value.</summary>
+    /// <returns>Null if it wasn't sent.</returns>
     public string? Header(string name) =>
         Headers.Where(header => header.Name.Equals(name, StringComparison.OrdinalIgnoreCase))
         .Select(header => header.Value).SingleOrDefault();
@@ -49,7 +49,7 @@ internal sealed partial record RecordedRequest(
         }
     }
 
-    /// <summary>Targets of thousands of the same letter were written down as "/aaa... (4097 characters)".</summary>
+    /// <summary>Targets of thousands of the same letter were recorded as "/aaa... (4097 characters)".</summary>
     private static string Restore(string target)
     {
         var match = Shortened().Match(target);

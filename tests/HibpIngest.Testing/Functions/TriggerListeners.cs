@@ -16,8 +16,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// The trigger listeners of the Functions host, which are the packages that it uses itself, with those functions of a worker that have
-/// a queue or blob trigger: receipts, batches, renewal, retries and poison queues are the platform's.
+/// The Functions host's trigger listeners, from the same packages, for those functions of a worker that have a queue
+/// or blob trigger: receipts, batches, renewal, retries and poison queues are the platform's.
 /// </summary>
 internal sealed class TriggerListeners : IAsyncDisposable
 {
@@ -25,8 +25,8 @@ internal sealed class TriggerListeners : IAsyncDisposable
 
     private TriggerListeners(IHost host) => _host = host;
 
-    /// <summary>Starts them.</summary>
-    /// <param name="host">Whose functions are run; a worker that is replaced is found there.</param>
+    /// <summary>Starts the listeners.</summary>
+    /// <param name="host">Runs the functions, with its current worker.</param>
     public static async Task<TriggerListeners> StartAsync(FunctionsHost host)
     {
         var built = new HostBuilder()
@@ -40,7 +40,7 @@ internal sealed class TriggerListeners : IAsyncDisposable
                 .AddAzureStorageBlobs(blobs => blobs.MaxDegreeOfParallelism = 1)
                 .AddAzureStorageQueues(queues =>
                 {
-                    // host.json's, except for the waits.
+                    // As in host.json, except for the delays.
                     queues.BatchSize = 16;
                     queues.NewBatchThreshold = 8;
                     queues.MaxDequeueCount = 5;
@@ -75,12 +75,15 @@ internal sealed class TriggerListeners : IAsyncDisposable
         }
         catch (InvalidOperationException e) when (e.Message == "The timer has already been stopped.")
         {
-            // Seen once in many stops of Microsoft.Azure.WebJobs, from a listener that was stopped already: nothing listens any more.
+            // Seen once in many stops of Microsoft.Azure.WebJobs, from a listener that had already stopped: nothing
+            // listens any more.
         }
         _host.Dispose();
     }
 
-    /// <summary>Makes a class with one method a trigger, as the Functions host does: what is bound is handed on unread.</summary>
+    /// <summary>
+    /// Emits a class with one method per trigger, as the Functions host does: bound data is passed on unread.
+    /// </summary>
     private static Type Emit(IReadOnlyDictionary<string, JsonNode> triggers)
     {
         var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Host.Functions"), AssemblyBuilderAccess.RunAndCollect);
@@ -145,12 +148,12 @@ internal sealed class TriggerListeners : IAsyncDisposable
     }
 }
 
-/// <summary>Base of the class that <see cref="TriggerListeners"/> makes.</summary>
+/// <summary>Base of the class that <see cref="TriggerListeners"/> emits.</summary>
 public abstract class TriggeredFunctions
 {
     internal FunctionsHost? Host { get; set; }
 
-    /// <summary>Runs a function of the worker; throws where it fails, so that the platform retries.</summary>
+    /// <summary>Runs a function of the worker; throws if it fails, so that the platform retries.</summary>
     public async Task RunAsync(string function, ParameterBindingData data, CancellationToken cancellationToken)
     {
         await Host!.Ready;

@@ -5,10 +5,10 @@ using MimeKit;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Reads mails with MimeKit, which forgives much, after checking what it forgives: 7-bit characters, CRLF, lines of at
-/// most 76 characters, encoded words of at most 75, and each header of a mail once. Words in Q encoding may be longer:
-/// MimeKit reckons with one character each for = ? _ and punctuation, which take three. RFC 2047 allows 75, mail programs
-/// read them, and only a title made of such characters has them; RFC 5322's 998 a line are kept.
+/// Reads mails with MimeKit, and checks what MimeKit forgives: 7-bit characters, CRLF, lines of at most 76
+/// characters, encoded words of at most 75, and each header once. Words in Q encoding may be longer: MimeKit counts
+/// one character each for = ? _ and punctuation, which take three. RFC 2047 allows 75; mail programs read longer
+/// ones, and only a title made of such characters has them. RFC 5322's limit of 998 per line is kept.
 /// </summary>
 internal static partial class MailReader
 {
@@ -44,7 +44,7 @@ internal static partial class MailReader
 
         public IReadOnlyList<MimeEntity> Leaves => [.. message.BodyParts];
 
-        /// <summary>The one header of that name.</summary>
+        /// <summary>Returns the only header of that name.</summary>
         public string Header(string name) => One(message.Headers, name);
     }
 
@@ -54,7 +54,7 @@ internal static partial class MailReader
 
         public IReadOnlyList<MimeEntity> Parts => [.. (Multipart)entity];
 
-        /// <summary>The decoded content, which has to be UTF-8.</summary>
+        /// <summary>The decoded content, which must be UTF-8.</summary>
         public string Text
         {
             get

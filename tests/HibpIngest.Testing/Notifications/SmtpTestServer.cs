@@ -9,9 +9,9 @@ using System.Text;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// A mail server on a free port of 127.0.0.1 that keeps what it gets. It speaks SMTP properly unless
-/// <see cref="Script"/> says otherwise, and checks that the client does: commands in order, CRLF line ends,
-/// lines of at most 1,000 bytes.
+/// A mail server on a free port of 127.0.0.1 that keeps the mails it receives. It follows SMTP unless <see
+/// cref="Script"/> says otherwise, and checks that the client does: command order, CRLF line ends, lines of at most
+/// 1,000 bytes.
 /// </summary>
 public sealed class SmtpTestServer : IAsyncDisposable
 {
@@ -32,48 +32,47 @@ public sealed class SmtpTestServer : IAsyncDisposable
 
     public int Port { get; }
 
-    /// <summary>For HIBP_MAIL.</summary>
+    /// <summary>The value for HIBP_MAIL.</summary>
     public string Setting => $"smtp://127.0.0.1:{Port}?tls=none";
 
     /// <summary>
-    /// Needed for TLS; with one, STARTTLS is offered (or, with <see cref="ImplicitTls"/>, TLS spoken from the
-    /// first byte).
+    /// Needed for TLS: STARTTLS is then offered or, with <see cref="ImplicitTls"/>, TLS is used from the first byte.
     /// </summary>
     public X509Certificate2? Certificate { get; init; }
 
     public bool ImplicitTls { get; init; }
 
-    /// <summary>Where set, a mail needs a login with these.</summary>
+    /// <summary>The required login; null: none.</summary>
     public (string User, string Password)? Login { get; init; }
 
-    /// <summary>The kinds of login that are offered.</summary>
+    /// <summary>The offered SASL mechanisms.</summary>
     public string Logins { get; init; } = "PLAIN LOGIN";
 
-    /// <summary>Further lines of the answer to EHLO.</summary>
+    /// <summary>Further lines of the EHLO response.</summary>
     public string[] Extensions { get; init; } = [];
 
     /// <summary>
-    /// What to do at a step instead of the proper thing; null: that. Steps are "greeting", "tls" (before the
-    /// handshake), the commands' first words in upper case, and "." for the end of a message.
+    /// Replaces the normal response to a step; null keeps it. Steps are "greeting", "tls" (before the handshake), the
+    /// commands' first words in upper case, and "." for the end of a message.
     /// </summary>
     public Func<SmtpStep, SmtpAnswer?>? Script { get; set; }
 
-    /// <summary>The mails taken, in the order of their end.</summary>
+    /// <summary>The accepted mails, in the order of their end.</summary>
     public ConcurrentQueue<ReceivedMail> Mails { get; } = new();
 
-    /// <summary>Every command line as it came, with "." for a message's end.</summary>
+    /// <summary>All command lines received, with "." for the end of a message.</summary>
     public ConcurrentQueue<string> Commands { get; } = new();
 
-    /// <summary>What a client did that no client may do.</summary>
+    /// <summary>The client's violations of the protocol.</summary>
     public ConcurrentQueue<string> Offences { get; } = new();
 
     /// <summary>Connections so far.</summary>
     public int Connections => Volatile.Read(ref _count);
 
-    /// <summary>Most connections that were open at once.</summary>
+    /// <summary>The highest number of connections open at once.</summary>
     public int MostAtOnce => Volatile.Read(ref _mostOpen);
 
-    /// <summary>A self-signed certificate for localhost and 127.0.0.1.</summary>
+    /// <summary>Creates a self-signed certificate for localhost and 127.0.0.1.</summary>
     public static X509Certificate2 CreateCertificate(string name = "localhost")
     {
         using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
@@ -92,7 +91,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
-        // Before the listener stops: it may be between two clients, and a stopped one can't be asked for the next.
+        // Before the listener stops: the loop may be between two clients, and a stopped listener can't accept the
+        // next one.
         await _accepting;
         _listener.Stop();
         await Task.WhenAll(_sessions);
@@ -129,7 +129,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
         catch (Exception e) when (
             e is IOException or OperationCanceledException or SocketException or System.Security.Authentication.AuthenticationException)
         {
-            // The client has gone, or the test is over.
+            // The client has disconnected, or the test has ended.
         }
         finally
         {
@@ -269,7 +269,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
 
         private async Task<bool> EncryptAsync(CancellationToken cancellationToken)
         {
-            // Only when the client's hello is there does it wait for the handshake, and no longer for the answer before it.
+            // Once the client's hello has arrived, the client waits for the handshake and no longer for the response
+            // before it.
             if (await _stream.ReadAsync(Memory<byte>.Empty, cancellationToken) != 0)
                 throw new InvalidOperationException("nothing was asked for, only whether there is something");
             if (server.Script?.Invoke(new SmtpStep(number, "tls", "")) is { } answer && !await GiveAsync(answer, "", cancellationToken))
@@ -292,7 +293,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
             return await GiveAsync(answer, proper, cancellationToken);
         }
 
-        /// <summary>False: the connection is to be closed.</summary>
+        /// <summary>Returns false if the connection must be closed.</summary>
         private async Task<bool> GiveAsync(SmtpAnswer? answer, string proper, CancellationToken cancellationToken)
         {
             if (answer is { Silent: true })
@@ -347,51 +348,49 @@ public sealed class SmtpTestServer : IAsyncDisposable
 }
 
 /// <summary>
-/// A step of a session: its connection's number (1-based), the step, and the command line or (at ".") the
-/// recipient.
+/// A step of a session: the connection's 1-based number, the step, and the command line or (at ".") the recipient.
 /// </summary>
 public sealed record SmtpStep(int Session, string Name, string Line);
 
-/// <summary>What the server does at a step instead of the proper thing.</summary>
+/// <summary>What the server does at a step instead of the normal response.</summary>
 public sealed record SmtpAnswer
 {
-    /// <summary>Sent as it is; null: the proper answer.</summary>
+    /// <summary>Sent verbatim; null: the normal response.</summary>
     public string? Text { get; private init; }
 
-    /// <summary>The connection is closed afterwards.</summary>
+    /// <summary>Closes the connection afterwards.</summary>
     public bool Drops { get; private init; }
 
-    /// <summary>No answer ever.</summary>
+    /// <summary>Never responds.</summary>
     public bool Silent { get; private init; }
 
-    /// <summary>At ".": the mail counts as taken, whether or not the client is told.</summary>
+    /// <summary>At ".": accepts the mail, whether or not the client gets a response.</summary>
     public bool Takes { get; private init; }
 
-    /// <summary>Answers with a line of its own; the line end is added.</summary>
+    /// <summary>Responds with this line; the line end is added.</summary>
     public static SmtpAnswer Say(string line) => Raw(line + "\r\n");
 
-    /// <summary>Sends text as it is.</summary>
+    /// <summary>Sends this text verbatim.</summary>
     public static SmtpAnswer Raw(string text) => new() { Text = text, Takes = text.StartsWith('2') };
 
-    /// <summary>Closes the connection, perhaps after a last line.</summary>
+    /// <summary>Closes the connection, optionally after a last line.</summary>
     public static SmtpAnswer Drop(string? line = null) =>
         new() { Text = line is null ? null : line + "\r\n", Drops = true, Takes = line?.StartsWith('2') == true };
 
-    /// <summary>Takes the mail and closes the connection without saying so.</summary>
+    /// <summary>Accepts the mail, and closes the connection without a response.</summary>
     public static SmtpAnswer TakeAndDrop => new() { Drops = true, Takes = true };
 
-    /// <summary>Never answers.</summary>
     public static SmtpAnswer Silence => new() { Silent = true };
 
-    /// <summary>Takes the mail and never says so.</summary>
+    /// <summary>Accepts the mail, and never responds.</summary>
     public static SmtpAnswer TakeInSilence => new() { Silent = true, Takes = true };
 }
 
-/// <summary>A mail that the server took.</summary>
+/// <summary>A mail that the server accepted.</summary>
 /// <param name="From">Envelope sender.</param>
 /// <param name="To">Envelope recipient.</param>
-/// <param name="Content">The message, periods as they were before the transport.</param>
+/// <param name="Content">The message with dot-stuffing undone.</param>
 /// <param name="Session">Number of the connection, 1-based.</param>
 /// <param name="IsSecure">Whether it came over TLS.</param>
-/// <param name="User">Who was logged in.</param>
+/// <param name="User">The logged-in user.</param>
 public sealed record ReceivedMail(string From, string To, byte[] Content, int Session, bool IsSecure, string? User);

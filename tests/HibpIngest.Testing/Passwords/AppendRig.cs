@@ -6,7 +6,9 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Appends to a release, as senders, queues and functions do, and counts by itself what has to come of it.</summary>
+/// <summary>
+/// Appends to a release through the real senders, queues and functions, and computes the expected result by itself.
+/// </summary>
 internal sealed class AppendRig
 {
     private static readonly TimeSpan Visibility = TimeSpan.FromMinutes(5);
@@ -16,10 +18,9 @@ internal sealed class AppendRig
 
     private AppendRig(PasswordRig rig) => _rig = rig;
 
-    /// <summary>Imports lines of both modes, and serves them from packs.</summary>
-    /// <param name="rig">Where.</param>
-    /// <param name="lines">Of SHA-1; those of NTLM are without 8 of their digits.</param>
-    /// <param name="modes">Modes that are imported; null: both.</param>
+    /// <summary>Imports lines in both modes, and serves them from packs.</summary>
+    /// <param name="lines">SHA-1 lines; the NTLM lines are the same without 8 of their digits.</param>
+    /// <param name="modes">Modes to import; null: both.</param>
     public static async Task<AppendRig> StartAsync(
         PasswordRig rig, IReadOnlyList<string> lines, IReadOnlyList<HashMode>? modes = null)
     {
@@ -37,7 +38,7 @@ internal sealed class AppendRig
         return rows;
     }
 
-    /// <summary>One whose seed the test's output names.</summary>
+    /// <summary>Returns a generator, and writes its seed to the test's output.</summary>
     public static Random NewRandom(ITestOutputHelper output)
     {
         var seed = Random.Shared.Next();
@@ -45,12 +46,12 @@ internal sealed class AppendRig
         return new Random(seed);
     }
 
-    /// <summary>Lines of SHA-1 to import, 20 of each range.</summary>
+    /// <summary>Returns SHA-1 lines to import, 20 for each range.</summary>
     public static string[] Lines(Random random, params int[] prefixes) =>
         [.. prefixes.SelectMany(prefix => Enumerable.Range(0, 20).Select(
             _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"))];
 
-    /// <summary>What is expected of a range: its rows, in order.</summary>
+    /// <summary>Returns the expected rows of a range, in order.</summary>
     public IEnumerable<string> Expect(HashMode mode, int prefix)
     {
         var text = HashModes.PrefixText(prefix);
@@ -58,7 +59,7 @@ internal sealed class AppendRig
             .Select(one => $"{one.Key.Hash[HashModes.PrefixDigits..]}:{one.Value}").Order(StringComparer.Ordinal);
     }
 
-    /// <summary>Every range that holds a hash.</summary>
+    /// <summary>Returns every range that holds a hash.</summary>
     public IEnumerable<(HashMode Mode, int Prefix)> Ranges() =>
         _counts.Keys.Select(one => (one.Mode, Convert.ToInt32(one.Hash[..HashModes.PrefixDigits], 16))).Distinct();
 
@@ -66,10 +67,10 @@ internal sealed class AppendRig
         _rig.Stores with { Blobs = blobs ?? _rig.Stores.Blobs }, _rig.Appends, new OneQueue(_rig.AppendQueue), time ?? TimeProvider.System,
         NullLogger<AppendPasswords>.Instance);
 
-    /// <summary>Sends a transaction that is confirmed.</summary>
-    /// <param name="random">Makes it up.</param>
-    /// <param name="prefixes">Its ranges, some of which hold hashes already.</param>
-    /// <param name="rows">Of each mode.</param>
+    /// <summary>Sends a transaction, and confirms it.</summary>
+    /// <param name="random">Makes up the rows.</param>
+    /// <param name="prefixes">The ranges, some of which already hold hashes.</param>
+    /// <param name="rows">Rows per mode.</param>
     public async Task<AppendTransaction> SendAsync(Random random, IReadOnlyList<int> prefixes, int rows)
     {
         var (added, id) = (new Dictionary<HashMode, List<HashCount>>(), new Guid(Bytes(random, 16)));
@@ -78,7 +79,7 @@ internal sealed class AppendRig
             added[mode] = [];
             for (var i = 0; i < rows; i++)
             {
-                // One in three was there before.
+                // One in three hashes exists already.
                 var prefix = prefixes[random.Next(prefixes.Count)];
                 var there = random.Next(3) == 0 ? Expect(mode, prefix).ToList() : [];
                 var hash = HashModes.PrefixText(prefix) + (there.Count > 0 ? there[random.Next(there.Count)].Split(':')[0]
@@ -105,7 +106,7 @@ internal sealed class AppendRig
         return transaction;
     }
 
-    /// <summary>Takes all messages off the queue.</summary>
+    /// <summary>Receives and deletes all messages of the queue.</summary>
     public async Task<IReadOnlyList<string>> TakeAsync()
     {
         var bodies = new List<string>();
@@ -120,10 +121,10 @@ internal sealed class AppendRig
         return bodies;
     }
 
-    /// <summary>Works until no message is left: each as it comes, one behind the other.</summary>
+    /// <summary>Processes messages one after another until none is left.</summary>
     public Task WorkAsync(TimeProvider? time = null) => WorkAsync(NewHandler(time: time));
 
-    /// <summary>The same by a worker that may have worked before.</summary>
+    /// <summary>Processes messages with a worker that may have worked before.</summary>
     public async Task WorkAsync(AppendPasswords handler)
     {
         while (await TakeAsync() is { Count: > 0 } bodies)

@@ -10,8 +10,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Dropped files of Pwned Passwords, in containers and queues of their own; the host's part is played one message at a time, so that a
-/// test decides what runs when.
+/// Uploaded Pwned Passwords files, in containers and queues of their own. It plays the host's part one message at a
+/// time, so that a test controls the order.
 /// </summary>
 internal sealed class DropRig : IDisposable
 {
@@ -49,8 +49,8 @@ internal sealed class DropRig : IDisposable
 
     private IMessageQueue Poison => _account.Queues.Get(QueueNames.PasswordsImport + QueueNames.PoisonSuffix);
 
-    /// <param name="connection">Of the account; null: one of its own.</param>
-    /// <param name="name">Tells several in one account apart.</param>
+    /// <param name="connection">The storage account; null: one of its own.</param>
+    /// <param name="name">Distinguishes several rigs in one storage account.</param>
     public static async Task<DropRig> StartAsync(string? connection = null, string name = "")
     {
         var rig = new DropRig(connection ?? await AzuriteFixture.NewAccountAsync(), name);
@@ -61,7 +61,6 @@ internal sealed class DropRig : IDisposable
         return rig;
     }
 
-    /// <summary>A process that works here.</summary>
     public Worker Open(WatchedBlobs? watched = null, IPasswordDrops? drops = null, CollectingLogger? log = null)
     {
         var blobs = (IPasswordBlobs?)watched ?? _account.PasswordBlobs;
@@ -85,10 +84,8 @@ internal sealed class DropRig : IDisposable
         return (await Drops.FindAsync(name, CancellationToken.None))!;
     }
 
-    /// <summary>What the release of a name is known by.</summary>
     public async Task<ReleaseKey> KeyAsync(string release) => (await Releases.FindAsync(release, CancellationToken.None))!.Key;
 
-    /// <summary>Names of all files.</summary>
     public async Task<IReadOnlyList<string>> DroppedAsync()
     {
         var names = new List<string>();
@@ -97,7 +94,6 @@ internal sealed class DropRig : IDisposable
         return names;
     }
 
-    /// <summary>Names of the blobs that begin so.</summary>
     public async Task<IReadOnlyList<string>> NamesAsync(string prefix)
     {
         var names = new List<string>();
@@ -108,7 +104,6 @@ internal sealed class DropRig : IDisposable
 
     public void Dispose() => _account.Dispose();
 
-    /// <summary>One process.</summary>
     public sealed class Worker(DropRig rig, PlanImport plan, ImportGroup group, SweepImports sweep)
     {
         public Task PlanAsync(DroppedPasswords file) => plan.RunAsync(file, CancellationToken.None);
@@ -117,7 +112,7 @@ internal sealed class DropRig : IDisposable
 
         public Task SweepAsync() => sweep.RunAsync(TimeSpan.Zero, CancellationToken.None);
 
-        /// <summary>Works on messages, as many as there are; what fails is visible again.</summary>
+        /// <summary>Processes up to this many messages; a failed one becomes visible again.</summary>
         public async Task PumpAsync(int most = int.MaxValue)
         {
             while (most > 0 && await rig.Queue.ReceiveAsync(1, Visibility, CancellationToken.None) is [var message])
@@ -136,7 +131,7 @@ internal sealed class DropRig : IDisposable
             }
         }
 
-        /// <summary>Everything that is still to be done, however late; what is refused stays.</summary>
+        /// <summary>Does everything that is still to be done, however late; rejected messages stay.</summary>
         public async Task FinishAsync()
         {
             const int MostRounds = 4;

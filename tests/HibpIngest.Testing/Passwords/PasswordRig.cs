@@ -11,13 +11,11 @@ namespace HibpIngest.Testing;
 /// <summary>Pwned Passwords in a storage account of its own, imported as an operator does.</summary>
 internal sealed class PasswordRig : IDisposable
 {
-    /// <summary>Every back end.</summary>
     public static readonly IReadOnlyList<PasswordBackend> Everywhere = [PasswordBackend.Pack, PasswordBackend.Blob, PasswordBackend.Table];
 
     private readonly StorageAccount _account;
     private readonly string _folder = Directory.CreateTempSubdirectory("hibp-").FullName;
 
-    /// <param name="connection">Of the account.</param>
     public PasswordRig(string connection)
     {
         Connection = connection;
@@ -27,25 +25,23 @@ internal sealed class PasswordRig : IDisposable
 
     public string Connection { get; }
 
-    /// <summary>Gone with this.</summary>
+    /// <summary>Deleted on disposal.</summary>
     public string Folder => _folder;
 
     public PasswordStores Stores { get; }
 
-    /// <summary>What is to be added to it.</summary>
     public IPasswordAppends Appends => _account.PasswordAppends;
 
-    /// <summary>Messages of that.</summary>
     public IMessageQueue AppendQueue => _account.Queues.Get(QueueNames.PasswordsAppend);
 
-    /// <summary>It as somebody copies to it.</summary>
+    /// <summary>The stores as the target of a copy.</summary>
     public PasswordReplica Replica => new("replica", Stores, Releases);
 
     public PasswordReleases Releases => ReleasesOf(Stores);
 
     public static async Task<PasswordRig> StartAsync() => new(await AzuriteFixture.NewAccountAsync());
 
-    /// <summary>Both modes of a corpus as one release in every back end, served from packs.</summary>
+    /// <summary>Imports both modes of a corpus as one release into every back end, and serves it from packs.</summary>
     public async Task ImportAsync(ClientCorpus corpus, string release)
     {
         foreach (var mode in HashModes.All)
@@ -53,17 +49,16 @@ internal sealed class PasswordRig : IDisposable
         await Releases.SwitchAsync(PasswordBackend.Pack, release, CancellationToken.None);
     }
 
-    /// <summary>Imports lines; nothing is switched to.</summary>
+    /// <summary>Imports lines without switching to them.</summary>
     public Task<ImportedPasswords> ImportAsync(
         IEnumerable<string> lines, HashMode mode, string? release, IReadOnlyList<PasswordBackend> into, PasswordStores? stores = null,
         TimeProvider? time = null) =>
         new ImportPasswords(stores ?? Stores, ReleasesOf(stores ?? Stores), time ?? TimeProvider.System)
             .RunAsync(Request(string.Join("\r\n", lines), mode, release, into), null, null, CancellationToken.None);
 
-    /// <summary>What the release of a name is known by.</summary>
     public async Task<ReleaseKey> KeyAsync(string release) => (await Releases.FindAsync(release, CancellationToken.None))!.Key;
 
-    /// <summary>Repacks what is served into release 'repacked', and serves that.</summary>
+    /// <summary>Repacks the served release as 'repacked', and serves that.</summary>
     public Task<RepackedPasswords> RepackAsync() =>
         new RepackPasswords(Stores, Releases, Appends, TimeProvider.System).RunAsync(
             "repacked", Folder, (release, token) => Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null,
@@ -83,7 +78,7 @@ internal sealed class PasswordRig : IDisposable
         var bytes = Encoding.UTF8.GetBytes(text);
         return new ImportRequest
         {
-            // Its version is what it holds: another text is another input.
+            // The version is the content's, so that another text counts as another input.
             Inputs =
                 [new ImportInput(
                     "lines", () => new MemoryStream(bytes)) { Length = bytes.Length,

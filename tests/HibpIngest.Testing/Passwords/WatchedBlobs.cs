@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Counts reads of a container, holds them back, or ends the process, as far as it can tell, at the Nth call.</summary>
+/// <summary>Counts reads of a container, blocks them, or simulates the end of the process at the Nth call.</summary>
 internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
 {
     private TaskCompletionSource? _held;
@@ -17,19 +17,19 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     /// <summary>This call and every later one fails; 0: none does.</summary>
     public int FailsFrom { get; init; }
 
-    /// <summary>The call that fails first is carried out all the same: its answer is what is lost.</summary>
+    /// <summary>The first failing call is carried out, and only its response is lost.</summary>
     public bool IsCarriedOut { get; init; }
 
-    /// <summary>Whether the store is down.</summary>
+    /// <summary>Whether the store is unavailable.</summary>
     public Func<bool>? IsDown { get; init; }
 
-    /// <summary>Called with the operation and the blob's name before each call: it may wait, or do something in between.</summary>
+    /// <summary>Called with the operation and the blob's name before each call; may wait or do something in between.</summary>
     public Func<string, string, Task>? Before { get; init; }
 
-    /// <summary>Called in the same way after each call that did not fail, before its caller sees the result.</summary>
+    /// <summary>Called in the same way after each successful call, before its caller sees the result.</summary>
     public Func<string, string, Task>? After { get; init; }
 
-    /// <summary>What is written instead.</summary>
+    /// <summary>Replaces the content that is written.</summary>
     public Func<string, PasswordContent, PasswordContent>? OnWrite { get; init; }
 
     /// <summary>Changes the number of blocks that an append returns.</summary>
@@ -102,7 +102,7 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
         return result;
     }
 
-    /// <summary>Another call of the same process.</summary>
+    /// <summary>Makes another call of the same process.</summary>
     public Task CallAsync(Func<Task> call) => CallAsync(async () =>
     {
         await call();
@@ -123,10 +123,10 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     }
 }
 
-/// <summary>The process is no more; whoever catches this cheats.</summary>
+/// <summary>The simulated process has ended; code under test must not catch this.</summary>
 internal sealed class ProcessEndedException() : Exception("the process ended here");
 
-/// <summary>Counts reads of tables, and holds them back.</summary>
+/// <summary>Counts reads of tables, and blocks them.</summary>
 internal sealed class WatchedTables(IPasswordTables tables) : IPasswordTables
 {
     private TaskCompletionSource? _held;

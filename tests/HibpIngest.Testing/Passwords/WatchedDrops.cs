@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Dropped files, of the process that a container is watched of.</summary>
+/// <summary>Uploaded files of the process whose container is watched.</summary>
 internal sealed class WatchedDrops(IPasswordDrops drops, WatchedBlobs process) : IPasswordDrops
 {
     /// <summary>Called before each read.</summary>

@@ -113,7 +113,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(kept, await NotificationsAsync(other.Id));
         await RefusedAsync(() => Database.RemoveBreachAsync("Adobe", None));
 
-        // Dropped again it is a new breach, and everybody is told again.
+        // A new upload creates a new breach, and everyone is notified again.
         var again = await UpsertAsync(Numbered(7));
         Assert.True(again.Id > failed.Id);
         Assert.Equal(LoadState.Notifying, await MatchAsync(again.Id));

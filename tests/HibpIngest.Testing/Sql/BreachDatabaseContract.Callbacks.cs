@@ -41,13 +41,13 @@ public abstract partial class BreachDatabaseContract
         await Database.MarkCallMessagesSentAsync(load.Id, None);
         var calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
         Assert.Equal(("no key", (DateTimeOffset?)Now, false), (calls.Error, calls.MessagesAt, calls.IsLookedThrough));
-        // Of two that have looked through the same one, the second records nothing.
+        // Two workers evaluated the same slice: the second records nothing.
         Assert.Equal([Client, 9], (await Database.RecordCallSliceAsync(
             load.Id, 1, new Dictionary<int, int> { [9] = 2, [Client] = 3 }, None))!);
         Assert.Null(await OpenAnother().RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int> { [Client] = 3 }, None));
         Assert.True((await Database.FindCallSliceAsync(load.Id, 1, None))!.IsLookedThrough);
         Assert.Equal([2, 3], (await Database.ListCallSlicesAsync(load.Id, None)).Select(slice => slice.Number));
-        // A message is on its way to one of them, and to the other none has been sent for long.
+        // One client has a message on its way; the other's last one was sent long ago.
         Time.Advance(MessageIsLostAfter);
         await Database.MarkCallbackMessageSentAsync(9, None);
         Assert.Equal([Client], (await Database.RecordCallSliceAsync(
@@ -87,7 +87,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([1, 2], due.Select(one => one.Key.Slice));
         Assert.All(due, one => Assert.Equal(("Adobe", 10, 0, 0, null), (one.Breach, one.Calls, one.Answered, one.Deferrals, one.Done)));
 
-        // Its lease goes on with what it records; without a sign it is another's, and it records nothing more.
+        // Recording renews the lease; after it expires, another worker takes the turn and the first records nothing
+        // more.
         Time.Advance(Lease * 0.8);
         Assert.Empty((await RecordAsync(Result(load, 1, 3)))!);
         Time.Advance(Lease * 0.8);
@@ -99,7 +100,7 @@ public abstract partial class BreachDatabaseContract
         var first = (await another.ListDueDeliveriesAsync(Client, 1, None))[0];
         Assert.Equal((3, "0700"), (first.Answered, Convert.ToHexString(first.Done!)));
 
-        // What is done is not to be gone on with, and nothing of it is left when all are.
+        // A finished delivery is not continued, and nothing is left when all are finished.
         Assert.Equal([Key(load, 1)], (await another.RecordDeliveriesAsync(
             Client, Other, Lease, [Result(load, 1, 10) with { State = CallbackState.Done }], [Key(load, 2)], GiveUpAfter, None))!);
         Assert.Equal([2, 3], (await another.ListDueDeliveriesAsync(Client, 9, None)).Select(one => one.Key.Slice));
@@ -122,7 +123,7 @@ public abstract partial class BreachDatabaseContract
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
         await RecordAsync(Result(load, 1, 1) with { Error = "it answered 500", Pause = TimeSpan.FromMinutes(3) });
         Assert.Equal([2], (await Database.ListDueDeliveriesAsync(Client, 9, None)).Select(one => one.Key.Slice));
-        // The next message comes when the client may be called again; it is known to be on its way.
+        // The next message is delivered when the client may be called again, and counts as sent until then.
         var pause = new CallbackTurnEnd(2, HasAnswered: false, HasFailed: true, TimeSpan.FromMinutes(1), TimeSpan.FromMilliseconds(30));
         Assert.Equal(TimeSpan.FromMinutes(1), await Database.EndTurnAsync(Client, Me, pause, GiveUpAfter, TimeSpan.FromDays(6), None));
         Assert.Equal(
@@ -139,7 +140,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([1, 0], (await Database.ListDueDeliveriesAsync(Client, 9, None)).Select(one => one.Deferrals));
         await RecordAsync(
             Result(load, 2, 10) with { State = CallbackState.Done }, Result(load, 1, 1) with { Error = "x", Pause = TimeSpan.FromDays(9) });
-        // Further ahead than a message may be hidden: there is none.
+        // The pause is longer than a message can be hidden, so no message is sent.
         Assert.Null(await Database.EndTurnAsync(Client, Me, Accepted, GiveUpAfter, TimeSpan.FromDays(6), None));
         Assert.Equal((false, TimeSpan.FromMilliseconds(20)), (await HealthAsync() is var later && later.IsDue, later.CallTime));
         Time.Advance(TimeSpan.FromDays(9));
@@ -152,7 +153,7 @@ public abstract partial class BreachDatabaseContract
         var load = await SendAsync(Numbered(7));
         foreach (var slice in (int[])[1, 2, 3])
             await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10 }, None);
-        // One delivery has calls that fail, while others of the client's are accepted.
+        // One delivery's calls fail, while others of the client are accepted.
         await FailForAsync(GiveUpAfter - TimeSpan.FromHours(1), load, 1, answers: true);
         Assert.Equal((29L, 0L), await OpenAndDeadAsync(load));
         await FailForAsync(TimeSpan.FromHours(2), load, 1, answers: true);
@@ -162,7 +163,7 @@ public abstract partial class BreachDatabaseContract
             (Client, "Adobe", 20L, 9L, 1L, 0L, "it answered 500"),
             (summary.Client, summary.Breach, summary.Open, summary.Dead, summary.Answered, summary.Dropped, summary.Error));
 
-        // The client accepts nothing: all is given up that was recorded so long ago, tried or not.
+        // The client accepts nothing: everything recorded that long ago is given up, tried or not.
         var next = await SendAsync(Numbered(3), "Bold");
         await FailForAsync(TimeSpan.FromHours(2), load, 2, answers: false);
         await Database.RecordCallSliceAsync(next, 1, new Dictionary<int, int> { [Client] = 5 }, None);
@@ -172,7 +173,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(((0L, 29L), (5L, 0L)), (await OpenAndDeadAsync(load), await OpenAndDeadAsync(next)));
         Assert.False((await Database.GetLoadAsync(load, None))!.AwaitsCalls);
 
-        // It was asked for a pause, too, which an operator knows to be over.
+        // The client had also requested a pause, which the operator's retry ends.
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
         await Database.EndTurnAsync(Client, Me, Nothing with { Failures = 5, Pause = Lease }, GiveUpAfter, Lease, None);
         Assert.Equal(0, await Database.RetryDeliveriesAsync(8, null, None));
@@ -199,7 +200,7 @@ public abstract partial class BreachDatabaseContract
         var load = await SendAsync(Numbered(6));
         foreach (var slice in (int[])[1, 2])
             await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10 }, None);
-        // Held, hidden, paused, or without a host.
+        // The load is held or hidden, the client is paused, or no host runs.
         for (var i = 0; i < 3; i++)
         {
             await FailForAsync(GiveUpAfter - TimeSpan.FromHours(1), load, 1, answers);
@@ -221,11 +222,11 @@ public abstract partial class BreachDatabaseContract
             Assert.InRange((await Database.ListDueDeliveriesAsync(Client, 1, None))[0].Deferrals, 60, 72);
         }
         Assert.Equal((5L, 0L), await OpenAndDeadAsync(load));
-        // What wasn't tried yet is due at once.
+        // Calls that weren't tried yet are due at once.
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
         await RecordAsync(Result(load, 1, 5) with { Error = "it answered 500" });
         Assert.Single(await Database.ListDueDeliveriesAsync(Client, 1, None));
-        // A turn in which nothing fails ends the time in which it did.
+        // A turn without a failure ends the period of failures.
         await Database.EndTurnAsync(Client, Me, Accepted, GiveUpAfter, Lease, None);
         await FailForAsync(GiveUpAfter - TimeSpan.FromHours(2), load, 1, answers: true, 6);
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
@@ -243,9 +244,9 @@ public abstract partial class BreachDatabaseContract
         var second = await SendAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
         var mark = (await Database.GetLoadAsync(first, None))!.Mark;
         Assert.Equal([mark], (await Database.FindCallSliceAsync(second, 1, None))!.Told);
-        // The one that was replaced is not called of any more.
+        // The replaced load makes no more calls.
         Assert.Null(await Database.FindCallSliceAsync(first, 1, None));
-        // One that was not looked through to its end has told nobody all.
+        // A load that wasn't evaluated completely doesn't count as notified.
         var third = await SendAsync(Numbered(3), blob: Blob(etag: "\"0x3\""));
         Assert.Equal([mark], (await Database.FindCallSliceAsync(third, 1, None))!.Told);
     }
@@ -277,7 +278,7 @@ public abstract partial class BreachDatabaseContract
 
     private static CallbackKey Key(long load, int slice) => new(Client, load, slice);
 
-    /// <summary>The first calls of it were accepted.</summary>
+    /// <summary>Returns a result in which the first calls were accepted.</summary>
     private static CallbackResult Result(long load, int slice, int answered) => new(
         Key(load, slice), [(byte)((1 << Math.Min(answered, 8)) - 1), (byte)((1 << Math.Max(answered - 8, 0)) - 1)], answered,
         CallbackState.Open);
@@ -285,7 +286,7 @@ public abstract partial class BreachDatabaseContract
     private Task<IReadOnlyList<CallbackKey>?> RecordAsync(params IReadOnlyList<CallbackResult> results) =>
         Database.RecordDeliveriesAsync(Client, Me, Lease, results, [], GiveUpAfter, None);
 
-    /// <summary>A load that sends, and that clients are to be called of.</summary>
+    /// <summary>Makes a load that sends, and whose clients must be called.</summary>
     private async Task<long> SendAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null)
     {
         var load = await UpsertAsync(accounts, breach, blob);
@@ -294,7 +295,7 @@ public abstract partial class BreachDatabaseContract
         return load.Id;
     }
 
-    /// <summary>Turn after turn, an hour apart, in which the calls of one delivery fail, of the first slice all but some.</summary>
+    /// <summary>Runs turns, an hour apart, in which the calls of one slice's delivery fail except for the first few.</summary>
     private async Task FailForAsync(TimeSpan time, long load, int slice, bool answers, int answered = 1)
     {
         for (var end = Now + time; Now < end; Time.Advance(TimeSpan.FromHours(1)))

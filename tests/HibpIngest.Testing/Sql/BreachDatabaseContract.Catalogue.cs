@@ -128,14 +128,14 @@ public abstract partial class BreachDatabaseContract
                 await writer.MergeMetadataAsync(
                     i % 2 == 0 ? "Adobe" : "Bold", Encoding.UTF8.GetBytes($$"""{"Title":"{{i + 1}}"}"""), byOperator: true, None);
         });
-        // Both are at work: there are new versions to be seen.
+        // Wait for both writers: each produces new versions.
         var versions = new HashSet<long>();
         try
         {
             while (versions.Count < 20)
             {
                 var snapshot = await Database.ReadCatalogueAsync(None);
-                // The n-th change gives its number as title: the version says which titles there are.
+                // The n-th change sets its number as the title, so the version determines the titles.
                 var changes = snapshot.Version - start;
                 var titles = snapshot.Breaches.Select(
                     breach => int.TryParse(breach.Breach.Metadata.Title, out var title) ? title : 0);

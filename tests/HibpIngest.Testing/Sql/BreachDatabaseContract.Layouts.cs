@@ -34,7 +34,7 @@ public abstract partial class BreachDatabaseContract
     [InlineData(true, RangesState.On)]
     public async Task Where_accounts_may_be_there_ranges_begin_as_off_unless_they_are_known_to_be_filled(bool filled, RangesState expected)
     {
-        await IngestAsync(Numbered(4)); // gives a mark
+        await IngestAsync(Numbered(4)); // assigns a mark
         Assert.Equal(expected, Assert.Single((await Database.AddFirstLayoutAsync(First, filled, None)).Layouts).Ranges);
     }
 
@@ -71,7 +71,7 @@ public abstract partial class BreachDatabaseContract
             var set = await Database.RaiseRangesAsync(1, state, None);
             Assert.Equal((version, becomes), (set.Version, Assert.Single(set.Layouts).Ranges));
         }
-        Assert.Equal(3, (await Database.RaiseRangesAsync(2, RangesState.On, None)).Version); // there is none
+        Assert.Equal(3, (await Database.RaiseRangesAsync(2, RangesState.On, None)).Version); // doesn't exist
     }
 
     [Fact]
@@ -97,7 +97,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((1, false), (work.Layouts.Version, work.Layouts.WritesRanges));
         await OpenAnother().RaiseRangesAsync(1, RangesState.Filling, None);
 
-        // Nothing of it is done; its owner has it, and is told what to write.
+        // The slice isn't done; its owner keeps the lease, and learns what to write.
         var ended = await Database.CompleteSliceAsync(load.Id, 1, Me, 3, work.Layouts.Version, None);
         Assert.Equal((false, 2, true), (ended.IsDone, ended.Layouts!.Version, ended.Layouts.WritesRanges));
         var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
@@ -105,7 +105,7 @@ public abstract partial class BreachDatabaseContract
         Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
         Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
 
-        // To whoever has lost it the layouts say nothing.
+        // A worker that lost the lease learns nothing of the layouts.
         Assert.Equal(SliceCompletion.Lost, await Database.CompleteSliceAsync(load.Id, 1, Other, 3, work.Layouts.Version, None));
         Assert.Equal(SliceCompletion.Lost, await Database.CompleteSliceAsync(load.Id, 1, Other, 3, ended.Layouts.Version, None));
         Assert.Equal(SliceCompletion.Done, await Database.CompleteSliceAsync(load.Id, 1, Me, 3, ended.Layouts.Version, None));
@@ -160,7 +160,7 @@ public abstract partial class BreachDatabaseContract
         var set = await Database.AddLayoutAsync(second, None);
         Assert.Equal(2, set.Version);
         Assert.Equal([First, second], set.Layouts);
-        Assert.Equal(2, (await OpenAnother().AddLayoutAsync(second, None)).Version); // once more
+        Assert.Equal(2, (await OpenAnother().AddLayoutAsync(second, None)).Version); // repeated
         foreach (var taken in (StoreLayout[])[Layout(2, "three"), Layout(3, "two"), second with { Ranges = RangesState.Off, Id = 1 }])
             await Assert.ThrowsAsync<NotPossibleException>(() => Database.AddLayoutAsync(taken, None));
         Assert.Equal(2, (await Database.GetLayoutsAsync(None)).Version);
@@ -168,9 +168,9 @@ public abstract partial class BreachDatabaseContract
         set = await Database.DropLayoutAsync(1, None);
         Assert.Equal(3, set.Version);
         Assert.Equal([second], set.Layouts);
-        Assert.Equal(3, (await Database.DropLayoutAsync(1, None)).Version); // once more
+        Assert.Equal(3, (await Database.DropLayoutAsync(1, None)).Version); // repeated
         Assert.Equal(3, (await Database.DropLayoutAsync(2, None)).Version); // the only one
-        Assert.Equal(3, (await Database.DropLayoutAsync(7, None)).Version); // none
+        Assert.Equal(3, (await Database.DropLayoutAsync(7, None)).Version); // doesn't exist
         Assert.Equal(3, (await Database.RaiseRangesAsync(1, RangesState.On, None)).Version);
         Assert.Equal([First with { IsDropped = true }, second], await Database.ListLayoutsAsync(None));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
@@ -222,7 +222,7 @@ public abstract partial class BreachDatabaseContract
         await Database.AddLayoutAsync(Layout(2, "two"), None);
         Assert.Equal((0, 3), (await Database.CountMissingAsync(1, None), await Database.CountMissingAsync(2, None)));
 
-        // One that had begun is written in it as well, and so is whatever is done behind this.
+        // A slice that had begun is written to the new layout too, and so are all slices completed later.
         var ended = await Database.CompleteSliceAsync(load.Id, 2, Me, 3, layoutVersion: 1, None);
         Assert.Equal(2, ended.Layouts!.Layouts.Count);
         Assert.True((await Database.CompleteSliceAsync(load.Id, 2, Me, 3, ended.Layouts.Version, None)).IsDone);
@@ -236,12 +236,12 @@ public abstract partial class BreachDatabaseContract
             await Database.SetReplayedAsync(2, load.Id, rows, withRanges: true, None);
             Assert.Equal(missing, await Database.CountMissingAsync(2, None));
         }
-        // Done again it is counted once: what was written behind it says no more than it did.
+        // A slice that is done again counts once, in spite of the replay recorded before.
         await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
-        Assert.Equal(0, await Database.CountMissingAsync(2, None)); // not done: it will be in it
+        Assert.Equal(0, await Database.CountMissingAsync(2, None)); // pending: will be written to it
         await DoneAsync(1);
         Assert.Equal(0, await Database.CountMissingAsync(2, None));
-        Assert.Equal(0, await Database.CountMissingAsync(3, None)); // there is none
+        Assert.Equal(0, await Database.CountMissingAsync(3, None)); // doesn't exist
         await Database.SetReplayedAsync(3, load.Id, 1, withRanges: true, None);
 
         async Task DoneAsync(int slice)
@@ -264,7 +264,7 @@ public abstract partial class BreachDatabaseContract
         await Database.SetReplayedAsync(2, load.Id, 3, withRanges: true, None);
         Assert.Equal(6, await Database.CountMissingAsync(2, None));
 
-        // What was replayed is written again by its slice, and stands for no other one's rows.
+        // A replayed slice is written again, and doesn't stand for other slices' rows.
         await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None);
         foreach (var (slice, missing) in new[] { (1, 6), (2, 3), (3, 0) })
         {

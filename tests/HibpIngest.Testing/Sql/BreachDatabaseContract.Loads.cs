@@ -242,7 +242,7 @@ public abstract partial class BreachDatabaseContract
         var load = await StartAsync();
         await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
         using var cancellation = new CancellationTokenSource();
-        // The clock is read for the lease, which is to say within the transaction.
+        // The clock is read for the lease, within the transaction.
         Time.OnRead = cancellation.Cancel;
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => CommitAsync(cancellation.Token));
         Time.OnRead = null;
@@ -437,7 +437,7 @@ public abstract partial class BreachDatabaseContract
         await RefusedAsync(() => Database.PurgeRowsAsync(999, 5, None));
         await Database.FailLoadAsync(load.Id, "no", None);
         Assert.Equal(5, await Database.PurgeRowsAsync(load.Id, 5, None));
-        // Half of them are gone: it must not go on from here.
+        // Half of the rows are purged: the load must not resume from here.
         await RefusedAsync(() => Database.ResumeLoadAsync(load.Id, None));
         Assert.Null(await Database.BeginSliceAsync(load.Id, 3, 5, None));
         Assert.False((await Database.GetLoadAsync(load.Id, None))!.Purged);
@@ -471,6 +471,6 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([3], await Database.GetPasswordAsync(other, None));
     }
 
-    /// <summary>Equal but for lists, which records compare by reference.</summary>
+    /// <summary>Asserts equality by content, because records compare lists by reference.</summary>
     private static void AssertSame(Load? expected, Load? found) => Assert.Equivalent(expected, found, strict: true);
 }

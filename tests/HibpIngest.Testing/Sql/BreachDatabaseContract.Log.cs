@@ -58,11 +58,11 @@ public abstract partial class BreachDatabaseContract
         await Database.SetHiddenAsync("Adobe", true, None);
         version = await LogAsync(first.Id, version);
         await Database.MergeMetadataAsync("Adobe", Encoding.UTF8.GetBytes("""{"Title":"Adobe"}"""), byOperator: true, None);
-        version = await LogAsync(first.Id, version, waits: false); // nothing that is told has changed
+        version = await LogAsync(first.Id, version, waits: false); // no logged content has changed
         await Database.MergeMetadataAsync("Adobe", Encoding.UTF8.GetBytes("""{"Title":"Adobe Systems"}"""), byOperator: true, None);
         version = await LogAsync(first.Id, version);
 
-        // Another load of the breach is one more to be told of, and changes nothing of the first.
+        // Another load of the breach adds a log entry, and doesn't change the first.
         var second = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
         await MatchAsync(second.Id);
         await LogAsync(first.Id, version, waits: false);
@@ -119,7 +119,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Contains("hibp log write", refused.Message, StringComparison.Ordinal);
         await LogAsync(counts.Id);
         Assert.Equal(3, await Database.PurgeRowsAsync(counts.Id, 3, None, requireLogged: true));
-        await Database.ForgetLogAsync(counts.Id, None); // too late: its rows are not all there
+        await Database.ForgetLogAsync(counts.Id, None); // too late: some rows are already purged
         Assert.True((await Database.GetLoadAsync(counts.Id, None))!.IsLogged);
         var failed = await IngestAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
         await Database.FailLoadAsync(failed.Id, "bad", None);
@@ -136,7 +136,7 @@ public abstract partial class BreachDatabaseContract
         await Database.FailLoadAsync(load.Id, "bad", None);
         while (await Database.PurgeRowsAsync(load.Id, 5, None, requireLogged: true) > 0)
         {
-            // until they are gone
+            // Until all rows are purged.
         }
         Assert.Single(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None));
         Assert.Single(await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None)); // and again
@@ -153,7 +153,7 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(load.Id);
         while (await Database.PurgeRowsAsync(load.Id, 5, None) > 0)
         {
-            // until they are gone
+            // Until all rows are purged.
         }
         await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
         Assert.False((await Database.GetLoadAsync(load.Id, None))!.WaitsForLog);
@@ -164,12 +164,12 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([2], (await Database.ListPendingSlicesAsync(TimeSpan.Zero, 10, None)).Select(slice => slice.Number));
         Assert.True((await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Purged);
         await Database.CompleteSliceAsync(load.Id, 2, 3, None);
-        // It was matched when its rows were there.
+        // It was matched while its rows existed.
         Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
         Assert.True(await Database.GetLoadAsync(load.Id, None) is { State: LoadState.Done, Purged: true, PublishedAt: not null });
     }
 
-    /// <summary>Logs a load, which was to wait for it or not; the version that is then told.</summary>
+    /// <summary>Logs a load, and checks whether it had to wait for the log. Returns the logged version.</summary>
     private async Task<long> LogAsync(long load, long before = 0, bool waits = true)
     {
         var found = (await Database.GetLoadAsync(load, None))!;
@@ -180,7 +180,7 @@ public abstract partial class BreachDatabaseContract
         await Database.MarkLogMessageSentAsync(load, None);
         Assert.Equal(Now, (await Database.GetLoadAsync(load, None))!.LogMessageAt);
         await Database.MarkLoggedAsync(load, entry.Version, None);
-        await Database.MarkLoggedAsync(load, 0, None); // a late one lowers nothing
+        await Database.MarkLoggedAsync(load, 0, None); // a late, older version lowers nothing
         Assert.True((await Database.GetLoadAsync(load, None))!.IsLogged);
         return entry.Version;
     }

@@ -31,7 +31,8 @@ public abstract partial class BreachDatabaseContract
         }
         while (state == LoadState.Matching);
         Assert.Equal(LoadState.Notifying, state);
-        // 13 rows in 3 parts; 3 + 6 notifications taken over, 15 subscriptions looked at, 15 notifications numbered, 4 at a time.
+        // 13 rows in 3 parts; 3 + 6 notifications taken over, 15 subscriptions checked, 15 notifications numbered, 4
+        // at a time.
         Assert.InRange(steps, 3 + 2 + 3 + 3, 14);
         var matched = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((9, new NotificationCounts(15, 0, 0)), (matched.Accounts, matched.Notifications));
@@ -100,7 +101,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((0, Now + (Lease / 2)), (found.Attempts, found.LeaseExpiresAt));
         Assert.Equal(LoadState.Notifying, await Database.FinishAllAsync(load.Id, Send, None));
         Assert.Null((await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
-        // Nobody's lease is made by a step.
+        // A step doesn't create a lease.
         var next = await UpsertAsync(Numbered(6), "Bold");
         Assert.True(await Database.MatchRowsAsync(next.Id, 0, 6, Lease, None));
         Assert.Null((await Database.GetLoadAsync(next.Id, None))!.LeaseExpiresAt);
@@ -150,7 +151,7 @@ public abstract partial class BreachDatabaseContract
             overtaken.Notifications));
         Assert.Equal([(int)newer.Id, (int)otherName.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
 
-        // The other way round: published in the older one's place.
+        // The other way round: the new load is published and replaces the older one.
         var newest = await UpsertAsync(Numbered(5), blob: Blob(etag: "\"0x3\""));
         Assert.Equal(LoadState.Notifying, await MatchAsync(newest.Id));
         Assert.Equal((null, (long?)newest.Id), await PublishedAsync(newer.Id));
@@ -191,7 +192,7 @@ public abstract partial class BreachDatabaseContract
         var next = await UpsertAsync(["user1@example.com", "user2@example.com"], blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Held, await MatchAsync(next.Id));
         Assert.Equal($"what it took over from load {held.Id} was held", (await Database.GetLoadAsync(next.Id, None))!.HeldBecause);
-        // And on, over a third.
+        // The hold is passed on again to a third load.
         await Database.FailLoadAsync(next.Id, "a fault", None);
         var third = await UpsertAsync(["user1@example.com"], blob: Blob("Adobe.3.zip"));
         Assert.Equal(LoadState.Held, await MatchAsync(third.Id));
@@ -278,21 +279,21 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((20, TimeSpan.Zero, true), (first.Claimed.Count, first.StartsIn, first.More));
         var second = await OpenAnother().ClaimNotificationsAsync(two.Id, 1, 15, order with { Owner = Other }, None);
         Assert.Equal((15, TimeSpan.FromSeconds(2), false), (second.Claimed.Count, second.StartsIn, second.More));
-        // The next time that is free is in 3.5 s, further ahead than anybody waits: nothing is claimed, and no time taken.
+        // The next free time is 3.5 s ahead, beyond the longest wait: nothing is claimed, and no time is reserved.
         for (var again = 0; again < 2; again++)
         {
             var none = await Database.ClaimNotificationsAsync(two.Id, 16, 40, order, None);
             Assert.Equal((0, TimeSpan.FromSeconds(3.5)), (none.Claimed.Count, none.NoneBefore));
         }
-        // Where there is nothing to claim no time is taken either.
+        // Without anything to claim, no time is reserved either.
         Assert.Null((await Database.ClaimNotificationsAsync(two.Id, 1, 15, order, None)).NoneBefore);
         Time.Advance(TimeSpan.FromSeconds(1));
         Assert.Equal(TimeSpan.FromSeconds(2.5), (await Database.ClaimNotificationsAsync(two.Id, 16, 17, order, None)).StartsIn);
-        // Time that nobody took is gone: a week later nothing comes at once.
+        // Unused time is not saved up: a week later there is no burst.
         Time.Advance(TimeSpan.FromDays(7));
         Assert.Equal(TimeSpan.Zero, (await Database.ClaimNotificationsAsync(two.Id, 18, 19, order, None)).StartsIn);
         Assert.Equal(TimeSpan.FromSeconds(0.2), (await Database.ClaimNotificationsAsync(two.Id, 20, 21, order, None)).StartsIn);
-        // A clock that was set back doesn't stop the mails.
+        // A clock that is set back doesn't stop the mails.
         Time.Advance(-TimeSpan.FromHours(2));
         Assert.Equal(TimeSpan.Zero, (await Database.ClaimNotificationsAsync(two.Id, 22, 23, order, None)).StartsIn);
     }
@@ -343,7 +344,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp,
             None));
         Time.Advance(pause);
-        // Due ones are claimed as well by a message that happens to come.
+        // A message claims due notifications as well.
         Assert.Equal(2, Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed).Deferrals);
         Assert.Equal(new NotificationEnd(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause,
             giveUp, None));

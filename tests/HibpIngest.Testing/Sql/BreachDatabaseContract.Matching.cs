@@ -11,12 +11,12 @@ public abstract partial class BreachDatabaseContract
     {
         await ImportAsync(
             "user2@example.com",
-            "user9@example.com",                    // not in it
-            "user2@example.org",                    // another domain
-            "ser2@example.com",                     // the end of another's alias
+            "user9@example.com", // not in the breach
+            "user2@example.org", // another domain
+            "ser2@example.com", // a suffix of another alias
             "user@2example.com",
             "boss@nowhere.example for example.com",
-            "user2@example.com for example.com",    // told of both, by two mails
+            "user2@example.com for example.com", // notified of both, by two mails
             "boss@nowhere.example for example.net",
             "boss@nowhere.example for com",
             "other@nowhere.example for sub.example.com");
@@ -324,7 +324,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 2, Me, Lease, None)).Claimed);
         Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
         Time.Advance(Lease);
-        // The claim has run out and nobody has taken it over: the mail was sent, and that is kept.
+        // The claim has expired but wasn't taken over: the mail was sent, so its completion is recorded.
         Assert.True((await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None)).Recorded);
         var another = OpenAnother();
         var finished = await Task.WhenAll(
@@ -345,7 +345,7 @@ public abstract partial class BreachDatabaseContract
         var databases = new[] { Database, another };
         var matchingStarted = 0;
 
-        // Four ingesters, two in each process, take the load from one another; four workers upsert what is committed.
+        // Four ingesters, two per process, take the load from each other; four workers upsert committed slices.
         var ingested = Enumerable.Range(0, 4).Select(i => Task.Run(() => IngestAsync(databases[i % 2], $"owner {i}"))).ToList();
         var ended = Task.WhenAll(ingested);
         await Task.WhenAll([.. ingested, .. Enumerable.Range(0, 4).Select(i => Task.Run(() => WorkAsync(databases[i % 2])))]);

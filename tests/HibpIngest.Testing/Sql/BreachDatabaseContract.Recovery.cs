@@ -45,7 +45,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((id, 41), await HighestAsync());
         Assert.True((await Database.ReadCatalogueAsync(None)).Version > 70);
 
-        // What is right for a purged load is right for it.
+        // A recovered load behaves like a purged one.
         Assert.Equal((0, 14), (await Database.CountMissingAsync(1, None), await Database.CountMissingAsync(2, None)));
         Assert.Equal(0, await Database.PurgeRowsAsync(id, 3, None, requireLogged: true));
         Assert.Equal([2], (await Database.RequeueSlicesAsync(id, 2, failedOnly: false, None)).Select(slice => slice.Number));
@@ -87,7 +87,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(4, await Database.PurgeRowsAsync(load.Id, 100, None) + await Database.PurgeRowsAsync(load.Id, 100, None));
         while (await Database.PurgeRowsAsync(load.Id, 5, None) > 0)
         {
-            // until it says that none is left
+            // Until no row is left.
         }
         var found = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.True(found is
@@ -98,7 +98,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(0, await CountAsync("notifications"));
         Assert.Equal(0, await CountAsync("rows"));
         Assert.Equal(RecoveryStep.Known, await Database.RecoverLoadAsync(order, None));
-        // A slice that was done knows where it was written; one that was cut otherwise is none of the load's.
+        // A slice that was done keeps its layouts; differently cut slices don't belong to the recovered load.
         Assert.Equal(state is LoadState.Matching or LoadState.Failed ? 11 : 14, await Database.CountMissingAsync(1, None));
     }
 
@@ -123,7 +123,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((order.Breach.PublishedAt, 4), (breach.PublishedAt, await CountAsync("rows")));
         Assert.True(await Database.GetLoadAsync(load.Id, None) is { IsLogged: true, IsRecovered: false, Purged: false, Accounts: 4 });
 
-        // Given to another breach since.
+        // The load was assigned to another breach since.
         order = Known(load, version + 9, "Bold");
         Assert.Equal(RecoveryStep.Told, await Database.RecoverLoadAsync(order, None));
         Assert.Equal([("Bold", true)], (await Database.ListBreachesAsync(None)).Select(one => (one.Name, one.Hidden)));
@@ -167,7 +167,7 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(cash.Id);
         Assert.Equal(RecoveryStep.Told, await Database.RecoverLoadAsync(Known(cash, 0, "Cash") with { ReplacedBy = newer }, None));
         Assert.True((await Database.GetLoadAsync(cash.Id, None)) is { PublishedAt: null, ReplacedBy: not null });
-        Assert.Equal("Cash", (await Database.GetBreachAsync("Cash", None))!.Metadata.Title); // version 0 tells nothing newer
+        Assert.Equal("Cash", (await Database.GetBreachAsync("Cash", None))!.Metadata.Title); // version 0 is never newer
     }
 
     [Fact]
@@ -190,7 +190,7 @@ public abstract partial class BreachDatabaseContract
             Assert.Equal(["Adobe"], (await Database.ListBreachesAsync(None)).Select(breach => breach.Name));
             Assert.Single(await Database.ListLoadsAsync(null, None));
         }
-        // Those of a breach may share their mark.
+        // Loads of one breach may share a mark.
         Assert.Equal(RecoveryStep.Added, await Database.RecoverLoadAsync(Recovery(other) with { Mark = load.Mark }, None));
     }
 
@@ -209,7 +209,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Notifying, await MatchAsync(another.Id));
     }
 
-    /// <summary>Of a load that is published here.</summary>
+    /// <summary>Returns the recovery of a load that is published here.</summary>
     private static LoadRecovery Known(Load load, long version, string breach = "Adobe")
     {
         var order = Recovery(load.Id, breach: breach);
@@ -226,7 +226,7 @@ public abstract partial class BreachDatabaseContract
         };
     }
 
-    /// <summary>Batches of 6 rows with slices of 3, segments of 12.</summary>
+    /// <summary>Batches of 6 rows, slices of 3, segments of 12.</summary>
     private static LoadRecovery Recovery(long load, int rows = 5, string breach = "Adobe") => new()
     {
         Load = load,

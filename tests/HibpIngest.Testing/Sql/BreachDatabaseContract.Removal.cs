@@ -32,7 +32,7 @@ public abstract partial class BreachDatabaseContract
             load => Assert.True(load is { Removing: true, PublishedAt: null, Notifications.Total: 0 }));
         Assert.True((await Database.GetLoadHeadAsync(done.Id, None))!.Stopped);
 
-        // Again it is the same, and nothing is told anew.
+        // Repeating it returns the same list, and changes nothing in the catalogue.
         Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
         Assert.Equal(version + 1, await CatalogueVersionAsync());
         await RefusedAsync(() => Database.BeginRemovalAsync("Bold", None));
@@ -83,7 +83,7 @@ public abstract partial class BreachDatabaseContract
             await RefusedAsync(() => Database.PurgeRowsAsync(load, 100, None));
         }
         await RefusedAsync(() => Database.ResumeLoadAsync(failed.Id, None));
-        // The last failed slice, begun before, ends: its load stays where it is.
+        // The last failed slice, begun before, ends: its load's state doesn't change.
         await Database.CompleteSliceAsync(failed.Id, 1, 3, None);
         Assert.Equal((LoadState.Held, LoadState.Failed), (await StateAsync(held.Id), await StateAsync(failed.Id)));
         Assert.Equal(11, await CountAsync("rows"));
@@ -99,7 +99,7 @@ public abstract partial class BreachDatabaseContract
         await SendAllAsync(old.Id);
         var listed = await Database.BeginRemovalAsync("Adobe", None);
 
-        // It has got into its match when the rest of the old one goes.
+        // The new load is being matched when the rest of the old one is deleted.
         var fresh = await Database.StartLoadAsync(new NewLoad(DatabaseSteps.DrawId(), "Adobe", Blob("Adobe.2.zip"), Settings), None);
         Assert.True(await Database.TryTakeLoadAsync(fresh.Id, Me, Lease, None));
         await Database.CommitBatchAsync(fresh.Id, Me, Batch(1, Numbered(6)), SliceRows, new LoadCheckpoint(), false, Lease, None);
@@ -116,7 +116,7 @@ public abstract partial class BreachDatabaseContract
         var left = Assert.Single(await Database.ListLoadsAsync(null, None));
         Assert.True(left is { LastPosition: 6, Slices.Done: 2, Removing: false, PublishedAt: not null });
         Assert.Equal((6, 2), (await CountAsync("rows"), await CountAsync("slices")));
-        // Whom the old one told is told again, as where it had been gone before the drop.
+        // Subscribers notified by the old load are notified again, as if it had been removed before the upload.
         Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(fresh.Id)));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags & BreachFlags.Sensitive));
@@ -136,10 +136,10 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
         await Database.FinishRemovalAsync(old.Id, None);
         await Database.FinishRemovalAsync(old.Id, None);
-        await Database.FinishRemovalAsync(fresh.Id, None); // it isn't listed
+        await Database.FinishRemovalAsync(fresh.Id, None); // not listed for removal
         Assert.Equal([fresh.Id], (await Database.ListLoadsAsync("Adobe", None)).Select(load => load.Id));
 
-        // Now it is the newer one's turn, and the breach goes with it.
+        // Now the newer load is removed, and the breach with it.
         Assert.Equal([fresh.Id], (await Database.BeginRemovalAsync("Adobe", None)).Select(load => load.Load));
         await Database.FinishRemovalAsync(fresh.Id, None);
         Assert.Null(await Database.GetBreachAsync("Adobe", None));
@@ -166,7 +166,7 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await UpsertAsync(Numbered(7));
         await MatchAsync(load.Id);
-        Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 7, None)); // it isn't listed
+        Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 7, None)); // not listed for removal
         var other = await UpsertAsync(Numbered(5), "Bold");
         await Database.BeginRemovalAsync("Adobe", None);
         Assert.Equal(3, await Database.DeleteRowsUpToAsync(load.Id, 3, None));
@@ -200,7 +200,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task A_mark_that_a_load_which_stays_has_too_is_told()
     {
-        // As in a store that was upgraded from schema 1, where one mark is all loads' of a breach.
+        // As in a store upgraded from schema 1, where all loads of a breach share one mark.
         var first = await MarkedAsync("Adobe", "Adobe.zip", 900);
         var second = await MarkedAsync("Adobe", "Adobe.2.zip", 900);
         var third = await MarkedAsync("Adobe", "Adobe.3.zip", 901);
@@ -232,7 +232,8 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(given.Id);
         await SendAllAsync(given.Id);
         await Database.AssignLoadAsync(given.Id, "Bold", null, None);
-        // Somebody was told of both: that stays under the name it was told by, which goes first.
+        // A subscriber was notified of both: that stays under the name used in the notification, and Adobe's part is
+        // removed first.
         Assert.Empty(await Database.BeginRemovalAsync("Adobe", None));
         Assert.Null(await Database.GetBreachAsync("Adobe", None));
         Assert.Equal([(int)bold.Id, (int)given.Id], (await Database.GetBreachAsync("Bold", None))!.Marks);
@@ -297,7 +298,7 @@ public abstract partial class BreachDatabaseContract
         Assert.True(await Database.TryFinishLoadAsync(load, None));
     }
 
-    /// <summary>How often it was raised.</summary>
+    /// <summary>Returns the catalogue's version.</summary>
     private async Task<int> CatalogueVersionAsync()
     {
         for (var version = 0; ; version++)

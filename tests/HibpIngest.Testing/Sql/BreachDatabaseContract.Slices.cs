@@ -30,7 +30,7 @@ public abstract partial class BreachDatabaseContract
     public async Task What_somebody_has_in_hand_is_listed_until_it_is_done_or_free()
     {
         var load = await IngestAsync(Numbered(9));
-        // The load itself is, too: by whoever ingests it.
+        // The load's own lease is listed too, held by its ingester.
         var ingester = Assert.Single(await Database.ListHeldAsync(None));
         Assert.Equal((load.Id, (int?)null), (ingester.Load, ingester.Slice));
         var now = Time.GetUtcNow();
@@ -71,7 +71,7 @@ public abstract partial class BreachDatabaseContract
             [new SliceTimes(committed, begun, null, 3.0 / 16), new SliceTimes(committed, begun, null)], (await TimesAsync()).Take(2));
         Assert.True(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, None));
         var done = Now;
-        // The second one's holder is gone.
+        // The second slice's worker has crashed.
         Time.Advance(SliceLease);
         Assert.Equal([new SliceTimes(committed, begun, done), new SliceTimes(committed, null, null)], (await TimesAsync()).Take(2));
         var again = Now;
@@ -212,7 +212,7 @@ public abstract partial class BreachDatabaseContract
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 2, None);
         Time.Advance(age - TimeSpan.FromMilliseconds(1));
         Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
-        Assert.NotNull(await Database.BeginSliceAsync(another.Id, 1, MaxTries, None)); // work on another load says nothing
+        Assert.NotNull(await Database.BeginSliceAsync(another.Id, 1, MaxTries, None)); // work on another load doesn't count
         Time.Advance(TimeSpan.FromMilliseconds(1));
         Assert.Equal([1, 2], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
         Assert.Equal([1], (await Database.ListStaleSlicesAsync(age, 1, None)).Select(slice => slice.Number));
@@ -258,7 +258,7 @@ public abstract partial class BreachDatabaseContract
         var held = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
         Assert.Equal((Now + SliceLease, 1), (held.HeldUntil, held.Slice.Attempts));
 
-        // Nothing that another says of it counts.
+        // Calls by another owner have no effect.
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Other, SliceLease, null, None));
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
         await Database.FailSliceAsync(load.Id, 1, Other, "bad", exhausted: true, None);
@@ -266,7 +266,7 @@ public abstract partial class BreachDatabaseContract
         var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
         Assert.Equal((SliceState.Pending, 1, null), (slice.State, slice.Attempts, slice.Error));
 
-        // Renewed, it lasts from then on; run out, it is kept by whoever asks first.
+        // A renewed lease lasts from the renewal; after it expires, the first caller acquires it.
         Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
         Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
         Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
@@ -277,7 +277,7 @@ public abstract partial class BreachDatabaseContract
         var taken = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
         Assert.Equal((null, 2), (taken.HeldUntil, taken.Slice.Attempts));
 
-        // The one that lost it changes nothing any more, and is told so.
+        // The worker that lost the lease can't change anything, and learns that.
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(1, [1]), None));
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
         Assert.True(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
@@ -305,14 +305,14 @@ public abstract partial class BreachDatabaseContract
         Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Progress);
         Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(7, [0b0101, 0]), None));
         Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
-        Time.Advance(SliceLease); // its process died
+        Time.Advance(SliceLease); // its process crashed
         Kept(await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None), 7, 0b0101, 0);
         await Database.ReturnSliceTryAsync(load.Id, 1, Other, new SliceProgress(8, [0b0111, 0xFF]), "down", None);
         Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
         await Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None);
         Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
 
-        // Requeued under its worker's hands: that one has lost it, and what it says comes too late.
+        // The slice is requeued while its worker runs: that worker has lost it, and its calls have no effect.
         await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(8, [1, 1]), None));
         await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1]), null, None);
@@ -337,7 +337,7 @@ public abstract partial class BreachDatabaseContract
         await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: by == "superseded", None);
         if (by == "restarted")
         {
-            Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None)); // those of a failed load go on
+            Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None)); // slices of a failed load continue
             await Database.RestartLoadAsync(load.Id, Settings, None);
         }
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));

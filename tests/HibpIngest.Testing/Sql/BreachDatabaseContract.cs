@@ -8,8 +8,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// What every provider of <see cref="IBreachDatabase"/> keeps. A provider joins by saying how a database is
-/// opened and how a fault is put into it; each test has a database of its own.
+/// The contract of every <see cref="IBreachDatabase"/>. A provider implements how a database is opened and how a
+/// fault is injected; each test has a database of its own.
 /// </summary>
 public abstract partial class BreachDatabaseContract : IAsyncLifetime
 {
@@ -22,17 +22,16 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
 
     private readonly List<IBreachDatabase> _opened = [];
 
-    /// <summary>The clock of the databases.</summary>
     protected TestClock Time { get; } = TestClock.Standing();
 
-    /// <summary>The test's database, upgraded.</summary>
+    /// <summary>The test's database, with the current schema.</summary>
     protected IBreachDatabase Database { get; private set; } = null!;
 
     protected DateTimeOffset Now => Time.GetUtcNow();
 
     /// <summary>
-    /// A new object on one of the test's databases, as another process would have it. A database that wasn't
-    /// opened before is empty, without a schema.
+    /// Opens one of the test's databases as another process would. A database that wasn't opened before is empty,
+    /// without a schema.
     /// </summary>
     protected abstract IBreachDatabase Open(string database, TimeProvider time);
 
@@ -42,13 +41,13 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     /// <summary>Undoes <see cref="FailInsertsAsync"/>.</summary>
     protected abstract Task MendInsertsAsync(string table);
 
-    /// <summary>Records a schema version, as a newer program would have left it.</summary>
+    /// <summary>Records a schema version, as a newer program would.</summary>
     protected abstract Task SetSchemaVersionAsync(int version);
 
-    /// <summary>Has somebody at work on a slice, with a lease until then.</summary>
+    /// <summary>Gives another worker a lease on a slice until this time.</summary>
     protected abstract Task LeaseSliceAsync(long load, int slice, DateTimeOffset until);
 
-    /// <summary>Rows of a table, counted without the provider's help.</summary>
+    /// <summary>Counts a table's rows without the provider's code.</summary>
     protected abstract Task<long> CountAsync(string table);
 
     public virtual async Task InitializeAsync()
@@ -63,7 +62,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
             await database.DisposeAsync();
     }
 
-    /// <summary>Another object on the test's database, or on another database.</summary>
+    /// <summary>Opens the test's database, or another one, a second time.</summary>
     protected IBreachDatabase OpenAnother(string database = MainDatabase)
     {
         var opened = Open(database, Time);
@@ -105,7 +104,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         Database.StartLoadAsync(
             breach, new BreachMetadata { Title = breach }, blob ?? Blob($"{breach}.zip"), Settings, failure: null, None);
 
-    /// <summary>A load with these accounts committed in one batch, its lease still held by <see cref="Me"/>.</summary>
+    /// <summary>Makes a load with these accounts in one batch, its lease still held by <see cref="Me"/>.</summary>
     protected async Task<Load> IngestAsync(
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
@@ -115,7 +114,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         return (await Database.GetLoadAsync(load.Id, None))!;
     }
 
-    /// <summary>The same with its ingest finished.</summary>
+    /// <summary>Makes a load whose ingest has finished.</summary>
     protected async Task<Load> IngestAllAsync(
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
@@ -130,7 +129,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
             await Database.CompleteSliceAsync(load, slice.Number, slice.Count, None);
     }
 
-    /// <summary>A load with its slices done and in state matching.</summary>
+    /// <summary>Makes a load whose slices are done, in state matching.</summary>
     protected async Task<Load> UpsertAsync(
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
@@ -140,7 +139,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         return (await Database.GetLoadAsync(load.Id, None))!;
     }
 
-    /// <summary>Matches all rows in ranges of four and ends matching.</summary>
+    /// <summary>Matches all rows in ranges of four, and ends matching.</summary>
     protected async Task<LoadState?> MatchAsync(long load, bool hold = false, bool suppress = false)
     {
         await MatchRowsAsync(load);
@@ -163,14 +162,14 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     protected async Task ImportAsync(params string[] subscriptions) =>
         await Database.ImportSubscribersAsync([.. subscriptions.Select(Parse)], null, None);
 
-    /// <summary>"email" or "email for domain".</summary>
+    /// <summary>Parses "email" or "email for domain".</summary>
     private static Subscription Parse(string subscription)
     {
         var parts = subscription.Split(" for ");
         return new Subscription(parts[0], parts.Length > 1 ? parts[1] : null);
     }
 
-    /// <summary>What somebody sees of notifications: "2: email", "3: email for domain, 5 accounts".</summary>
+    /// <summary>Formats notifications as "2: email" or "3: email for domain, 5 accounts".</summary>
     protected static List<string> Show(IEnumerable<Notification> notifications) =>
         [.. notifications.Select(n => n.Domain is null && n.Accounts == 1 ? $"{n.Number}: {n.Email}" : $"{n.Number}: {n.Email} for "
             + $"{n.Domain}, {n.Accounts} accounts")];

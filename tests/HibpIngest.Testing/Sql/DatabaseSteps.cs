@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>What tests do with a database in one step each, where the port has several.</summary>
+/// <summary>Database operations in one step where the port needs several.</summary>
 internal static class DatabaseSteps
 {
     private const string Worker = "worker";
@@ -12,38 +12,38 @@ internal static class DatabaseSteps
 
     private static long _drawn;
 
-    /// <summary>An id for a load, as the register would draw it: no test is to rely on the first being 1.</summary>
+    /// <summary>Draws a load's id as the register would: no test may rely on the first being 1.</summary>
     public static long DrawId() => Interlocked.Increment(ref _drawn);
 
-    /// <summary>Starts a load under a drawn id, its metadata as a document.</summary>
+    /// <summary>Starts a load under a drawn id, with its metadata as a document.</summary>
     public static Task<Load> StartLoadAsync(
         this IBreachDatabase database, string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure,
         CancellationToken cancellationToken) =>
         database.StartLoadAsync(
             new NewLoad(DrawId(), breach, blob, settings) { Metadata = metadata.ToJson(), Failure = failure }, cancellationToken);
 
-    /// <summary>Restarts a load under a drawn id.</summary>
     public static Task<Load> RestartLoadAsync(
         this IBreachDatabase database, long load, LoadSettings settings, CancellationToken cancellationToken) =>
         database.RestartLoadAsync(load, DrawId(), settings, cancellationToken);
 
-    /// <summary>Fails a load, whoever holds it.</summary>
+    /// <summary>Fails a load regardless of its owner.</summary>
     public static Task FailLoadAsync(this IBreachDatabase database, long load, string error, CancellationToken cancellationToken) =>
         database.FailLoadAsync(load, owner: null, error, superseded: false, cancellationToken);
 
-    /// <summary>Removes a breach from the database, its loads' entities left where they are.</summary>
+    /// <summary>Removes a breach from the database; the loads' table entities stay.</summary>
     public static async Task RemoveBreachAsync(this IBreachDatabase database, string breach, CancellationToken cancellationToken)
     {
         foreach (var load in await database.BeginRemovalAsync(breach, cancellationToken))
             await database.FinishRemovalAsync(load.Load, cancellationToken);
     }
 
-    /// <summary>Begins a try of a slice as the one worker that tests without another have.</summary>
+    /// <summary>Begins an attempt at a slice as the default worker.</summary>
     public static Task<SliceWork?> BeginSliceAsync(
         this IBreachDatabase database, long load, int slice, int maxTries, CancellationToken cancellationToken) =>
         database.BeginSliceAsync(load, slice, Worker, WorkersLease, maxTries, cancellationToken);
 
-    /// <summary>Completes a slice as it is written in today's layouts; false: it was somebody else's, or done.</summary>
+    /// <summary>Completes a slice in the current layouts.</summary>
+    /// <returns>False if another worker owns the slice, or it is done.</returns>
     public static async Task<bool> CompleteSliceAsync(
         this IBreachDatabase database, long load, int slice, string owner, int entities, CancellationToken cancellationToken)
     {
@@ -51,7 +51,7 @@ internal static class DatabaseSteps
         return (await database.CompleteSliceAsync(load, slice, owner, entities, layouts.Version, cancellationToken)).IsDone;
     }
 
-    /// <summary>Completes a slice as the worker, its try begun or not.</summary>
+    /// <summary>Completes a slice as the default worker, whether or not its attempt has begun.</summary>
     public static async Task CompleteSliceAsync(
         this IBreachDatabase database, long load, int slice, int entities, CancellationToken cancellationToken)
     {
@@ -59,7 +59,7 @@ internal static class DatabaseSteps
         await database.CompleteSliceAsync(load, slice, Worker, entities, cancellationToken);
     }
 
-    /// <summary>Fails a slice as the worker, its try begun or not.</summary>
+    /// <summary>Fails a slice as the default worker, whether or not its attempt has begun.</summary>
     public static async Task FailSliceAsync(
         this IBreachDatabase database, long load, int slice, string error, bool exhausted, CancellationToken cancellationToken)
     {
@@ -67,12 +67,12 @@ internal static class DatabaseSteps
         await database.FailSliceAsync(load, slice, Worker, error, exhausted, cancellationToken);
     }
 
-    /// <summary>Gives the worker's try back.</summary>
+    /// <summary>Returns the default worker's attempt.</summary>
     public static Task ReturnSliceTryAsync(
         this IBreachDatabase database, long load, int slice, string error, CancellationToken cancellationToken) =>
         database.ReturnSliceTryAsync(load, slice, Worker, progress: null, error, cancellationToken);
 
-    /// <summary>Copies one batch over a copy of its own; the load's id is its mark.</summary>
+    /// <summary>Copies one batch with its own bulk copy; the load's id is its mark.</summary>
     public static async Task<IReadOnlyList<Slice>> CommitBatchAsync(
         this IBreachDatabase database, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint,
         bool duplicatesPossible, TimeSpan lease,
@@ -83,12 +83,12 @@ internal static class DatabaseSteps
         return await copy.CommitAsync(batch, checkpoint, duplicatesPossible, cancellationToken);
     }
 
-    /// <summary>Matches a range under a lease that nobody holds.</summary>
+    /// <summary>Matches a range without a lease.</summary>
     public static Task<bool> MatchRowsAsync(this IBreachDatabase database, long load, long after, long upTo,
         CancellationToken cancellationToken) =>
         database.MatchRowsAsync(load, after, upTo, TimeSpan.FromMinutes(2), cancellationToken);
 
-    /// <summary>Ends matching, all steps of it; <paramref name="suppress"/>: by a document that retires the breach.</summary>
+    /// <summary>Runs all steps that end matching. <paramref name="suppress"/>: the metadata retires the breach.</summary>
     public static Task<LoadState?> FinishMatchingAsync(this IBreachDatabase database, long load, bool hold, bool suppress,
         CancellationToken cancellationToken) =>
         database.FinishAllAsync(
@@ -96,7 +96,7 @@ internal static class DatabaseSteps
             new MatchEnd(suppress ? new ReadOnlyMemory<byte>("""{"IsRetired":true}"""u8.ToArray()) : (ReadOnlyMemory<byte>?)null, hold),
             cancellationToken);
 
-    /// <summary>Ends matching, all steps of it.</summary>
+    /// <summary>Runs all steps that end matching.</summary>
     public static async Task<LoadState?> FinishAllAsync(this IBreachDatabase database, long load, MatchEnd end,
         CancellationToken cancellationToken)
     {
@@ -107,17 +107,16 @@ internal static class DatabaseSteps
         return state;
     }
 
-    /// <summary>Claims at a rate that nobody has to wait for.</summary>
+    /// <summary>Claims notifications at a rate that never delays.</summary>
     public static Task<NotificationClaims> ClaimNotificationsAsync(
         this IBreachDatabase database, long load, int first, int last, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         database.ClaimNotificationsAsync(load, first, last, new ClaimOrder(owner, lease, int.MaxValue, PerSecond: 1e9,
             Ahead: TimeSpan.FromHours(1)), cancellationToken);
 
-    /// <summary>Begins a try of a slice, whoever it is that does.</summary>
     public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) =>
         database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
 
-    /// <summary>Takes a load that is ingesting.</summary>
+    /// <summary>Takes a load in state ingesting.</summary>
     public static Task<bool> TryTakeLoadAsync(
         this IBreachDatabase database, long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         database.TryTakeLoadAsync(load, LoadState.Ingesting, owner, lease, cancellationToken);

@@ -3,12 +3,12 @@ using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Errors as the driver makes them; it lets nobody else.</summary>
+/// <summary>Makes the driver's exceptions, which have no public constructor.</summary>
 internal static class DriverErrors
 {
     private const BindingFlags NonPublic = BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.Static;
 
-    /// <summary>An answer of the server with these errors.</summary>
+    /// <summary>Makes a server error with these numbers.</summary>
     public static SqlException Sql(string message, params int[] numbers) => Sql(message, null, numbers);
 
     public static SqlException Sql(string message, Exception? inner, params int[] numbers)
@@ -45,7 +45,7 @@ internal static class DriverErrors
         })])!;
     }
 
-    /// <summary>What the driver says of its own state.</summary>
+    /// <summary>Makes the exception with which the driver reports its own state.</summary>
     public static InvalidOperationException Invalid(string message, Exception? inner = null) =>
         new(message, inner) { Source = "Microsoft.Data.SqlClient" };
 }

@@ -4,12 +4,12 @@ using System.Text.RegularExpressions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Looks for people in what has been sent: as it is, and with JSON's, HTML's and URLs' escapes undone, and
-/// base64 decoded.
+/// Searches sent payloads for addresses: verbatim, with the escapes of JSON, HTML and URLs undone, and base64
+/// decoded.
 /// </summary>
 internal static partial class AddressSearch
 {
-    /// <summary>Those of the addresses that are in a payload, each as alias, @ and domain.</summary>
+    /// <summary>Returns those of the addresses that occur in a payload, each as alias, @ and domain.</summary>
     public static IReadOnlyList<string> Find(IEnumerable<byte[]> payloads, IReadOnlyCollection<string> addresses)
     {
         var all = new StringBuilder();

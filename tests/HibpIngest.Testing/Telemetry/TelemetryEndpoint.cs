@@ -10,8 +10,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Stands in for the ingestion endpoint of Application Insights (/v2.1/track: lines of JSON, gzipped) and for an
-/// OTLP collector (/v1/...: protobuf), and keeps what it got.
+/// Stands in for the ingestion endpoint of Application Insights (/v2.1/track: JSON lines, gzipped) and for an OTLP
+/// collector (/v1/...: protobuf), and keeps what it receives.
 /// </summary>
 internal sealed class TelemetryEndpoint : IAsyncDisposable
 {
@@ -21,25 +21,21 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
 
     private TelemetryEndpoint(WebApplication app) => _app = app;
 
-    /// <summary>Its base address.</summary>
     public string Address => _app.Urls.First();
 
-    /// <summary>Names it to the exporter of Application Insights.</summary>
+    /// <summary>The connection string for the Application Insights exporter.</summary>
     public string ConnectionString => $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint={Address}/";
 
-    /// <summary>
-    /// Where it gives out tokens, as the platform does to an app with a managed identity; and what it takes to
-    /// get one.
-    /// </summary>
+    /// <summary>The address of the managed identity endpoint, and the header that it requires.</summary>
     public (string Address, string Header) Identity => ($"{Address}/token", "the app's own header");
 
-    /// <summary>How the items' senders signed in.</summary>
+    /// <summary>The Authorization headers of the received items.</summary>
     public IReadOnlyList<string> Authorizations => [.. _authorizations];
 
-    /// <summary>What has arrived, decompressed: path and body.</summary>
+    /// <summary>Path and decompressed body of each request.</summary>
     public IReadOnlyList<(string Path, byte[] Body)> Got => [.. _got];
 
-    /// <summary>The items of Application Insights.</summary>
+    /// <summary>The Application Insights items.</summary>
     public IReadOnlyList<TelemetryItem> Items =>
     [
         .. Got.Where(one => one.Path.EndsWith("/track", StringComparison.Ordinal))
@@ -58,7 +54,6 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
         return endpoint;
     }
 
-    /// <summary>All that came on a path.</summary>
     public IReadOnlyList<byte[]> Bodies(string path) => [.. Got.Where(one => one.Path == path).Select(one => one.Body)];
 
     public ValueTask DisposeAsync() => _app.DisposeAsync();
@@ -90,7 +85,7 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
         }
     }
 
-    /// <summary>learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference</summary>
+    /// <summary>Implements learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference</summary>
     private Task AnswerTokenAsync(HttpContext context)
     {
         if (context.Request.Headers["X-IDENTITY-HEADER"] != Identity.Header)
@@ -109,7 +104,7 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
     }
 }
 
-/// <summary>One item as Application Insights gets it.</summary>
+/// <summary>An item as Application Insights receives it.</summary>
 internal sealed class TelemetryItem(JsonElement envelope)
 {
     private JsonElement Data => envelope.GetProperty("data").GetProperty("baseData");
@@ -117,16 +112,16 @@ internal sealed class TelemetryItem(JsonElement envelope)
     /// <summary>RequestData, RemoteDependencyData, MetricData, MessageData or ExceptionData.</summary>
     public string Kind => envelope.GetProperty("data").GetProperty("baseType").GetString()!;
 
-    /// <summary>Of a span or a metric.</summary>
+    /// <summary>The name of a span or a metric.</summary>
     public string Name => Kind == "MetricData" ? Metric.GetProperty("name").GetString()! : Text(Data, "name");
 
-    /// <summary>Of a metric.</summary>
+    /// <summary>The value of a metric.</summary>
     public double Value => Metric.GetProperty("value").GetDouble();
 
-    /// <summary>Of a log line.</summary>
+    /// <summary>The text of a log line.</summary>
     public string Message => Text(Data, "message");
 
-    /// <summary>Of a log line with an exception: the exceptions' types and messages, and how many frames of a stack each has.</summary>
+    /// <summary>The exceptions of a log line: type, message, and number of stack frames.</summary>
     public IEnumerable<(string Type, string Message, int Frames)> Exceptions =>
         Data.GetProperty("exceptions").EnumerateArray().Select(one => (
             Text(one, "typeName"), Text(one, "message"), one.TryGetProperty("parsedStack", out var stack) ? stack.GetArrayLength() : 0));
@@ -137,16 +132,16 @@ internal sealed class TelemetryItem(JsonElement envelope)
 
     public string Id => Text(Data, "id");
 
-    /// <summary>The trace; empty: none.</summary>
+    /// <summary>The trace id; empty: none.</summary>
     public string Operation => Text(envelope.GetProperty("tags"), "ai.operation.id");
 
     public string Parent => Text(envelope.GetProperty("tags"), "ai.operation.parentId");
 
-    /// <summary>What sent it, and where that runs.</summary>
+    /// <summary>The role that sent the item, and its instance.</summary>
     public (string Role, string Instance) Sender =>
         (Text(envelope.GetProperty("tags"), "ai.cloud.role"), Text(envelope.GetProperty("tags"), "ai.cloud.roleInstance"));
 
-    /// <summary>A property; empty: none.</summary>
+    /// <summary>Returns a property; empty if it isn't set.</summary>
     public string this[string property] => Data.TryGetProperty("properties", out var properties) ? Text(properties, property) : "";
 
     public bool IsSpan => Kind is "RequestData" or "RemoteDependencyData";

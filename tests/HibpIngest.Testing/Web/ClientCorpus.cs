@@ -4,19 +4,19 @@ using HibpIngest.Passwords;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Made-up Pwned Passwords, for clients of them: a password in the middle of its range, one in the first row and one in the last, one
-/// that isn't there, and one whose whole range is empty.
+/// Made-up Pwned Passwords for testing clients: one password in the middle of its range, one in the first row, one in
+/// the last, one that isn't there, and one whose whole range is empty.
 /// </summary>
 internal sealed class ClientCorpus
 {
-    /// <summary>Half of what a range holds in life, and more than fits into one packet.</summary>
+    /// <summary>Half of a real range's rows, and more than fits into one packet.</summary>
     private const int RowsInRange = 900;
 
     private const int PrefixDigits = 5;
 
     private readonly Dictionary<HashMode, SortedDictionary<string, string[]>> _ranges = [];
 
-    /// <param name="seed">Of all hashes that are no password's.</param>
+    /// <param name="seed">Seeds all hashes that aren't a listed password's.</param>
     public ClientCorpus(int seed)
     {
         var random = new Random(seed);
@@ -28,7 +28,7 @@ internal sealed class ClientCorpus
         }
     }
 
-    /// <summary>The hashes are constants, so that no code of ours or of a client's says what they are.</summary>
+    /// <summary>The hashes are constants, so that neither our code nor a client's computes them.</summary>
     public static IReadOnlyList<ClientPassword> Passwords { get; } =
     [
         new("password", "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8", "8846F7EAEE8FB117AD06BDD830B7586C", 52_256_179, RangePlace.Within),
@@ -38,13 +38,13 @@ internal sealed class ClientCorpus
         new("monkey", "AB87D24BDC7452E55738DEB5F868E1F16DEA5ACE", "F2477A144DFF4F216AB81F2AC3E3207D", 0, RangePlace.Nowhere),
     ];
 
-    /// <summary>Rows <c>SUFFIX:COUNT</c> by prefix, in order; a range of a password that is empty has none.</summary>
+    /// <summary>Rows <c>SUFFIX:COUNT</c> by prefix, in order; the empty range has none.</summary>
     public IReadOnlyDictionary<string, string[]> Ranges(HashMode mode) => _ranges[mode];
 
-    /// <summary>Lines <c>HASH:COUNT</c> in order: what is imported, and what an export is.</summary>
+    /// <summary>Lines <c>HASH:COUNT</c> in order, as they are imported and exported.</summary>
     public IEnumerable<string> Lines(HashMode mode) => _ranges[mode].SelectMany(range => range.Value, (range, row) => range.Key + row);
 
-    /// <summary>What is sent for a prefix, uncompressed and without padding.</summary>
+    /// <summary>Returns the response body for a prefix, uncompressed and without padding.</summary>
     public string Body(HashMode mode, string prefix)
     {
         var rows = Ranges(mode).GetValueOrDefault(prefix, []);
@@ -71,7 +71,7 @@ internal sealed class ClientCorpus
     }
 }
 
-/// <summary>Where in its range's rows a password is.</summary>
+/// <summary>A password's position in its range.</summary>
 internal enum RangePlace
 {
     Within,
@@ -82,7 +82,7 @@ internal enum RangePlace
     Nowhere,
 }
 
-/// <summary>A password and how often it is in the corpus; 0: it isn't.</summary>
+/// <summary>A password and its count in the corpus; 0: not in it.</summary>
 internal sealed record ClientPassword(string Password, string Sha1, string Ntlm, long Count, RangePlace Place)
 {
     public string Hash(HashMode mode) => mode == HashMode.Ntlm ? Ntlm : Sha1;

@@ -8,12 +8,12 @@ using HibpIngest.Passwords;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Clients of Pwned Passwords as people install them: of npm everywhere, of Debian where there is apt-get. Each asks a server for the
-/// passwords of a corpus, and has to say what the corpus says.
+/// Published Pwned Passwords clients: those from npm everywhere, those from Debian if there is apt-get. Each asks a
+/// server for a corpus's passwords, and must report the corpus's counts.
 /// </summary>
 internal static class PasswordClients
 {
-    /// <summary>The name that clients know the service by.</summary>
+    /// <summary>The host name that clients use for the service.</summary>
     private const string ServiceName = "api.pwnedpasswords.com";
 
     private static readonly string[] DebianPackages = ["pass", "pass-extension-audit", "gnupg", "keepassxc", "curl"];
@@ -24,14 +24,15 @@ internal static class PasswordClients
     private static readonly Regex KeePassXcLeaked =
         new(@"Password for '(?<password>\S+)' has been leaked (?<count>\d+) time", RegexOptions.NonBacktracking);
 
-    /// <summary>Ways in which passwords.mjs asks them.</summary>
+    /// <summary>Number of call variants in passwords.mjs.</summary>
     private const int NpmCalls = 11;
 
-    /// <summary>Far more than they take, a package that has to be fetched first included.</summary>
+    /// <summary>Far more than they take, including the download of a package.</summary>
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(8);
 
     /// <summary>
-    /// Those that this machine can have: <c>npm</c> is five of them, <c>raw</c> a script that looks at what clients rely on.
+    /// The clients available on this machine: <c>npm</c> is five of them, <c>raw</c> a script that checks what
+    /// clients rely on.
     /// </summary>
     public static IReadOnlyList<string> Here { get; } =
         ["npm", "bitwarden", "raw", .. File.Exists("/usr/bin/apt-get") ? (string[])["curl", "pass-audit", "keepassxc"] : []];
@@ -41,12 +42,12 @@ internal static class PasswordClients
 
     private static string DebianFolder => Path.Combine(Folder, ".hibp", "debian");
 
-    /// <summary>Fails where the client says another count than the corpus, or ends with an error.</summary>
+    /// <summary>Asserts that the client reports the corpus's counts, and ends without an error.</summary>
     /// <param name="client">One of <see cref="Here"/>.</param>
     /// <param name="server">The root of the server: <c>range/5BAA6</c> is below it.</param>
-    /// <param name="corpus">What the server has.</param>
-    /// <param name="isKeptAsGzip">The server's back end has ranges as gzip.</param>
-    /// <param name="exportAsync">Writes the server's SHA-1 hashes into that file, for clients that have no server.</param>
+    /// <param name="corpus">The server's content.</param>
+    /// <param name="isKeptAsGzip">Whether the server's back end stores ranges as gzip.</param>
+    /// <param name="exportAsync">Writes the server's SHA-1 hashes into that file, for clients that work offline.</param>
     public static Task AssertIsRightAsync(
         string client, Uri server, ClientCorpus corpus, bool isKeptAsGzip, Func<string, Task> exportAsync) =>
         client switch
@@ -74,7 +75,7 @@ internal static class PasswordClients
     private static async Task AssertBitwardenAsync(Uri server)
     {
         await InstallAsync(Path.Combine(Folder, "bitwarden"), Path.Combine("@bitwarden", "cli", "package.json"));
-        // One process each, of a second: one of each kind.
+        // Each password costs a process of about a second, so only one of each kind is tested.
         var some = ClientCorpus.Passwords.Where(password => password.Place is RangePlace.Within or RangePlace.Nowhere).ToList();
         AssertCounts(some, JsonElement.Parse(
             await RunAsync("node", ["bitwarden/bitwarden.mjs"], Asked(some), ("PASSWORDS_SERVER", server.AbsoluteUri))));
@@ -93,7 +94,7 @@ internal static class PasswordClients
         Assert.True(differences.Length == 0, differences);
     }
 
-    /// <summary>Many ranges by one command, as people copy them; and one again that has not changed.</summary>
+    /// <summary>Gets many ranges with one curl command, as people copy them, and one again that hasn't changed.</summary>
     private static async Task AssertCurlAsync(Uri server, ClientCorpus corpus)
     {
         await UnpackAsync();
@@ -164,7 +165,7 @@ internal static class PasswordClients
 
     private static Task UnpackAsync() => RunAsync("bash", ["debian-packages.sh", DebianFolder, .. DebianPackages], "");
 
-    /// <summary>What the process wrote; an error, and what it wrote to standard error, where it ended with one.</summary>
+    /// <summary>Returns standard output; throws with standard error if the process failed.</summary>
     private static async Task<string> RunAsync(
         string program, IEnumerable<string> arguments, string input, params (string Name, string Value)[] variables)
     {
@@ -176,7 +177,7 @@ internal static class PasswordClients
             RedirectStandardError = true,
             WorkingDirectory = Folder,
         };
-        // Whatever proxy the tests themselves are run behind: these clients ask this machine alone.
+        // Bypasses any proxy of the test run: these clients only contact this machine.
         start.Environment["NO_PROXY"] = start.Environment["no_proxy"] = "127.0.0.1,localhost";
         foreach (var (name, value) in variables)
             start.Environment[name] = value;

@@ -2,10 +2,9 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Replaces services of a host in a test.</summary>
 internal static class ServiceWrapping
 {
-    /// <summary>Replaces a service, registered by a factory, by one that is made from it.</summary>
+    /// <summary>Replaces a service that was registered by a factory with a wrapper around it.</summary>
     public static IServiceCollection Wrap<T>(this IServiceCollection services, Func<T, T> wrap)
         where T : class
     {

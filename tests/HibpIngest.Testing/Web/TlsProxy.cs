@@ -9,8 +9,8 @@ using System.Text;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// A proxy for clients that know one address only and want TLS: it answers for that name with a certificate of its own, and passes
-/// what is inside on to a server over plain HTTP. For other names it answers 403.
+/// A proxy for clients with a fixed server name that require TLS: it presents a certificate of its own for that name,
+/// and forwards the decrypted requests to a server over plain HTTP. Other names get a 403.
 /// </summary>
 internal sealed class TlsProxy : IAsyncDisposable
 {
@@ -24,8 +24,8 @@ internal sealed class TlsProxy : IAsyncDisposable
     private readonly Uri _server;
     private readonly Task _accepting;
 
-    /// <param name="name">The host that is answered for.</param>
-    /// <param name="server">Where its requests go.</param>
+    /// <param name="name">The host name it serves.</param>
+    /// <param name="server">Receives the requests.</param>
     public TlsProxy(string name, Uri server)
     {
         (_name, _server) = (name, server);
@@ -36,19 +36,19 @@ internal sealed class TlsProxy : IAsyncDisposable
         names.AddDnsName(name);
         request.CertificateExtensions.Add(names.Build());
         using var made = request.CreateSelfSigned(DateTimeOffset.UnixEpoch, DateTimeOffset.UnixEpoch.AddYears(200));
-        // With a key that the system's TLS takes everywhere.
+        // Re-imported with a key that every system's TLS accepts.
         _certificate = X509CertificateLoader.LoadPkcs12(made.Export(X509ContentType.Pkcs12), password: null);
         CertificatePem = made.ExportCertificatePem();
         _listener.Start();
         _accepting = AcceptAsync();
     }
 
-    /// <summary>What a client has to trust.</summary>
+    /// <summary>The certificate that a client must trust.</summary>
     public string CertificatePem { get; }
 
     public Uri Address => new($"http://{_listener.LocalEndpoint}");
 
-    /// <summary>How many connections were passed on.</summary>
+    /// <summary>The number of connections forwarded.</summary>
     public int Tunnels => _tunnels.Count;
 
     public async ValueTask DisposeAsync()
@@ -70,7 +70,7 @@ internal sealed class TlsProxy : IAsyncDisposable
         }
         catch (Exception e) when (e is OperationCanceledException or SocketException or ObjectDisposedException)
         {
-            // The proxy is done.
+            // The proxy is stopping.
         }
     }
 
@@ -90,12 +90,12 @@ internal sealed class TlsProxy : IAsyncDisposable
             using var server = new TcpClient();
             await server.ConnectAsync(_server.Host, _server.Port, _stop.Token);
             var inside = server.GetStream();
-            // Whichever side ends first ends both, as a connection that is not kept does.
+            // The first side to close ends both, as on a connection that isn't kept alive.
             await await Task.WhenAny(tls.CopyToAsync(inside, _stop.Token), inside.CopyToAsync(tls, _stop.Token));
         }
         catch (Exception e) when (e is OperationCanceledException or IOException or SocketException)
         {
-            // The client has gone, or the proxy is done; what the client missed it says itself.
+            // The client has disconnected, or the proxy is stopping; the client reports what it missed.
         }
     }
 

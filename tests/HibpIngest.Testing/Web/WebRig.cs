@@ -13,7 +13,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The API on a port of its own, over stores that a whole pipeline has filled.</summary>
+/// <summary>The API on a port of its own, over stores filled by a whole pipeline.</summary>
 internal sealed class WebRig : IAsyncDisposable
 {
     private readonly WebServer _server;
@@ -24,14 +24,14 @@ internal sealed class WebRig : IAsyncDisposable
         Client = new HttpClient { BaseAddress = new Uri(server.Addresses[0]) };
     }
 
-    /// <summary>Headers by which a proxy shows itself, one of each kind.</summary>
+    /// <summary>Headers that reveal a proxy, one of each kind.</summary>
     public static readonly (string Name, string Value)[] ProxyHeaders =
     [
         ("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("Via", "1.1 proxy"),
         ("X-Forwarded-Host", "localhost"), ("x-forwarded-proto", "https"),
     ];
 
-    /// <summary>Says nothing of itself: each request says what it wants to.</summary>
+    /// <summary>Has no default headers: each request sets its own.</summary>
     public HttpClient Client { get; }
 
     public Uri Address => Client.BaseAddress!;
@@ -44,7 +44,7 @@ internal sealed class WebRig : IAsyncDisposable
         string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
         TimeProvider? time = null, Action<IServiceCollection>? stand = null, PasswordOptions? passwords = null)
     {
-        // On where it is meant: other tests' stores are as they left them.
+        // The access log is on only in its own tests, so that other tests' stores stay unchanged.
         var web = new WebOptions { AccessLog = false };
         configure?.Invoke(web);
         passwords ??= new PasswordOptions();
@@ -66,7 +66,7 @@ internal sealed class WebRig : IAsyncDisposable
         return new WebRig(server);
     }
 
-    /// <summary>Makes a key, by the port that the command uses.</summary>
+    /// <summary>Creates an API key, with the port that the command uses.</summary>
     public async Task<string> AddKeyAsync(
         string name, KeyScopes scopes = KeyScopes.Search, int rpm = 60_000, params string[] domains)
     {
@@ -88,7 +88,7 @@ internal sealed class WebRig : IAsyncDisposable
 
     public Task RemoveKeyAsync(string key) => Keys.RemoveAsync(HashOf(key), CancellationToken.None);
 
-    /// <summary>Asks, as a client that says what it is.</summary>
+    /// <summary>Sends a request with a User-Agent.</summary>
     public async Task<WebReply> GetAsync(
         string path, string? key = null, string method = "GET", string? agent = "test", params (string Name, string Value)[] headers)
     {
@@ -113,13 +113,12 @@ internal sealed class WebRig : IAsyncDisposable
         await _server.DisposeAsync();
     }
 
-    // The path goes out as it is written.
+    // Sends the path exactly as written.
     private static readonly UriCreationOptions DangerousAsIs = new() { DangerousDisablePathAndQueryCanonicalization = true };
 
     private static string HashOf(string key) => Convert.ToHexStringLower(SHA256.HashData(Encoding.ASCII.GetBytes(key)));
 }
 
-/// <summary>What came back.</summary>
 internal sealed record WebReply(int Status, IReadOnlyDictionary<string, string> Headers, byte[] Body)
 {
     public string Text => Encoding.UTF8.GetString(Body);
@@ -128,7 +127,7 @@ internal sealed record WebReply(int Status, IReadOnlyDictionary<string, string> 
 
     public string Header(string name) => Headers.GetValueOrDefault(name, "");
 
-    /// <summary>Names of breaches, of an array of them.</summary>
+    /// <summary>The names of the breaches in an array of them.</summary>
     public string[] Names => [.. Json.EnumerateArray().Select(breach => breach.GetProperty("Name").GetString()!)];
 
     public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Status}: {Text}");
