@@ -4,12 +4,10 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests;
 
-/// <summary>
-/// Begins with the classes that take longest: one of them begun last would run alone at the end, while a core is idle.
-/// </summary>
+/// <summary>Starts the slowest classes first: one started last would run alone at the end, leaving a core idle.</summary>
 public sealed class LongestFirst : ITestCollectionOrderer
 {
-    /// <summary>The classes above 30 s in CI, the longest first. The order of the others makes no difference.</summary>
+    /// <summary>The classes above 30 s in CI, slowest first. The order of the others makes no difference.</summary>
     private static readonly string[] Longest =
     [
         "OperationTests", "RebuildCampaignTests", "CallbackCampaignTests", "AppendCampaignTests", "LayoutsTests", "RestoreTests",
@@ -17,7 +15,6 @@ public sealed class LongestFirst : ITestCollectionOrderer
         "DroppedPasswordsTests", "AppendTests", "AccessKillsTests", "HostileTests", "InstallationTests", "AnswerTests",
     ];
 
-    /// <inheritdoc/>
     public IEnumerable<ITestCollection> OrderTestCollections(IEnumerable<ITestCollection> testCollections) =>
         testCollections.OrderBy(collection =>
             Array.FindIndex(Longest, name => collection.DisplayName.EndsWith($".{name}", StringComparison.Ordinal)) is >= 0 and var place

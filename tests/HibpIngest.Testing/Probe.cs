@@ -1,8 +1,6 @@
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Repeats a health probe. A probe has a time limit, and an emulator that serves many tests at once may exceed it.
-/// </summary>
+/// <summary>Repeats a health probe. A probe has a time limit, and an emulator that serves many tests at once may exceed it.</summary>
 internal static class Probe
 {
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);

@@ -7,7 +7,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
-/// <summary>From a request to its count, by the processes that an operator runs.</summary>
+/// <summary>Tests the access log from a request to its count, with the processes that an operator runs.</summary>
 public sealed class AccessHostTests : CommandTestBase
 {
     private const int Requests = 7;
@@ -54,7 +54,7 @@ public sealed class AccessHostTests : CommandTestBase
         Assert.Contains($"blob '{name}' of the access log is not counted", host.Error, StringComparison.Ordinal);
         var poison = (await RunAsync("poison", "list", "access-rollup", "--json")).Succeeded();
         Assert.Contains(name, poison.Output, StringComparison.Ordinal);
-        // Asked to stop, it does as one that was at work.
+        // It stops like a host that was working, with exit code 143.
         Assert.Equal(143, (await host.TerminateAsync()).ExitCode);
     }
 }

@@ -10,7 +10,7 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
-/// <summary>Each answered request of the API is a record: before its answer where it is billed or counted, else behind it.</summary>
+/// <summary>Tests that each response of the API is logged: before it is sent if it is billed or counted, otherwise after.</summary>
 public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFixture>, IAsyncLifetime
 {
     private const string Latest = "/api/v3/latestbreach";
@@ -60,7 +60,7 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
                 replies.Add((route, await web.GetAsync(path, given, method, agent), known, client));
         }
         var after = TimeProvider.System.GetUtcNow();
-        // In the order in which they were answered: one was asked after the other.
+        // In response order: each request was sent after the response to the one before.
         var found = await AccessLogContents.ReadAsync(_account.AccessLog);
         Assert.Equal(
             replies.Select(one => (one.Route, one.Reply.Status, one.Key, one.Client, (uint)one.Reply.Body.Length)),
@@ -96,11 +96,11 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     public async Task A_request_that_is_billed_or_counted_is_answered_once_it_is_logged(string path, bool withKey, int status)
     {
         await using var web = await StartAsync();
-        await web.GetAsync(Latest); // the blob is there
+        await web.GetAsync(Latest); // creates the blob
         _blobs.Hold();
         var asked = web.GetAsync(path, withKey ? fixture.Key : null);
         await _blobs.Begun;
-        // Others don't wait for it.
+        // Other requests don't wait for it.
         Assert.Equal(200, (await web.GetAsync(Breaches)).Status);
         Assert.False(asked.IsCompleted);
         _blobs.Release();

@@ -7,7 +7,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
-/// <summary>The access log of a storage account of its own: written as processes do, and counted beside by the test itself.</summary>
+/// <summary>The access log of a storage account of its own, written as processes do; the rig keeps its own counts.</summary>
 internal sealed class AccessRig : IDisposable
 {
     public static readonly string[] Routes =
@@ -34,17 +34,17 @@ internal sealed class AccessRig : IDisposable
     public StorageAccount Account { get; }
 
     /// <summary>
-    /// The system's time, moved on to early in an hour, so that no test runs into the next: what the service says of times is the
-    /// system's.
+    /// The system's time, advanced to early in an hour so that no test crosses into the next: the service's
+    /// timestamps are the system's.
     /// </summary>
     public TestClock Clock { get; } = new();
 
-    /// <summary>What Sweep says.</summary>
+    /// <summary>The lines that Sweep logs.</summary>
     public CollectingLogger Said { get; } = new();
 
     public IMessageQueue Queue => Account.Queues.Get(QueueNames.AccessRollUp);
 
-    /// <param name="say">Is told the seed.</param>
+    /// <param name="say">Receives the seed.</param>
     public static async Task<AccessRig> StartAsync(Action<string> say)
     {
         var seed = Environment.TickCount;
@@ -58,11 +58,11 @@ internal sealed class AccessRig : IDisposable
         return rig;
     }
 
-    /// <summary>A process that logs; disposed, it ends its blob.</summary>
+    /// <summary>Opens a process that logs; disposing it seals its blob.</summary>
     public GroupCommitLog NewProcess(IAccessBlobs? blobs = null) =>
         new(blobs ?? Account.AccessLog, Routes, 20_000, Clock, NullLogger<GroupCommitLog>.Instance);
 
-    /// <summary>Has a process log so many requests, of two hours.</summary>
+    /// <summary>Logs this many requests, spread over two hours.</summary>
     public async Task LogAsync(GroupCommitLog process, int records)
     {
         var now = Clock.GetUtcNow().ToUnixTimeMilliseconds() * 1_000;
@@ -72,7 +72,7 @@ internal sealed class AccessRig : IDisposable
             var (route, status) = (_random.Next(Routes.Length), Statuses[_random.Next(Statuses.Length)]);
             var key = _keys[_random.Next(_keys.Length)];
             var at = now - _random.NextInt64(3_600_000_000);
-            // Some bodies' lengths nobody knows, and some durations are longer than 32 bits with a sign.
+            // Some body lengths are unknown, and some durations exceed a signed 32-bit integer.
             var bytes = _random.Next(5) == 0 ? AccessRecord.UnknownBytes : (uint)_random.Next(100_000);
             var took = _random.Next(50) == 0 ? 4_000_000_000 : (uint)_random.Next(1, 1_000_000);
             logged.Add(process.AppendAsync(new AccessRecord(
@@ -87,7 +87,7 @@ internal sealed class AccessRig : IDisposable
         await Task.WhenAll(logged);
     }
 
-    /// <summary>A process that logs, and ends as it should.</summary>
+    /// <summary>Logs from a process that ends normally.</summary>
     public async Task LogAndEndAsync(int records)
     {
         await using var process = NewProcess();
@@ -101,7 +101,7 @@ internal sealed class AccessRig : IDisposable
     public RollUpAccess NewRollUp(IAccessBlobs? blobs = null, IUsageTable? usage = null) =>
         new(blobs ?? Account.AccessLog, usage ?? Account.Usage, NullLogger<RollUpAccess>.Instance);
 
-    /// <summary>Takes all messages off the queue.</summary>
+    /// <summary>Receives and deletes all messages of the queue.</summary>
     public async Task<IReadOnlyList<string>> TakeAsync()
     {
         var bodies = new List<string>();
@@ -116,7 +116,7 @@ internal sealed class AccessRig : IDisposable
         return bodies;
     }
 
-    /// <summary>Sweeps, and does what the messages say.</summary>
+    /// <summary>Sweeps, and processes the messages.</summary>
     public async Task<IReadOnlyList<string>> SweepAndCountAsync()
     {
         await NewSweep().RunAsync(None);
@@ -134,7 +134,7 @@ internal sealed class AccessRig : IDisposable
         return blobs;
     }
 
-    /// <summary>What the rows add up to is what was logged.</summary>
+    /// <summary>Asserts that the rows add up to what was logged.</summary>
     public async Task AssertCountedAsync()
     {
         var found = new Dictionary<string, (long Requests, long Bytes, long Microseconds, long Longest)>();

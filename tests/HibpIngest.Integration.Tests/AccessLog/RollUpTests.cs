@@ -8,7 +8,10 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
-/// <summary>What was logged is counted once, whatever happens on the way, and blobs go when they may.</summary>
+/// <summary>
+/// Tests that each logged request is counted once in spite of crashes and repeats, and that blobs are deleted when
+/// allowed.
+/// </summary>
 public sealed class RollUpTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -26,7 +29,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
             bodies.Concat(bodies), new ParallelOptions { MaxDegreeOfParallelism = 8 },
             async (body, token) => await rig.NewRollUp().RunAsync(body, token));
         await rig.AssertCountedAsync();
-        // And long after.
+        // And again much later.
         foreach (var body in bodies)
             await rig.NewRollUp().RunAsync(body, None);
         await rig.AssertCountedAsync();
@@ -46,7 +49,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
             var blob = Assert.Single(await rig.BlobsAsync());
             await rig.NewRollUp().RunAsync(new AccessMessage(blob.Name), None);
             Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
-            // Nobody is taken for gone within the hour.
+            // A process doesn't count as dead within the hour.
             Assert.Empty(await rig.SweepAndCountAsync());
         }
         await rig.SweepAndCountAsync();
@@ -59,7 +62,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     public async Task A_blob_that_the_store_refuses_keeps_no_other_from_being_counted()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
-        // Somebody has put one back as another kind of blob: nothing can be appended to it.
+        // A blob restored as another blob type, to which nothing can be appended.
         var container = new BlobContainerClient(rig.Connection, IAccessBlobs.Container);
         await container.GetBlobClient("2020010100/restored-00001.log").UploadAsync(new BinaryData("x"));
         rig.Clock.Advance(SweepAccess.GoneAfter);
@@ -81,7 +84,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         var calls = 0;
         for (var at = 1; calls == 0; at++)
         {
-            // One that has ended, and one of a process that is gone.
+            // One blob of a process that ended normally, and one of a process that died.
             await rig.LogAndEndAsync(150);
             abandoned.Add(rig.NewProcess());
             await rig.LogAsync(abandoned[^1], 50);
@@ -97,7 +100,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
             }
             catch (ProcessEndedException)
             {
-                // What it had taken off the queue is lost with it, which is more than can happen.
+                // Losing the messages it had received is worse than a real crash.
                 await rig.TakeAsync();
             }
             rig.Clock.Advance(TimeSpan.FromHours(6));
@@ -120,7 +123,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
             await rig.LogAsync(slow, 100);
             var blob = Assert.Single(await rig.BlobsAsync());
             var over = AccessBlobName.HourOf(blob.Name)!.Value.AddHours(1);
-            // Not before its hour has been over for that long.
+            // Not before its hour ended that long ago.
             rig.Clock.Advance(over + SweepAccess.GoneAfter - rig.Clock.GetUtcNow() - TimeSpan.FromMinutes(1));
             Assert.Empty(await rig.SweepAndCountAsync());
             Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
@@ -156,7 +159,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         {
             await rig.LogAsync(process, 10);
             rig.Clock.Advance(TimeSpan.FromHours(2));
-            // Between the listing and the end: as one that is in the middle of an append does.
+            // Between the listing and the seal, like a process in the middle of an append.
             var blobs = PortProxy<IAccessBlobs>.Create(rig.Account.AccessLog, async method =>
             {
                 if (method != nameof(IAccessBlobs.AppendAsync))
@@ -194,7 +197,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         });
         await rig.NewSweep(null, blobs).RunAsync(None);
         Assert.Equal(begun, Assert.Single(await rig.BlobsAsync()).Name);
-        // Its process finds it gone, and goes on elsewhere.
+        // Its process finds the blob deleted, and continues in another.
         Assert.Equal(BlockAppend.NoBlob, await log.AppendAsync(empty, 0, new byte[] { 1 }, None));
     }
 
@@ -207,7 +210,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.LogAndEndAsync(100);
         Assert.True(await rig.Account.AccessLog.BeginAsync("somebody-elses.log", None));
         var kept = TimeSpan.FromDays(30);
-        // The rig's clock is up to an hour ahead of the service's, which says when a blob was changed.
+        // The rig's clock is up to an hour ahead of the service's, which sets a blob's modification time.
         rig.Clock.Advance(kept - TimeSpan.FromHours(3));
         await rig.NewSweep(kept).RunAsync(None);
         Assert.Equal(3, (await rig.BlobsAsync()).Count);
@@ -215,7 +218,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.NewSweep(keptFor: null).RunAsync(None);
         Assert.Equal(3, (await rig.BlobsAsync()).Count);
         await rig.NewSweep(kept).RunAsync(None);
-        // What is not counted stays, and what is none of ours.
+        // Uncounted blobs stay, and so do blobs of other origin.
         Assert.Equal(
             [AccessBlobState.Open, AccessBlobState.Sealed], (await rig.BlobsAsync()).Select(blob => blob.State).Order());
         foreach (var body in await rig.TakeAsync())
@@ -249,8 +252,8 @@ public sealed class RollUpTests(ITestOutputHelper output)
 
     [Theory]
     [InlineData(1, true)] // a bit of the routes
-    [InlineData(0, true)] // what tells a frame
-    [InlineData(0, false)] // cut off: no end
+    [InlineData(0, true)] // the start of a frame
+    [InlineData(0, false)] // truncated
     public async Task A_damaged_blob_is_counted_not_at_all_and_named(int at, bool isChanged)
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
@@ -277,7 +280,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 }
 
-/// <summary>Kills a process at the Nth call that it makes, before or behind its effect; it makes none behind that.</summary>
+/// <summary>Ends a process at its Nth call, before or after the call takes effect; later calls fail.</summary>
 internal sealed class KillPoint(int at, bool isCarriedOut)
 {
     public int Calls { get; private set; }

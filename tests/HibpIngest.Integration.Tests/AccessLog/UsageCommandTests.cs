@@ -8,7 +8,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
-/// <summary>How often what was asked, as an operator is shown it.</summary>
+/// <summary>Tests the usage figures that an operator sees.</summary>
 public sealed class UsageCommandTests : IAsyncLifetime
 {
     private const string Search = "/api/v3/breachedaccount/{account}";
@@ -151,7 +151,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
         await _account.Keys.AddAsync(new ApiKey { Hash = _hash, Name = "website", CreatedAt = Day }, None);
         await _account.Usage.CreateAsync(None);
         var key = _hash[..16];
-        // Of two blobs, of hours before and behind, and one whose key was revoked.
+        // Two blobs, hours before and after the period, and a revoked key.
         await _account.Usage.WriteAsync(
             "2026112210/a-00001.log",
             [

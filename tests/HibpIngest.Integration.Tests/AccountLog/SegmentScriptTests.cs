@@ -4,7 +4,7 @@ using HibpIngest.AccountLog;
 
 namespace HibpIngest.Integration.Tests.AccountLog;
 
-/// <summary>Segments, read by a script that was written from docs/account-log.md alone.</summary>
+/// <summary>Tests that segments can be read by a script written from docs/account-log.md alone.</summary>
 public sealed class SegmentScriptTests : IDisposable
 {
     private readonly TemporaryFolder _folder = new();

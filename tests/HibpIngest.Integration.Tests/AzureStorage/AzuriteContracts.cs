@@ -6,7 +6,7 @@ namespace HibpIngest.Integration.Tests.AzureStorage;
 
 internal static class AzuriteStorage
 {
-    /// <summary>A fresh storage account of the emulator.</summary>
+    /// <summary>Opens a fresh storage account of the emulator.</summary>
     public static async Task<StorageAccount> OpenAsync(StorageOptions? options = null) =>
         StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance, options);
 }

@@ -4,15 +4,15 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.AzureStorage;
 
 /// <summary>
-/// The short form of the benchmark <c>-- busy</c>, in virtual time: a table service that refuses nothing and only gets slow, with
-/// ten slices of 16 transactions, and more.
+/// Runs the short form of the benchmark <c>-- busy</c> in virtual time: a table service that slows down instead of
+/// refusing, with ten slices of 16 transactions and more.
 /// </summary>
 public sealed class BusyServiceTests(ITestOutputHelper output)
 {
     private const int TenSlices = 160;
     private static readonly TimeSpan Clients = TimeSpan.FromSeconds(30);
 
-    /// <summary>As the emulator: a request, and each entity in it, takes so much; slowed down so many times.</summary>
+    /// <summary>Models the emulator: fixed costs per request and per entity, multiplied by a slowdown.</summary>
     private static Func<int, TimeSpan, TimeSpan> Emulator(double times) =>
         (entities, _) => TimeSpan.FromMilliseconds(times * (0.6 + (0.05 * entities)));
 
@@ -47,7 +47,7 @@ public sealed class BusyServiceTests(ITestOutputHelper output)
     {
         var time = new VirtualTime();
         var random = new Random(1);
-        // One in a hundred takes ten times as long, and the others between half and one and a half of it.
+        // One request in a hundred takes ten times as long; the others take 0.5 to 1.5 times the mean.
         var service = new BusyService(time, int.MaxValue, (_, _) => TimeSpan.FromMilliseconds(
             milliseconds * (0.5 + random.NextDouble()) * (random.Next(100) == 0 ? 10 : 1)));
         var client = Run(time, service, 384, Seconds(30));

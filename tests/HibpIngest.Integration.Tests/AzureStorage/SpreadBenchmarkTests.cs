@@ -4,13 +4,14 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.AzureStorage;
 
 /// <summary>
-/// The short form of the benchmark <c>-- spread</c>: the points that something is demanded of, and that the demands can fail.
+/// Runs the short form of the benchmark <c>-- spread</c>: the points with a requirement, and a check that the
+/// requirements can fail.
 /// </summary>
 public sealed class SpreadBenchmarkTests(ITestOutputHelper output)
 {
     private const double Scale = 10;
 
-    // Slices have fewer domains than in the whole form, and so fewer transactions: nine tenths of those are of an account or two.
+    // Slices have fewer domains than in the full form, and so fewer transactions, nine tenths of which hold one or two accounts.
     private const int TailOfSlices = 200;
     private const double ScaleOfSlices = 10;
 

@@ -83,7 +83,7 @@ public sealed class StorageAccountTests
         await queue.CreateAsync(CancellationToken.None);
         var raw = new QueueClient(connection, "breach-test");
         await raw.SendMessageAsync("""{"v":1}""");
-        await raw.SendMessageAsync("/////w=="); // base64 of bytes that are no text
+        await raw.SendMessageAsync("/////w=="); // base64 of invalid UTF-8
         Assert.Equal(["""{"v":1}""", "/////w=="], (await queue.PeekAsync(2, CancellationToken.None)).Select(message => message.Body));
 
         await queue.ClearAsync(CancellationToken.None);
@@ -116,7 +116,7 @@ public sealed class StorageAccountTests
         var blob = new BlockBlobClient(
             connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
         await BlockUpload.RunAsync(blob, new MemoryStream(content), null, CancellationToken.None);
-        Assert.Equal(2, staged); // four blocks, two of which were there
+        Assert.Equal(2, staged); // four blocks, two of which existed
         using var back = new MemoryStream();
         await blob.DownloadToAsync(back);
         Assert.True(content.AsSpan().SequenceEqual(back.ToArray()));
@@ -142,7 +142,7 @@ public sealed class StorageAccountTests
         await using var stream = new BlobVersionStream(blob, version, content.Length);
         static string Bytes(long from, long to) => $"bytes={from}-{to - 1}";
 
-        // A zip's directory, back and forth, and an entry's head: no more than what lies around them.
+        // A zip's directory, read back and forth, and an entry's header: at most the surrounding grain is fetched.
         const int Grain = BlobVersionStream.GrainBytes;
         var buffer = new byte[200_000];
         foreach (var at in (long[])[content.Length - 22, content.Length - 900, 0, content.Length - 500, 30])
@@ -153,7 +153,7 @@ public sealed class StorageAccountTests
 
         Assert.Equal([Bytes(4L * Range, content.Length), Bytes(0, Grain)], fetched);
 
-        // An entry's content: what is asked for, then as much ahead as has been read.
+        // An entry's content: the requested bytes, then as much read-ahead as has been read.
         await stream.ReadExactlyAsync(buffer.AsMemory(0, 100_000));
         Assert.Equal([Bytes(Grain, 7 * Grain)], fetched.Skip(2));
         await stream.ReadExactlyAsync(buffer.AsMemory(0, 14_000));
@@ -181,10 +181,10 @@ public sealed class StorageAccountTests
     [InlineData(507)]
     public async Task No_error_repeats_an_address_or_a_key(int status)
     {
-        // What the service says may hold the request and the string that was signed.
+        // The service's error may contain the request and the signed string.
         var told = $"alice.secret@private.example {LoopbackServer.Key} "
             + "/loopback/accounts(PartitionKey='private.example',RowKey='alice.secret')";
-        // A throttled transaction is sent again until the slice's timeout ends: here as soon as it is.
+        // A throttled transaction is retried until the slice's timeout, which ends here with the first retry.
         CancellationTokenSource timeout = null!;
         var requests = 0;
         await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
@@ -245,7 +245,7 @@ public sealed class StorageAccountTests
             () => store.Accounts.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None));
         await store.Blobs.CreateAsync(CancellationToken.None);
 
-        // The listeners do listen: another client's request is seen, and what identifies nobody.
+        // The listeners work: another client's request, and data that identifies nobody, are seen.
         using var another = new HttpClient();
         using var answer = await another.GetAsync(new Uri($"{store.TableEndpoint}/control"));
         Assert.Contains(traces, trace => trace.Contains("/control", StringComparison.Ordinal));
@@ -350,7 +350,7 @@ public sealed class StorageAccountTests
             + $"SharedAccessSignature={signature}";
     }
 
-    /// <summary>What the client libraries log.</summary>
+    /// <summary>Events logged by the client libraries.</summary>
     private sealed class AzureCoreEvents : EventListener
     {
         private readonly ConcurrentQueue<string> _seen = [];
@@ -376,7 +376,7 @@ public sealed class StorageAccountTests
         }
     }
 
-    /// <summary>Cancels once so many bytes are known to be there.</summary>
+    /// <summary>Cancels once this many bytes have been uploaded.</summary>
     private sealed class StopAt(long bytes, CancellationTokenSource stop) : IProgress<long>
     {
         private readonly TaskCompletionSource _reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -392,7 +392,7 @@ public sealed class StorageAccountTests
         }
     }
 
-    /// <summary>Gives its content up to a point, then waits for something, then fails.</summary>
+    /// <summary>Returns its content up to a point, waits for a task, then fails.</summary>
     private sealed class StoppingStream(byte[] content, int at, Task until) : MemoryStream(content)
     {
         public override async ValueTask<int> ReadAsync(Memory<byte> destination, CancellationToken cancellationToken = default)

@@ -8,10 +8,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AzureStorage;
 
-/// <summary>
-/// What becomes of entities that somebody else changes, or has put something into, while a mark is taken off
-/// them.
-/// </summary>
+/// <summary>Tests what happens to entities that another client changes, or adds properties to, while a mark is removed from them.</summary>
 public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
 {
     private static readonly StorageOptions Quick = new()
@@ -144,7 +141,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     [Fact]
     public async Task Rows_that_lie_together_are_read_by_one_query()
     {
-        // As many as 20,000 accounts have hashes in each partition.
+        // About as many as 20,000 accounts have hashes in each partition.
         string[] rows = [.. Enumerable.Range(0, 78).Select(number => $"user{number:D2}")];
         await _other.Table.UpsertAsync("together.example", 1, rows);
         var (one, query) = (0, 0);
@@ -183,7 +180,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         var before = await ReadAsync(tables, "anna");
         Assert.Equal(12, before.Count);
 
-        // Together in a transaction, and one by itself.
+        // One transaction for both, and a single request.
         using var throttle = new WriteThrottle(TimeProvider.System);
         var table = new AccountTable(tables, Reads((_, send) => send()), throttle, NullLogger<AccountTable>.Instance);
         Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert"], 1, CancellationToken.None));
@@ -218,7 +215,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         Assert.Contains("PartitionKey ge 'h' and PartitionKey lt 'i' and b5 eq true", asked[0], StringComparison.Ordinal);
         Assert.EndsWith("&NextPartitionKey=1!8!p+/=&NextRowKey=1!8!r", asked[1], StringComparison.Ordinal);
         Assert.Equal(asked[0], asked[2]);
-        // As a version before wrote it.
+        // A token as an earlier version wrote it.
         await store.Table.RemoveMarkAsync(5, 17, "&NextPartitionKey=1%218%21p&NextRowKey=1%218%21r", CancellationToken.None);
         Assert.Equal(asked[0], asked[3]);
     }
@@ -239,7 +236,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         Assert.InRange(requests, 11, 12);
     }
 
-    /// <summary>The service's answer to a transaction that it has no room for.</summary>
+    /// <summary>Returns the service's response to a transaction when it is too busy.</summary>
     private static HttpResponseMessage TooBusy() => new(HttpStatusCode.Accepted)
     {
         Content = new StringContent(
@@ -287,7 +284,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         return client;
     }
 
-    /// <summary>Does something about a request, which it sends itself.</summary>
+    /// <summary>Intercepts a request, which it sends itself.</summary>
     private delegate Task<HttpResponseMessage> Around(HttpRequestMessage request, Func<Task<HttpResponseMessage>> send);
 
     private sealed class AroundHandler(Around around) : DelegatingHandler(new SocketsHttpHandler())

@@ -22,7 +22,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         foreach (var endpoint in endpoints)
         {
             using var answer = await client.GetAsync(endpoint);
-            Assert.NotEqual(HttpStatusCode.OK, answer.StatusCode); // not signed: refused, by the emulator
+            Assert.NotEqual(HttpStatusCode.OK, answer.StatusCode); // the emulator refuses unsigned requests
         }
 
         var pid = emulator.ProcessId;
@@ -47,7 +47,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     public async Task What_it_has_saved_belongs_to_the_owner_of_its_folder_though_root_ran_it()
     {
         if (!OperatingSystem.IsLinux())
-            return; // elsewhere a file belongs to the user who wrote it
+            return; // other systems have no file modes
         using var folder = new TemporaryFolder();
         var owner = Environment.IsPrivilegedProcess ? "12345:12346" : await Shell.RunAsync("stat", "-c", "%u:%g", folder.Path);
         await Shell.RunAsync("chown", owner, folder.Path);
@@ -75,7 +75,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         await first.DisposeAsync();
         await using var emulator = await second;
         using var again = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
-        // There it is: where the container is missing, this is an error.
+        // The container exists: listing a missing one fails.
         await foreach (var _ in again.Blobs.ListDropsAsync(CancellationToken.None))
             Assert.Fail("nothing was dropped");
     }
@@ -83,7 +83,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     [Fact]
     public async Task Removing_few_of_many_documents_sorts_no_index_and_leaves_all_of_them_right()
     {
-        await AzuriteFixture.NewAccountAsync(); // the emulator is installed then
+        await AzuriteFixture.NewAccountAsync(); // installs the emulator
         const string Script = """
             const loki = require('lokijs');
             const documents = new loki('x').addCollection('x', { indices: ['id', 'owner'] });
@@ -109,7 +109,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         Assert.Equal("[0,719,0,0,80,[]]", said);
     }
 
-    /// <summary>Runs a script in the emulator's package, with scripts of its loaded before.</summary>
+    /// <summary>Runs a script in the emulator's package, after loading some of its scripts.</summary>
     private static Task<string> RunAsync(string script, params string[] before)
     {
         var folder = EmulatorPackage.Folder;
@@ -121,7 +121,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     [Fact]
     public async Task Saves_wait_four_times_as_long_as_the_last_one_took_and_not_at_the_end()
     {
-        // A clock that a save moves on by a second.
+        // A clock that advances a second at each save.
         const string Script = """
             let now = 1000;
             Date.now = () => now;

@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The short forms of the benchmark <c>-- access-kills</c>.</summary>
+/// <summary>Runs the short forms of the benchmark <c>-- access-kills</c>.</summary>
 public sealed class AccessKillsTests(ITestOutputHelper output)
 {
     [Fact]

@@ -3,7 +3,7 @@ using System.Globalization;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The commands as an operator runs them, beside a host.</summary>
+/// <summary>Tests the backup commands as an operator runs them, while a host runs.</summary>
 public sealed class BackupCommandTests : IDisposable
 {
     private readonly TemporaryFolder _folder = new();
@@ -37,7 +37,7 @@ public sealed class BackupCommandTests : IDisposable
                 Directory.GetFiles(folder).Select(Path.GetFileName).Order());
             await RunAsync("drop", In("B.zip"), "--wait");
             await UntilPublishedAsync("B", "user2@example.com");
-            await RunAsync("log", "write", "--load", "2"); // which the host may have done by now
+            await RunAsync("log", "write", "--load", "2"); // the host may have done it already
             Assert.Equal(2, Directory.GetFiles(mail, "*.eml").Length);
             var running = await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"), "--yes");
             Assert.Contains("a host is at work on", running.FailedWithOneLine(), StringComparison.Ordinal);
@@ -58,13 +58,13 @@ public sealed class BackupCommandTests : IDisposable
         _folder.Write("C.zip", PipelineRig.Zip(("a.csv", "user1@example.com\n")));
         await using (var host = await StartAsync())
         {
-            // Behind all that the host had to do again.
+            // After everything that the host had to repeat.
             await RunAsync("drop", In("C.zip"), "--wait");
             await UntilPublishedAsync("C", "user1@example.com");
             await host.TerminateAsync();
         }
         Assert.Equal(before.Output, (await RunAsync("lookup", "user2@example.com", "--json")).Output);
-        // One mail, of C, with an id far behind those of before: they go on from the clock.
+        // Only C's mail is sent. Its id is far above the earlier ones, because ids continue from the clock.
         var id = Path.GetFileNameWithoutExtension(Assert.Single(Directory.GetFiles(mail, "*.eml")));
         Assert.True(long.Parse(id, CultureInfo.InvariantCulture) > began.ToUnixTimeMilliseconds(), id);
 
@@ -94,7 +94,7 @@ public sealed class BackupCommandTests : IDisposable
         var left = Assert.Single(Copies());
         await using (var waits = await AskedAsync())
         {
-            // It has removed what was left, and is not in anybody's way.
+            // It has removed the leftovers, and doesn't block other commands.
             var own = Assert.Single(Copies());
             Assert.NotEqual(left, own);
             (await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"), "--dry-run")).Succeeded();
@@ -122,7 +122,7 @@ public sealed class BackupCommandTests : IDisposable
 
         string[] Copies() => Directory.GetFiles(_folder.Path, "hibp.db.*.restoring");
 
-        // Itself alone: where its terminal goes first, it gets a signal, and removes what it has made.
+        // Only the process itself: if its terminal goes first, it receives a signal and cleans up.
         async Task KillAsync()
         {
             using var hibp = Process.GetProcessesByName("dotnet")
@@ -169,17 +169,17 @@ public sealed class BackupCommandTests : IDisposable
     public async Task A_restored_database_is_its_owners_alone_whoever_restores_it()
     {
         if (OperatingSystem.IsWindows())
-            return; // it has neither owners' numbers nor modes
+            return; // Windows has neither owner ids nor modes
         var variables = await SetUpAsync();
         var database = Path.Combine(_folder.Path, "hibp.db");
         (await HibpProcess.RunAsync(_folder.Path, variables, "backup", In("backup.db"))).Succeeded();
-        // Only root gives files away; anybody else restores his own.
+        // Only root can change a file's owner; another user restores files that he owns.
         var service = Environment.IsPrivilegedProcess ? "12345:12346" : await Shell.RunAsync("stat", "-c", "%u:%g", database);
         await Shell.RunAsync("chown", service, database);
         await Shell.RunAsync("chmod", "644", database);
         (await HibpProcess.RunAsync(_folder.Path, variables, "restore", In("backup.db"), "--yes")).Succeeded();
         Assert.Equal($"{service} 600", await Shell.RunAsync("stat", "-c", "%u:%g %a", database));
-        // Lost, it is the folder's.
+        // If the file is lost, the folder's owner is used.
         File.Delete(database);
         await Shell.RunAsync("chown", service, _folder.Path);
         (await HibpProcess.RunAsync(_folder.Path, variables, "restore", In("backup.db"), "--yes")).Succeeded();

@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The short forms of the benchmarks <c>-- callbacks</c> and <c>-- callback-kills</c>.</summary>
+/// <summary>Runs the short forms of the benchmarks <c>-- callbacks</c> and <c>-- callback-kills</c>.</summary>
 public sealed class CallbackCampaignTests(ITestOutputHelper output)
 {
     [Fact]
@@ -19,7 +19,7 @@ public sealed class CallbackCampaignTests(ITestOutputHelper output)
     {
         using var folder = new TemporaryFolder();
         var result = await CallbackBenchmark.RunAsync(accounts: 60_000, subscriptions: 10_000_000, calls: 0, folder.Path);
-        // Of 60,000 under 45% of all prefixes.
+        // 60,000 accounts, 45% of all prefixes watched.
         Assert.InRange(result.Found, 25_000, 29_000);
         Assert.Equal((result.Found, result.Found), (result.Made, result.Received));
     }

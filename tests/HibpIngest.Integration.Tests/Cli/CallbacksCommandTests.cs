@@ -2,7 +2,7 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>What an operator sees and does of calls to clients, as a process.</summary>
+/// <summary>Tests the commands for callbacks, as a process.</summary>
 public sealed class CallbacksCommandTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -30,7 +30,7 @@ public sealed class CallbacksCommandTests
         Assert.Contains(
             "No client was to be called", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
 
-        // One takes nothing for three days, and one all.
+        // One client rejects everything for three days, the other accepts everything.
         rig.Caller.Answer = call => Task.FromResult(
             call.Url.Contains("contoso", StringComparison.OrdinalIgnoreCase) ? RecordingCaller.Refused : RecordingCaller.Accepted);
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
@@ -116,7 +116,7 @@ public sealed class CallbacksCommandTests
         (await RunWithKeyAsync(rig, secretKey, "doctor", "--json")).Json.GetProperty("checks").EnumerateArray()
             .Single(check => check.GetProperty("check").GetString() == "clients").GetProperty("state").GetString();
 
-    /// <summary>Two figures of the one client's.</summary>
+    /// <summary>Returns two figures of the client Contoso.</summary>
     private static async Task<(int, int)> OfContosoAsync(CallRig rig, string one, string other)
     {
         var found = (await RunAsync(rig, "callbacks", "list", "--json")).Succeeded().Json.GetProperty("callbacks").EnumerateArray()

@@ -3,7 +3,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>hibp clients, as a process.</summary>
+/// <summary>Tests <c>hibp clients</c> as a process.</summary>
 public sealed class ClientsCommandTests : CommandTestBase
 {
     private const string Url = "https://contoso.example/breached";
@@ -11,7 +11,7 @@ public sealed class ClientsCommandTests : CommandTestBase
     public override async Task InitializeAsync()
     {
         await base.InitializeAsync();
-        Variables.Remove("HIBP_DATABASE"); // it is needed for nothing of this
+        Variables.Remove("HIBP_DATABASE"); // not needed here
         Variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
     }
 
@@ -32,7 +32,7 @@ public sealed class ClientsCommandTests : CommandTestBase
         Assert.Equal([false, true], list.Select(client => client.GetProperty("sensitive").GetBoolean()));
         Assert.All(list, client => Assert.Equal((Url, 0), (
             client.GetProperty("url").GetString(), client.GetProperty("prefixes").GetInt32())));
-        // Its key is one of the API's.
+        // The client's key is listed among the API keys.
         var keys = (await RunAsync("keys", "list", "--json")).Succeeded().Json.GetProperty("keys");
         Assert.Equal(["Contoso", "Fabrikam"], keys.EnumerateArray().Select(key => key.GetProperty("name").GetString()));
 

@@ -10,7 +10,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The commands, on a storage account of the emulator and a database file of the test's own.</summary>
+/// <summary>Tests the commands on a storage account of the emulator and a database file of the test's own.</summary>
 public sealed class CommandTests : CommandTestBase
 {
     private static readonly string[] LoadProperties =
@@ -44,7 +44,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Equal(JsonValueKind.Null, load.GetProperty("error").ValueKind);
         var number = load.GetProperty("load").GetInt64().ToString(System.Globalization.CultureInfo.InvariantCulture);
 
-        // Held, so nobody was told yet; 43 of the numbers below 300 leave 2 when divided by 7.
+        // The load is held, so no mail was sent yet; 43 of the numbers below 300 leave 2 when divided by 7.
         var preview = (await JsonAsync("notify", "Tiny", "--dry-run", "--json")).GetProperty("notifications").EnumerateArray()
             .Select(line => (Text(line, "email"), line.GetProperty("domain").GetString(), Number(line, "accounts"))).Order();
         Assert.Equal([("admin@example.org", "example2.com", 43), ("user1@example1.com", null, 1)], preview);
@@ -67,7 +67,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Contains(
             "in no public breach", (await RunAsync("lookup", "user1@example2.com")).Succeeded().Output, StringComparison.Ordinal);
 
-        // Many, one a line; what is none is named by its line only, and the document is whole all the same.
+        // Many accounts, one per line: an invalid line is reported by its number only, and the document is complete all the same.
         var many = await HibpInProcess.RunWithInputAsync(
             Folder.Path, Variables, "USER1@example1.com\n\nnobody@localhost\nuser1@example2.com\n", "lookup", "-", "--json");
         Assert.Equal(1, many.ExitCode);
@@ -97,7 +97,7 @@ public sealed class CommandTests : CommandTestBase
         await UntilDoneAsync();
         Assert.Equal(2, Directory.GetFiles(Path.Combine(Folder.Path, "mail"), "*.eml").Length);
 
-        (await RunAsync("log", "write", "--load", number)).Succeeded(); // which the host may have done by now
+        (await RunAsync("log", "write", "--load", number)).Succeeded(); // the host may have done it already
         Assert.Empty((await JsonAsync("purge", "--older-than", "1", "--json")).GetProperty("loads").EnumerateArray());
         Assert.Equal(
             300, Number(Assert.Single((await JsonAsync("purge", number, "--json")).GetProperty("loads").EnumerateArray()), "rows"));
@@ -121,7 +121,7 @@ public sealed class CommandTests : CommandTestBase
         var ended = await host.TerminateAsync();
         Assert.Equal(143, ended.ExitCode);
         Assert.EndsWith("stopped", ended.Error.TrimEnd(), StringComparison.Ordinal);
-        // What a host says goes into log files.
+        // A host's output goes into log files.
         Assert.DoesNotContain("@", ended.Error, StringComparison.Ordinal);
     }
 
@@ -166,7 +166,7 @@ public sealed class CommandTests : CommandTestBase
             Assert.Equal(("Tiny", 300), (there.Document!.Breach, there.Document.Rows));
         }
 
-        // An account that the table lacks, and a segment that is gone: each is named, and nothing is purged.
+        // An account missing from the table and a missing segment are each reported, and nothing is purged.
         using (var stores = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
         {
             await stores.Table.RemoveMarkAsync("example1.com", ["user1"], 1, CancellationToken.None);
@@ -221,7 +221,7 @@ public sealed class CommandTests : CommandTestBase
             status.GetProperty("queues").EnumerateArray(),
             queue => Assert.Equal(["name", "messages", "poison", "role", "hasHost"], Names(queue)));
 
-        // A second database is not what the table was filled from.
+        // The table was filled from another database.
         Variables["HIBP_DATABASE"] = Path.Combine(Folder.Path, "another.db");
         (await RunAsync("database", "upgrade")).Succeeded();
         Assert.Contains("belongs to another database", (await RunAsync("status")).FailedWithOneLine(), StringComparison.Ordinal);
@@ -235,7 +235,7 @@ public sealed class CommandTests : CommandTestBase
     {
         await SetUpAsync();
         var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
-        // Only a slow emulator is worth a line.
+        // A slow emulator may add a line; nothing else may.
         Assert.Equal((141, ""), (exitCode, error.Replace("waiting: no answer for 10 seconds\n", "", StringComparison.Ordinal)));
         Assert.Equal(
             reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture),
@@ -307,14 +307,14 @@ public sealed class CommandTests : CommandTestBase
         Assert.Equal([new FileInfo(first).Length, new FileInfo(second).Length], blobs.Select(blob => blob.Length));
         Assert.False(File.Exists(Variables["HIBP_DATABASE"]));
 
-        // The same bytes under another name, and again though they are there.
+        // The same bytes under another name are reported, and loaded only with --again.
         var copy = Folder.Write("Copy.zip", await File.ReadAllBytesAsync(second));
         Assert.Matches(
             @"these bytes were dropped as Site\.2\.zip on \d{4}-\d\d-\d\d; to load them once more: --again",
             (await RunAsync("drop", copy)).FailedWithOneLine());
         Assert.Equal("Copy", Text(await JsonAsync("drop", copy, "--again", "--json"), "breach"));
 
-        // JSON is data where it is dropped, and described by none but its options.
+        // A JSON file given to drop is data; only options describe the breach.
         var json = Folder.Write("Leak.json", "[\"e@f.example\"]");
         drop = await JsonAsync("drop", json, "--json");
         Assert.Equal(("Leak", "Leak.json.gz"), (Text(drop, "breach"), Text(drop, "blob")));
@@ -388,7 +388,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.True(well.GetProperty("ok").GetBoolean());
         Assert.DoesNotContain(well.GetProperty("checks").EnumerateArray(), check => Text(check, "state") == "broken");
 
-        // Database and register are compared, and each layout with what it is to have.
+        // Database and register are compared, and each layout with its expected content.
         await using (var database = SqliteBreachDatabase.Open(Path.Combine(Folder.Path, "hibp.db"), TimeProvider.System))
         {
             var facts = new LayoutFacts { AccountsTable = "accountswide", RangesTable = "rangeswide" };
@@ -400,7 +400,7 @@ public sealed class CommandTests : CommandTestBase
         var open = StatesOf((await RunAsync("doctor", "--json")).Json);
         Assert.Equal(("ok", "missing"), (open["layouts"], open["layout wide"]));
 
-        // Another key than the account's: it answers, and refuses.
+        // The service responds, and refuses the wrong key.
         var key = "AccountKey=";
         var connection = Variables["HIBP_STORAGE"];
         var at = connection.IndexOf(key, StringComparison.Ordinal) + key.Length;
@@ -424,7 +424,7 @@ public sealed class CommandTests : CommandTestBase
         await SetUpAsync();
         var well = StatesOf(await JsonAsync("doctor", "--json"));
 
-        // A database that is fresh, beside tables that another one has filled, is what every host refuses.
+        // Every host refuses an empty database with tables that another database has filled.
         var zip = Zip("Tiny.zip", "user1@example.com");
         await using (var host = await StartAsync("ready", "run"))
             (await RunAsync("drop", zip, "--wait")).Succeeded();
@@ -433,7 +433,7 @@ public sealed class CommandTests : CommandTestBase
         var fresh = await RunAsync("doctor", "--json");
         Assert.Equal((1, "broken"), (fresh.ExitCode, StatesOf(fresh.Json)["identity"]));
 
-        // Ports that refuse.
+        // Ports that refuse connections.
         Variables["HIBP_DATABASE"] = database;
         Variables["HIBP_STORAGE"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
             + $"{Convert.ToBase64String(new byte[64])};BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:1/a;"
@@ -465,7 +465,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Empty(Directory.GetFiles(Folder.Path, "*.part"));
     }
 
-    /// <summary>A command line as a shell takes it: pipes, redirections and all.</summary>
+    /// <summary>Runs a command line in a shell, with pipes and redirections.</summary>
     private async Task<(int ExitCode, string Output, string Error)> ShellAsync(string line)
     {
         var start = new ProcessStartInfo("bash", ["-c", $"dotnet '{Path.Combine(AppContext.BaseDirectory, "hibp.dll")}' {line}"])

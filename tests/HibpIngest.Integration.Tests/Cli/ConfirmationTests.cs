@@ -1,6 +1,6 @@
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>What can't be undone is asked about where somebody can be asked, and refused where nobody can.</summary>
+/// <summary>Tests that irreversible commands ask for confirmation on a terminal, and are refused without one.</summary>
 public sealed class ConfirmationTests : IAsyncLifetime
 {
     private readonly TemporaryFolder _folder = new();
@@ -47,7 +47,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
             _folder.Path, new Dictionary<string, string>(_variables) { ["SHELL"] = "/bin/bash" }, command);
         var (exitCode, shown) = await terminal.EndAsync();
         var messages = Path.Combine(_folder.Path, "messages");
-        // On a terminal the message comes after what readies it.
+        // On a terminal, the message follows the control sequences that set it up.
         var said = File.Exists(messages)
             ? await File.ReadAllTextAsync(messages) : shown[shown.IndexOf("error:", StringComparison.Ordinal)..];
         AssertRefused(exitCode, said.TrimEnd().ReplaceLineEndings().Split(Environment.NewLine));

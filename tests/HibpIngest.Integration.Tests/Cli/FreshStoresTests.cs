@@ -4,8 +4,8 @@ using Azure.Storage.Queues;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>
-/// Stores that nobody has set up, or of which one is of another installation: what only reads makes nothing of
-/// them, and what writes doesn't mix them.
+/// Tests stores that aren't set up, or that belong to different installations: commands that read create nothing, and
+/// commands that write don't mix stores.
 /// </summary>
 public sealed class FreshStoresTests : IAsyncLifetime
 {
@@ -28,7 +28,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     [InlineData("subscribers list")]
     [InlineData("notify X --dry-run")]
     [InlineData("poison list")]
-    // These write, but only to what is there.
+    // These write, but only to existing stores.
     [InlineData("notify X")]
     [InlineData("breach hide X")]
     [InlineData("catalogue publish")]
@@ -96,7 +96,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
         Assert.Contains(
             "not set up yet", (await RunAsync(_storage, "half.db", "lookup", "user1@example.com"))
             .FailedWithOneLine(), StringComparison.Ordinal);
-        // The database alone will do for these.
+        // These need only the database.
         (await RunAsync(_storage, "half.db", "breaches")).Succeeded();
         await AssertNothingMadeAsync();
     }
@@ -111,7 +111,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
 
         Assert.Contains(
             "do not belong together", (await RunAsync(another, "own.db", "drop", zip)).FailedWithOneLine(), StringComparison.Ordinal);
-        // A fresh database is not what that storage account was filled from.
+        // That storage account was filled from another database.
         Assert.Contains(
             "belongs to another database", (await RunAsync(another, "fresh.db", "drop", zip))
             .FailedWithOneLine(), StringComparison.Ordinal);
@@ -120,7 +120,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
 
         (await RunAsync(_storage, "own.db", "drop", zip)).Succeeded();
         Assert.Single(await ZipsAsync(_storage));
-        // Who names no database has nothing to compare: the storage account alone says where it goes.
+        // Without a database setting there is nothing to compare: the file goes to the storage account.
         var storageAlone = new Dictionary<string, string> { ["HIBP_STORAGE"] = another };
         (await HibpInProcess.RunAsync(_folder.Path, storageAlone, "drop", zip)).Succeeded();
         Assert.Single(await ZipsAsync(another));

@@ -3,7 +3,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>What a host writes for machines to read, and what a shell asks the program.</summary>
+/// <summary>Tests a host's machine-readable log, and shell completion.</summary>
 public sealed class HostLogTests : IDisposable
 {
     private readonly TemporaryFolder _folder = new();
@@ -48,7 +48,7 @@ public sealed class HostLogTests : IDisposable
     public async Task Bash_completes_commands_options_and_values()
     {
         var program = Path.Combine(AppContext.BaseDirectory, "hibp.dll");
-        // As bash calls it: the line, where in it the cursor is, and the word there.
+        // As bash calls it: the line, the cursor's position in it, and the word at the cursor.
         var script = $$"""
             hibp() { dotnet '{{program}}' "$@"; }
             source <(hibp completion bash)

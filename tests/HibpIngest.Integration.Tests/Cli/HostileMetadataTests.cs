@@ -3,7 +3,7 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>A breach whose metadata commands terminals, as every command prints it.</summary>
+/// <summary>Tests that no command prints terminal commands from a breach's metadata.</summary>
 public sealed class HostileMetadataTests : CommandTestBase
 {
     private static readonly string Hostile = $"before{HostileText.Everything}after";
@@ -12,7 +12,7 @@ public sealed class HostileMetadataTests : CommandTestBase
     public async Task No_command_prints_what_a_terminal_obeys()
     {
         var subscribers = Folder.Write("subscribers.csv", "email,domain\nuser1@example1.com,\n");
-        // A zip's entry, a file and a property are named by the person who made them, too.
+        // The uploader also chooses the names of a zip's entries, of the file and of properties.
         var zip = Path.Combine(Folder.Path, "Alpha.zip");
         await File.WriteAllBytesAsync(zip, PipelineRig.Zip(($"dump{Hostile}.csv", "user1@example1.com,secret\nuser2@example2.com,x\n")));
         Folder.Write("Alpha.json", JsonSerializer.Serialize(new Dictionary<string, object>
@@ -51,14 +51,14 @@ public sealed class HostileMetadataTests : CommandTestBase
         }
     }
 
-    /// <summary>What is drawn on a terminal holds the console's own colours and moves, and nothing else.</summary>
+    /// <summary>Asserts that a terminal receives only the console's own colours and cursor moves.</summary>
     private async Task ShowOnTerminalAsync()
     {
         foreach (var line in (string[])["breaches", "lookup user1@example1.com", "status"])
         {
             await using var terminal = new TerminalProcess(Folder.Path, Variables, line);
             var (_, shown) = await terminal.EndAsync();
-            // Nothing moves: of the console's own there are colours, and what begins and ends its use of the keypad.
+            // Nothing moves: the console's own sequences are colours, and keypad mode on and off.
             HostileText.AssertClean(
                 Regex.Replace(shown, "\u001b(\\[[?0-9;]*[a-z]|[=>])|\r(?=\n)", "", RegexOptions.ExplicitCapture, TimeSpan.FromSeconds(1)),
                 $"{line} on a terminal");

@@ -4,7 +4,7 @@ using ICSharpCode.SharpZipLib.Zip;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>An installation on one machine: HIBP_HOME, its permissions, its keys, and what <c>hibp doctor</c> says of it.</summary>
+/// <summary>Tests an installation on one machine: HIBP_HOME, its permissions, its keys, and what <c>hibp doctor</c> reports.</summary>
 public sealed class InstallationTests : IDisposable
 {
     private const UnixFileMode OthersMode = UnixFileMode.GroupRead | UnixFileMode.GroupWrite | UnixFileMode.GroupExecute
@@ -24,7 +24,7 @@ public sealed class InstallationTests : IDisposable
     public async Task Everything_that_a_host_and_its_commands_write_is_readable_by_its_owner_only()
     {
         if (OperatingSystem.IsWindows())
-            return; // its folders inherit their permissions
+            return; // on Windows, folders inherit their permissions
         await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
         _folder.Write("A.zip", PipelineRig.Zip(("a.csv", "user1@example.com\n")));
         await RunProcessAsync("subscribers", "import", _folder.Write("subscribers.csv", "email,domain\nuser1@example.com,\n"));
@@ -37,7 +37,7 @@ public sealed class InstallationTests : IDisposable
         await RunProcessAsync("log", "export", made[2]);
         await RunProcessAsync("log", "rewrite", made[3]);
         await RunProcessAsync("subscribers", "export", made[4]);
-        // The write-ahead log is there while the host runs.
+        // The write-ahead log exists while the host runs.
         Assert.Contains(Path.Combine(Home, "hibp.db-wal"), Directory.GetFiles(Home));
         var all = made.Concat(made.Where(Directory.Exists)
             .SelectMany(folder => Directory.GetFileSystemEntries(folder, "*", SearchOption.AllDirectories))).ToList();
@@ -52,7 +52,7 @@ public sealed class InstallationTests : IDisposable
     public async Task Doctor_names_an_older_home_and_the_command_that_closes_it()
     {
         if (OperatingSystem.IsWindows())
-            return; // its folders inherit their permissions
+            return; // on Windows, folders inherit their permissions
         Directory.CreateDirectory(Home);
         File.SetUnixFileMode(
             Home, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute | UnixFileMode.OtherExecute);
@@ -83,7 +83,7 @@ public sealed class InstallationTests : IDisposable
             json.GetProperty("checks").EnumerateArray()
                 .Where(check => check.GetProperty("check").GetString() is "blobs" or "queues" or "tables" or "database")
                 .Select(check => check.GetProperty("state").GetString()));
-        // Set up once, and stopped: now it is missed.
+        // A host was set up once and has stopped: now its absence is reported.
         await HibpInProcess.SetUpAsync(_folder.Path, _variables);
         Assert.Equal(1, (await HibpInProcess.RunAsync(_folder.Path, _variables, "doctor")).ExitCode);
     }
@@ -100,7 +100,7 @@ public sealed class InstallationTests : IDisposable
             Assert.DoesNotContain("suppression.key", (await RunProcessAsync("backup", "before.db")).Output, StringComparison.Ordinal);
             Assert.False(File.Exists(suppression) || File.Exists(secret));
 
-            // At once, from several processes.
+            // Two processes at once.
             await Task.WhenAll(
                 RunProcessAsync("subscribers", "remove", "a@example.com"), RunProcessAsync("subscribers", "forget", "b@example.com"));
             var key = await File.ReadAllTextAsync(suppression);
@@ -111,7 +111,7 @@ public sealed class InstallationTests : IDisposable
             Assert.Contains(
                 "2 suppressed", (await RunAsync("subscribers", "import", subscribers)).Output, StringComparison.Ordinal);
 
-            // The host that was started before either was there opens the archive.
+            // The host, started before password and zip were added, opens the archive.
             var zip = _folder.Write("Sealed.zip", ArchiveTesting.Encrypted(
                 "correct horse", 256, CompressionMethod.Deflated, ("a.csv", "user1@example.com\n"u8.ToArray())));
             Assert.Equal(0, (await HibpInProcess.RunWithInputAsync(
@@ -123,12 +123,12 @@ public sealed class InstallationTests : IDisposable
             Assert.Equal(key, await File.ReadAllTextAsync(suppression));
 
             var backup = (await RunProcessAsync("backup", "after.db")).Output;
-            // Below the current folder it is shown as it is typed.
+            // A path below the current folder is shown as a relative one.
             var (shownSuppression, shownSecret) = (Path.Combine(".hibp", "suppression.key"), Path.Combine(".hibp", "secret.key"));
             Assert.Contains(shownSuppression, backup, StringComparison.Ordinal);
             Assert.Contains(shownSecret, backup, StringComparison.Ordinal);
 
-            // A variable wins where it is the same, and is refused where it isn't.
+            // A variable overrides the file if it has the same key, and is refused otherwise.
             _variables["HIBP_SUPPRESSION_KEY"] = key.Trim();
             await RunAsync("subscribers", "import", subscribers);
             _variables["HIBP_SUPPRESSION_KEY"] = own;
@@ -141,13 +141,13 @@ public sealed class InstallationTests : IDisposable
             _variables["HIBP_SECRET_KEY"] = own;
             refused = (await HibpInProcess.RunAsync(_folder.Path, _variables, "status")).FailedWithOneLine();
             Assert.Contains(secret, refused, StringComparison.Ordinal);
-            // Changing it keeps the old one.
+            // A changed key keeps the old one.
             _variables["HIBP_SECRET_KEY"] = $"{own},{(await File.ReadAllTextAsync(secret)).Trim()}";
             await RunAsync("status");
             _variables.Remove("HIBP_SECRET_KEY");
             await host.TerminateAsync();
         }
-        // Lost, it is not made again under another: those who are suppressed would be told.
+        // A lost key is not replaced by a new one: suppressed subscribers would be notified.
         File.Move(suppression, suppression + ".away");
         var lost = await HibpInProcess.RunAsync(_folder.Path, _variables, "run");
         Assert.Equal(1, lost.ExitCode);

@@ -10,7 +10,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The local host as a whole: its roles, several beside each other, and what it tells when a store is full.</summary>
+/// <summary>Tests the local host as a whole: its roles, several hosts at once, and its messages when a store is full.</summary>
 public sealed class LocalHostTests
 {
     private static async Task RunHostAsync(PipelineParts parts, LocalHostOptions options, CancellationToken cancellationToken)
@@ -21,7 +21,7 @@ public sealed class LocalHostTests
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 
-    // Nobody waits in a test for what a person would wait for.
+    // Shorter than the pauses meant for people.
     private static readonly LocalHostOptions Quick = new()
     {
         Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
@@ -117,7 +117,7 @@ public sealed class LocalHostTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Held.zip", Zip(0, 200));
-        // A blob that is read for as long as the test wants.
+        // Reading this blob blocks until the test releases it.
         var (begun, go) = (new TaskCompletionSource(), new TaskCompletionSource());
         using var stop = new CancellationTokenSource();
         var said = new List<IReadOnlyDictionary<string, int>>();
@@ -154,7 +154,7 @@ public sealed class LocalHostTests
         Assert.IsType<StoreFullException>(await told.Task);
         await stop.CancelAsync();
         await host.WaitAsync(TestTimeout);
-        // The message waits for room, and so does the load.
+        // Message and load wait for space.
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
         Assert.Equal(LoadState.Ingesting, Assert.Single(await rig.LoadsAsync()).State);
     }
@@ -180,7 +180,7 @@ public sealed class LocalHostTests
         var told = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(TestTimeout));
         Assert.Contains(rig.DatabaseFile, told.Message, StringComparison.Ordinal);
         Assert.Empty(failures);
-        // For whoever starts on the right file, at once.
+        // A host that starts on the right file receives it at once.
         var waiting = Assert.Single(
             await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None));
         Assert.Contains("Late.zip", waiting.Body, StringComparison.Ordinal);
@@ -192,7 +192,7 @@ public sealed class LocalHostTests
         PipelineRig.Zip(
             ("dump.csv", string.Join('\n', Enumerable.Range(from, to - from).Select(i => $"user{i}@example{i % 5}.com,secret"))));
 
-    /// <summary>A host that has made sure of its stores and begun its work.</summary>
+    /// <summary>Starts a host, and waits until it has checked its stores and started working.</summary>
     private static async Task<Task> StartAsync(PipelineRig rig, LocalHostOptions options)
     {
         const int Started = 9020;
@@ -220,7 +220,7 @@ public sealed class LocalHostTests
         await host.WaitAsync(TestTimeout);
     }
 
-    /// <summary>Looks until it is so; a host that ends before has failed.</summary>
+    /// <summary>Polls until the condition is true; fails if a host ends first.</summary>
     private static async Task UntilAsync(Func<Task<bool>> isSo, IReadOnlyList<Task> hosts)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);

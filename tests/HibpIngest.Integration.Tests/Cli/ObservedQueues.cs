@@ -2,19 +2,19 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>Real queues that tell of each call, before it (where a fault can be injected) and after it.</summary>
+/// <summary>Real queues that report each call, before it (when a test may inject a fault) and after it.</summary>
 internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
 {
     /// <summary>Called with queue and operation before the call; may throw.</summary>
     public Action<string, string>? Before { get; set; }
 
-    /// <summary>Called with queue, body and delay of what is about to be sent.</summary>
+    /// <summary>Called with queue, body and delay before a message is sent.</summary>
     public Action<string, string, TimeSpan>? OnSend { get; set; }
 
-    /// <summary>Told for how long a receive or an extension asks for messages, before the call.</summary>
+    /// <summary>Called with the requested visibility before a receive or an extension.</summary>
     public Action<string, TimeSpan>? OnVisibility { get; set; }
 
-    /// <summary>Told how many messages a receive brought.</summary>
+    /// <summary>Called with the number of messages received.</summary>
     public Action<int>? OnReceived { get; set; }
 
     /// <summary>Called with queue and operation after the call.</summary>

@@ -11,8 +11,8 @@ using HibpIngest.Sql.Sqlite;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>
-/// What somebody at a terminal meets when things around a host go wrong: real processes, an emulator of theirs and a mail server, killed,
-/// stopped and replaced, and what the host and <c>hibp status</c> say of it.
+/// Tests what an operator sees when things around a host go wrong: real processes, an emulator and a mail server are
+/// killed, stopped and replaced, and host and <c>hibp status</c> must report it.
 /// </summary>
 public sealed partial class OperationTests : IAsyncDisposable
 {
@@ -30,7 +30,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         ["HIBP_MAIL"] = _mail.Setting,
         ["HIBP_MAIL_FROM"] = "breaches@example.com",
         ["HIBP_SLICEROWS"] = "1000",
-        // One request to the emulator for each account, which nothing here looks at.
+        // Ranges cost the emulator a request per account, and aren't tested here.
         ["HIBP_RANGES"] = "off",
     };
 
@@ -46,7 +46,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         Assert.Contains("550 5.7.1", refused.Error, StringComparison.Ordinal);
         Assert.DoesNotContain("ready", refused.Error, StringComparison.Ordinal);
 
-        // One that is down may be back by then; without a role that mails nobody looks.
+        // An unavailable mail server may be back later, so the host starts with a warning. Without a role that mails, it isn't checked.
         _mail.Script = step => step.Name == "greeting" ? SmtpAnswer.Say("421 4.3.2 later") : null;
         await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
         Assert.Contains("warning: mails can't be sent now", host.Error, StringComparison.Ordinal);
@@ -82,23 +82,23 @@ public sealed partial class OperationTests : IAsyncDisposable
     {
         var emulatorPort = int.Parse(_variables["HIBP_EMULATOR_PORT"], CultureInfo.InvariantCulture);
         using var passed = new PassedTime(new LocalEmulator(_folder.Path, emulatorPort).Connection, DatabaseFile);
-        // Somebody watches before there is anything.
+        // Status is watched before anything exists.
         await using var terminal = new TerminalProcess(_folder.Path, _variables, "status --watch");
         await terminal.SeesAsync("waiting: the storage emulator is not running");
         await using var owner = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--roles", "notify,log");
         await terminal.SeesAsync("works as");
 
-        // Nobody ingests.
+        // No host ingests.
         (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
         await using var drop = await HibpProcess.StartAsync(
             _folder.Path, _variables, "no running host ingests", "drop", Zip("Big", Accounts).FullName, "--wait");
         Assert.Contains("Big.zip waits for a host that ingests", await StatusAsync(), StringComparison.Ordinal);
         Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).GetProperty("blob").GetString());
 
-        // One that ingests and upserts dies with slices in hand.
+        // A host that ingests and upserts crashes while it processes slices.
         await using (var dies = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
         {
-            // Looked for in the database: by the time that a process has told of them, slices are done.
+            // Polled in the database: when a process reports slices, they are already done.
             await using (var database = SqliteBreachDatabase.Open(DatabaseFile, TimeProvider.System))
             {
                 await UntilAsync(
@@ -115,7 +115,7 @@ public sealed partial class OperationTests : IAsyncDisposable
             await passed.SweepAsync();
         }
 
-        // The mail server is down when its mails are due; then the emulator dies, too.
+        // The mail server is down when mails are due; then the emulator crashes, too.
         _mail.Script = step => step.Name == "greeting" ? SmtpAnswer.Say("421 4.3.2 later") : null;
         await using var second = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
         var trouble = await UntilAsync(async () => MailLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
@@ -129,7 +129,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 
         var emulator = int.Parse(EmulatorLine().Match(owner.Error).Groups["pid"].Value, CultureInfo.InvariantCulture);
         await KillAsync(emulator);
-        // Commands wait for it.
+        // Commands wait for the emulator.
         (await RunAsync("breaches")).Succeeded();
         await UntilAsync(() => Task.FromResult(
             owner.Error.Contains("the storage emulator runs again", StringComparison.Ordinal) ? "" : null));
@@ -137,11 +137,11 @@ public sealed partial class OperationTests : IAsyncDisposable
             $"the storage emulator (pid {emulator}) ended with signal 9; starting it again", owner.Error, StringComparison.Ordinal);
         terminal.Forget();
         await terminal.SeesAsync("works as");
-        // Not a line for each queue and poll.
+        // Not one warning per queue and poll.
         Assert.InRange(
             owner.Error.Split('\n').Count(line => line.Contains(" warning ", StringComparison.Ordinal)), 0, 12);
 
-        // It comes right: what the emulator may have forgotten is done again.
+        // Recovery: work that the emulator may have lost is repeated.
         _mail.Script = null;
         (await RunAsync("requeue", "Big", "--all")).Succeeded();
         await passed.SweepAsync();
@@ -151,7 +151,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         await UntilAsync(() => Task.FromResult(_mail.Mails.IsEmpty ? null : ""));
         Assert.Equal("user7@d7.example.org", Assert.Single(_mail.Mails).To);
 
-        // Whoever ends the owner is told who needs its emulator; the other takes its leave. On a busy machine its signs come late.
+        // A stopping owner lists the hosts that need its emulator. On a busy machine the other host\'s heartbeat comes late.
         await UntilAsync(async () => (await ListAsync("hosts")).Any(
             host => host.GetProperty("processId").GetInt32() == second.Id && !host.GetProperty("missed").GetBoolean()) ? "" : null);
         var stopped = await owner.TerminateAsync();
@@ -180,13 +180,13 @@ public sealed partial class OperationTests : IAsyncDisposable
     [GeneratedRegex(@"the storage emulator runs \(pid (?<pid>[0-9]+)\)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex EmulatorLine();
 
-    /// <summary>The first of three free ports in a row.</summary>
+    /// <summary>Returns the first of three consecutive free ports.</summary>
     internal static int FreePorts()
     {
         var taken = IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Select(one => one.Port).ToHashSet();
         while (true)
         {
-            // Below those that the system gives to whoever asks for any.
+            // Below the system's ephemeral ports.
             var port = Random.Shared.Next(11_000, 32_000);
             if (Enumerable.Range(port, 3).All(one => !taken.Contains(one) && IsFree(one)))
                 return port;
@@ -213,7 +213,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         await kill.WaitForExitAsync();
     }
 
-    /// <summary>Looks again and again; what ends the test is the time that a process may take.</summary>
+    /// <summary>Polls without a limit of its own; the process timeout ends the test.</summary>
     private static async Task<T> UntilAsync<T>(Func<Task<T?>> look, TimeSpan? every = null)
         where T : class
     {

@@ -5,7 +5,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>What commands and hosts say to their operator about links, bad input and stopping.</summary>
+/// <summary>Tests the messages of commands and hosts about links, bad input and stopping.</summary>
 public sealed class OperatorTextTests : CommandTestBase
 {
     [Fact]
@@ -21,7 +21,7 @@ public sealed class OperatorTextTests : CommandTestBase
     public async Task Links_are_made_from_where_the_API_listens_unless_HIBP_WEB_URL_says_where()
     {
         var url = $"http://127.0.0.1:{TestProcess.FreePort()}";
-        // A host that does everything: its links lead to its own API.
+        // A host with all roles: its links point to its own API.
         await using (var host = await StartAsync("ready", "run", "--roles", "ingest,upsert,notify,sweep,web", "--open", "--urls", url))
         {
             Assert.Contains($"warning: HIBP_WEB_URL is not set: this process makes links from {url}", host.Error, StringComparison.Ordinal);
@@ -29,7 +29,7 @@ public sealed class OperatorTextTests : CommandTestBase
             (await RunAsync("drop", Zip("Alpha.zip", "user1@example1.com"), "--wait")).Succeeded();
             Assert.Equal(url, await ServerAsync(url));
             using var http = Client();
-            // A reader has the catalogue of a few seconds ago.
+            // A reader's catalogue is a few seconds old.
             var alpha = new Uri($"{url}/api/v3/breach/Alpha");
             Assert.Equal(HttpStatusCode.OK, await Probe.AskUntilAsync(HttpStatusCode.OK, async () =>
             {

@@ -4,7 +4,7 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>hibp passwords.</summary>
+/// <summary>Tests <c>hibp passwords</c>.</summary>
 public sealed class PasswordsCommandTests : CommandTestBase
 {
     [Fact]
@@ -23,7 +23,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
         Assert.Equal(release, joined.GetProperty("release").GetString());
         Assert.False(Directory.Exists(Path.Combine(Folder.Path, ".hibp", "passwords-import")));
 
-        // A release without NTLM is not served instead of one that has it.
+        // A release without NTLM doesn't replace a served one that has it.
         var alone = await RunAsync("passwords", "import", sha1, "--release", "alone");
         Assert.Equal(0, alone.ExitCode);
         Assert.Contains("what is served has ntlm", alone.Error, StringComparison.Ordinal);

@@ -7,7 +7,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The rules of the local host's queue listener, on the emulator's queues.</summary>
+/// <summary>Tests the rules of the local host's queue listener on the emulator's queues.</summary>
 public sealed class QueueListenerTests : IAsyncLifetime
 {
     private const string Queue = "work";
@@ -15,7 +15,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 
-    // Nobody waits in a test for what a person would wait for.
+    // Shorter than the pauses meant for people.
     private static readonly QueueListenerOptions Rules =
         new() { RetryDelay = TimeSpan.Zero, MinPause = TimeSpan.FromMilliseconds(5), MaxPause = TimeSpan.FromMilliseconds(50) };
 
@@ -179,13 +179,13 @@ public sealed class QueueListenerTests : IAsyncLifetime
         }, new QueueListenerOptions(), time, _log, new StoreHealth(_log)).RunAsync(_stop.Token);
         await begun.Task.WaitAsync(TestTimeout);
         Assert.Equal(("receive", TimeSpan.FromSeconds(90)), (asked[0].Operation, asked[0].Visibility));
-        // As long as the listener's pause on an empty queue, so that each step sets a timer off.
+        // The step equals the listener's pause on an empty queue, so that each step fires a timer.
         await time.AdvanceUntilAsync(outlived.Task, new QueueListenerOptions().MaxPause).WaitAsync(TestTimeout);
         await listening.WaitAsync(TestTimeout);
         lock (asked)
         {
             Assert.All(asked, one => Assert.Equal(TimeSpan.FromSeconds(90), one.Visibility));
-            // Each renewal has half of that to spare.
+            // Each renewal has half of the visibility to spare.
             var renewed = asked.Where(one => one.Operation == "extend").Select(one => one.At).Prepend(TimeSpan.Zero).ToList();
             Assert.All(
                 renewed.Zip(renewed.Skip(1), (one, next) => next - one), gap => Assert.InRange(
@@ -231,7 +231,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
                 done.Add(body);
                 return;
             }
-            // The sixth and all after it are in the middle of their work when the stop comes.
+            // The sixth message and all after it are being processed when the stop comes.
             if (place == 16)
                 await _stop.CancelAsync();
             await Task.Delay(Timeout.Infinite, token);
@@ -281,7 +281,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         var releasing = Task.Run(async () =>
         {
             await sevenDeleted.Task.WaitAsync(TestTimeout);
-            // Nine are at work: a listener that fetched at nine would have done so after some calls to the same service.
+            // Nine are being processed: a listener that fetched at nine would have done so within a few calls.
             for (var calls = 0; calls < 5; calls++)
                 await DepthAsync(Queue);
             gate.Release();

@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The short forms of the benchmarks <c>-- rebuild</c> and <c>-- rebuilds</c>.</summary>
+/// <summary>Runs the short forms of the benchmarks <c>-- rebuild</c> and <c>-- rebuilds</c>.</summary>
 public sealed class RebuildCampaignTests(ITestOutputHelper output)
 {
     [Fact]

@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>What commands say of removals that are not complete, of what removed loads left, and of work that no host takes.</summary>
+/// <summary>Tests the commands' reports on incomplete removals, on leftovers of removed loads, and on work that no host does.</summary>
 public sealed class RemovalCommandTests : IAsyncLifetime
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -45,7 +45,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
         var breach = (await JsonAsync("breaches")).GetProperty("breaches")[0];
         Assert.Equal(0, breach.GetProperty("removal").GetProperty("part").GetDouble());
 
-        // Another process works on it.
+        // Another process runs the removal.
         var now = TimeProvider.System.GetUtcNow();
         await _rig.Context.Register.PutSignAsync(
             new HostSign("ab", "web-1", 4711, "removal of Adobe", "1.0", now, now, []), None);
@@ -62,7 +62,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     [Fact]
     public async Task What_verify_finds_of_removed_loads_repair_deletes()
     {
-        // As after a restore of a database from before the load.
+        // As after restoring a database from before the load.
         var entry = (await _rig.Context.Database.GetLogEntryAsync(1, None))!;
         await _rig.Context.Database.BeginRemovalAsync("Adobe", None);
         await _rig.Context.Log.WriteAsync(

@@ -2,7 +2,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>What an operator does with passwords in two accounts.</summary>
+/// <summary>Tests the commands for passwords in two storage accounts.</summary>
 public sealed class ReplicateCommandTests : IAsyncLifetime
 {
     private const string Lines = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:3\n7C4A8D09CA3762AF61E59520943DC26494F8941B:2\n";
@@ -26,7 +26,7 @@ public sealed class ReplicateCommandTests : IAsyncLifetime
     public async Task A_release_is_copied_switched_and_deleted_in_both_accounts()
     {
         var file = _folder.Write("hashes.txt", Lines);
-        // What the replica has not yet, it doesn't serve; that is said, and no failure.
+        // The replica doesn't have the release yet and doesn't serve it: that is reported, and isn't a failure.
         var imported = await RunAsync("import", file, "--release", "one");
         Assert.Equal(0, imported.ExitCode);
         Assert.Contains("hibp passwords replicate --release one", imported.Error, StringComparison.Ordinal);

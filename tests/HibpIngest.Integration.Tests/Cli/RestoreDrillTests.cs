@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The drill of docs/operating.md, as it stands there, and what the command says.</summary>
+/// <summary>Runs the restore drill of docs/operating.md as written there, and tests the commands' messages.</summary>
 public sealed class RestoreDrillTests
 {
     private const string Page = "docs/operating.md";

@@ -2,10 +2,10 @@ using System.Diagnostics;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>Programs of the system, for what .NET doesn't tell or set: owners of files.</summary>
+/// <summary>Runs system programs for what .NET can't read or set: owners of files.</summary>
 internal static class Shell
 {
-    /// <summary>Runs one to its end, which must be a good one, and returns its output.</summary>
+    /// <summary>Runs a program, asserts exit code 0, and returns its output.</summary>
     public static async Task<string> RunAsync(string program, params string[] arguments)
     {
         using var process = Process.Start(

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The way out for subscribers: who was forgotten is nowhere, and doesn't come back.</summary>
+/// <summary>Tests that a forgotten subscriber is stored nowhere and isn't imported again.</summary>
 public sealed class SubscribersCommandTests : CommandTestBase
 {
     private const string Gone = "gone4711@example.com";
@@ -49,7 +49,7 @@ public sealed class SubscribersCommandTests : CommandTestBase
             var stopped = await host.TerminateAsync();
             said.Append(stopped.Output).Append(stopped.Error);
         }
-        // A key that is lost, or changed, is found out before anything is done.
+        // A lost or changed key is detected before anything is done.
         var known = Variables["HIBP_SUPPRESSION_KEY"];
         Variables.Remove("HIBP_SUPPRESSION_KEY");
         var lost = (await RunAsync("run")).FailedWithOneLine();
@@ -58,7 +58,7 @@ public sealed class SubscribersCommandTests : CommandTestBase
         Assert.Contains(
             "another than", (await RunAsync("run")).FailedWithOneLine(), StringComparison.Ordinal);
         Variables["HIBP_SUPPRESSION_KEY"] = known;
-        // What the host did not send in time, the next one does; whom it was for, it doesn't.
+        // The next host sends the mails that this one didn't, except those to forgotten subscribers.
         await using (var host = await StartAsync("ready", "run"))
         {
             var mails = Path.Combine(Folder.Path, "mail");
@@ -80,7 +80,7 @@ public sealed class SubscribersCommandTests : CommandTestBase
         File.Delete(subscribers);
         Assert.False(Holds());
 
-        // One's own wish is another matter.
+        // Subscribers may ask to be added again, with --again.
         Assert.Contains(
             "--again",
             (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-")).FailedWithOneLine(),
@@ -94,7 +94,7 @@ public sealed class SubscribersCommandTests : CommandTestBase
     private async Task<string> OutputAsync(params string[] arguments) =>
         (await RunAsync(arguments)).Succeeded().Output;
 
-    /// <summary>Whether the address is in any byte of any file of the folder: database, its log, mails.</summary>
+    /// <summary>Returns whether the address occurs in any file of the folder: database, write-ahead log, mails.</summary>
     private bool Holds() => Directory.GetFiles(Folder.Path, "*", SearchOption.AllDirectories).Any(file =>
     {
         using var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);

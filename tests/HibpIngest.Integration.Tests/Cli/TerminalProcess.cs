@@ -4,10 +4,7 @@ using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>
-/// The built <c>hibp</c> on a terminal of its own, as somebody sits before it: util-linux's <c>script</c> gives
-/// the terminal, and passes on what is typed and shown.
-/// </summary>
+/// <summary>The built <c>hibp</c> on a pseudo-terminal: util-linux's <c>script</c> provides it, and passes on input and output.</summary>
 internal sealed class TerminalProcess : IAsyncDisposable
 {
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
@@ -16,14 +13,14 @@ internal sealed class TerminalProcess : IAsyncDisposable
     private readonly StringBuilder _shown = new();
     private readonly char[] _buffer = new char[4096];
 
-    /// <param name="folder">Where it runs.</param>
-    /// <param name="variables">What it is told by the environment.</param>
-    /// <param name="arguments">Its command line, as a shell takes it: redirections and all.</param>
+    /// <param name="folder">Its working directory.</param>
+    /// <param name="variables">Its environment.</param>
+    /// <param name="arguments">Its command line in shell syntax.</param>
     public TerminalProcess(string folder, IReadOnlyDictionary<string, string> variables, string arguments)
     {
         var hibp = Path.Combine(AppContext.BaseDirectory, "hibp.dll");
-        // -e: with the command's exit code; -f: at once; -q: no words of its own. env: whoever runs
-        // the tests in the background may have Ctrl+C ignored, and processes hand that down.
+        // -e: returns the command's exit code; -f: flushes at once; -q: prints nothing of its own. env: a background
+        // test run may have Ctrl+C ignored, which child processes inherit.
         var start = new ProcessStartInfo("script", ["-qefc", $"env --default-signal=INT dotnet '{hibp}' {arguments}", "/dev/null"])
         {
             WorkingDirectory = folder,
@@ -38,7 +35,7 @@ internal sealed class TerminalProcess : IAsyncDisposable
         _process = Process.Start(start)!;
     }
 
-    /// <summary>Waits until something is on the screen.</summary>
+    /// <summary>Waits until the terminal shows a text.</summary>
     public async Task SeesAsync(string text)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
@@ -56,23 +53,23 @@ internal sealed class TerminalProcess : IAsyncDisposable
         }
     }
 
-    /// <summary>What was shown before doesn't count any more.</summary>
+    /// <summary>Discards what was shown before.</summary>
     public void Forget() => _shown.Clear();
 
-    /// <summary>Presses keys; a line ends with \r.</summary>
+    /// <summary>Types keys; \r ends a line.</summary>
     public async Task TypeAsync(string keys)
     {
         await _process.StandardInput.WriteAsync(keys);
         await _process.StandardInput.FlushAsync();
     }
 
-    /// <summary>Its exit code, and all that was on the screen.</summary>
+    /// <summary>Returns the exit code and the whole output.</summary>
     public async Task<(int ExitCode, string Shown)> EndAsync()
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
         while (await ReadAsync(timeout.Token))
         {
-            // to the end
+            // Until the end.
         }
         await _process.WaitForExitAsync(timeout.Token);
         return (_process.ExitCode, _shown.ToString());

@@ -4,7 +4,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The dotnet tool, as somebody has it who has never seen the repository.</summary>
+/// <summary>Tests the packed dotnet tool on its own, without the repository.</summary>
 public sealed class ToolPackageTests : IDisposable
 {
     private static readonly string Root = Path.GetDirectoryName(RepositoryFile.Path("HibpIngest.sln"))!;
@@ -17,10 +17,10 @@ public sealed class ToolPackageTests : IDisposable
     public async Task Installed_from_a_folder_it_runs_the_demo_in_an_empty_one()
     {
         var (packages, home, empty) = (Make("packages"), Make("home"), Make("empty"));
-        // What is packed is what the tests run: built, in their configuration.
+        // Packs what the tests run: already built, in their configuration.
         var configuration = new DirectoryInfo(AppContext.BaseDirectory).Parent!.Name;
         await RunAsync(Root, home: null, "dotnet", "pack", "src/HibpIngest.Cli", "-c", configuration, "--no-build", "-o", packages);
-        // The folder is the only source: nothing else is downloaded for it.
+        // The folder is the only package source.
         await RunAsync(empty, home, "dotnet", "tool", "install", "--global", "hibp", "--source", packages);
 
         var said = await RunAsync(empty, home, Path.Combine(home, ".dotnet", "tools", "hibp"), "demo", "--json");
@@ -39,7 +39,7 @@ public sealed class ToolPackageTests : IDisposable
     private string Make(string name) => Directory.CreateDirectory(Path.Combine(_folder.Path, name)).FullName;
 
     /// <summary>Runs a program to its end, and returns its standard output.</summary>
-    /// <param name="home">The home of who runs it, with nothing of anybody else's; null: that of who runs the tests.</param>
+    /// <param name="home">An empty home folder; null: that of the test run.</param>
     private static async Task<string> RunAsync(string folder, string? home, string program, params string[] arguments)
     {
         var start = new ProcessStartInfo(program, arguments)
@@ -56,7 +56,7 @@ public sealed class ToolPackageTests : IDisposable
         {
             start.Environment["HOME"] = home;
             start.Environment["PATH"] = Environment.GetEnvironmentVariable("PATH");
-            // A runtime that isn't where the platform has it is found by this; what npm has downloaded before may stay so.
+            // Finds a runtime outside the platform's default location. npm's download cache may be reused.
             start.Environment["DOTNET_ROOT"] = Environment.GetEnvironmentVariable("DOTNET_ROOT") ?? Path.GetDirectoryName(
                 new FileInfo(Environment.ProcessPath!).ResolveLinkTarget(returnFinalTarget: true)?.FullName ?? Environment.ProcessPath!);
             start.Environment["npm_config_cache"] =
@@ -64,7 +64,7 @@ public sealed class ToolPackageTests : IDisposable
             start.Environment["DOTNET_CLI_TELEMETRY_OPTOUT"] = "1";
             foreach (DictionaryEntry variable in Environment.GetEnvironmentVariables())
             {
-                // How this machine reaches package sources is no part of a home.
+                // Keeps the settings for reaching package sources, which depend on the machine.
                 if (((string)variable.Key).EndsWith("_proxy", StringComparison.OrdinalIgnoreCase)
                     || ((string)variable.Key).StartsWith("npm_config_", StringComparison.OrdinalIgnoreCase)
                     || ((string)variable.Key).EndsWith("_CERTS", StringComparison.Ordinal))

@@ -1,6 +1,6 @@
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>Help, and how a command line that is wrong ends.</summary>
+/// <summary>Tests help, and how an invalid command line fails.</summary>
 public sealed class UsageProcessTests : IDisposable
 {
     private static readonly Dictionary<string, string> NoVariables = [];

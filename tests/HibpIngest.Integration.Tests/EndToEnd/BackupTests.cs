@@ -11,7 +11,10 @@ using HibpIngest.Testing;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>A backup that is put back: nobody is told twice, nothing is relabelled, and what is not whole is refused.</summary>
+/// <summary>
+/// Tests restoring a backup: no notification is sent twice, no mark changes its meaning, and an incomplete backup is
+/// refused.
+/// </summary>
 public sealed class BackupTests : IDisposable
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -27,7 +30,7 @@ public sealed class BackupTests : IDisposable
         await using var rig = await StartAsync();
         await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
         Assert.Equal(LoadState.Held, Assert.Single(await rig.LoadsAsync()).State);
-        // Released, and not sent yet.
+        // Released, but not sent yet.
         Assert.Equal(1, await rig.Context.Get<MailOperations>().NotifyAsync("Adobe", None));
         Assert.Equal(LoadState.Notifying, Assert.Single(await rig.LoadsAsync()).State);
         var (file, note) = await BackUpAsync(rig);
@@ -46,10 +49,10 @@ public sealed class BackupTests : IDisposable
         Assert.Contains("restored from a backup", load.HeldBecause, StringComparison.Ordinal);
         Assert.Equal(confirmed, await restored.Register.GetConfirmedAsync(None));
 
-        // A later breach: its mail is another mail than any there was.
+        // A later breach's mail has an id that was never used.
         await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 130))));
         await PipelineRig.RunToEndAsync(restored);
-        // Far behind the ids of before: they go on from the clock.
+        // Far above the earlier ids, because ids continue from the clock.
         var id = Path.GetFileNameWithoutExtension(Assert.Single(rig.Mails()).File);
         Assert.True(long.Parse(id, CultureInfo.InvariantCulture) > note.TakenAt.ToUnixTimeMilliseconds(), id);
     }
@@ -67,7 +70,7 @@ public sealed class BackupTests : IDisposable
         Assert.Equal((note, file), await BackupNote.FindAsync(_folder.Path, None));
         await Assert.ThrowsAsync<NotPossibleException>(() => BackUpAsync(rig, file));
 
-        // Stopped: nothing is left of it.
+        // A stopped backup leaves no file.
         using (var stop = new CancellationTokenSource())
         {
             await stop.CancelAsync();
@@ -77,12 +80,12 @@ public sealed class BackupTests : IDisposable
             Assert.Equal([file, noteFile], Directory.GetFiles(_folder.Path).Order());
         }
 
-        // A host is at work.
+        // A host is running.
         var sign = new HostSign("h", "machine", 7, HostSign.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
         await rig.Context.Register.PutSignAsync(sign, None);
         Assert.Contains("a host is at work on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
         await rig.Context.Register.PutSignAsync(sign with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
-        // It is open, by this process.
+        // The database is open in this process.
         Assert.Contains("is in use by another process", await RefusedAsync(), StringComparison.Ordinal);
         await rig.CloseAsync();
 
@@ -176,7 +179,7 @@ public sealed class BackupTests : IDisposable
             DatabaseBackup.RequireFile(context.Database), context.Register, new InstallationKeys(null, context.SuppressionKey), rig.Time);
         await restore.PrepareAsync(file, note, Nobody, None);
         await restore.PutInPlaceAsync(None);
-        // A host that is started in between refuses.
+        // A host that starts in between refuses.
         await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
         await context.Get<MoveOn>().RunAsync(None);
         return context;

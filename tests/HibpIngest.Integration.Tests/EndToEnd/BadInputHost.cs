@@ -5,9 +5,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// One <c>hibp run</c>, with stores of its own, a key for passwords, and batches so small that something is
-/// copied before an archive's damage is met. All that <see cref="BadInputTests"/> has is dropped into it at
-/// once, beside two subscribers whom it must not reach.
+/// One <c>hibp run</c> with stores of its own, a key for passwords, and batches so small that rows are copied before
+/// an archive's damage is found. All inputs of <see cref="BadInputTests"/> are uploaded to it at once, with two
+/// subscribers who must not be notified.
 /// </summary>
 public sealed class BadInputHost : IAsyncLifetime
 {
@@ -15,10 +15,10 @@ public sealed class BadInputHost : IAsyncLifetime
     private readonly Dictionary<string, string> _variables = [];
     private HibpProcess? _host;
 
-    /// <summary>How each <c>hibp drop --wait</c> ended, by the breach's name.</summary>
+    /// <summary>The result of each <c>hibp drop --wait</c>, by the breach's name.</summary>
     public Dictionary<string, HibpResult> Drops { get; } = [];
 
-    /// <summary>What the <c>hibp run</c> has said so far.</summary>
+    /// <summary>The output of <c>hibp run</c> so far.</summary>
     public string Said => _host!.Error;
 
     public string MailFolder => Path.Combine(_folder.Path, "mail");

@@ -6,28 +6,28 @@ using CompressionMethod = ICSharpCode.SharpZipLib.Zip.CompressionMethod;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// What an operator sees of an archive that can't be used, by the real command: one line that says what is
-/// wrong, exit code 1, the same reason in the status, and nothing published. What is refused before it is
-/// uploaded, a bad line in a subscriber file and a full disk are in the tests of the command line; stores that
-/// can't be used are in <see cref="BadStoreTests"/>.
+/// Tests what an operator sees of an unusable archive, with the real command: one line that names the fault, exit
+/// code 1, the same reason in the status, and nothing published. Files refused before the upload, a bad line in a
+/// subscriber file and a full disk are covered by the command line's tests; unusable stores by <see
+/// cref="BadStoreTests"/>.
 /// </summary>
 public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHost>
 {
     private static readonly byte[] Text = Encoding.ASCII.GetBytes(PipelineRig.Accounts(0, 100));
 
-    /// <summary>An archive to drop.</summary>
-    /// <param name="Make">Its bytes.</param>
-    /// <param name="Words">What its error says.</param>
+    /// <summary>An archive to upload.</summary>
+    /// <param name="Make">Makes its bytes.</param>
+    /// <param name="Words">Text that its error must contain.</param>
     public sealed record Archive(Func<byte[]> Make, params string[] Words)
     {
         /// <summary>Given with <c>--password</c>; null: not given.</summary>
         public string? Password { get; init; }
 
-        /// <summary>What was copied before the damage was met, and stays known.</summary>
+        /// <summary>Accounts that were copied before the damage was found, and stay counted.</summary>
         public int Accounts { get; init; }
     }
 
-    /// <summary>By the breach's name.</summary>
+    /// <summary>The archives by breach name.</summary>
     public static Dictionary<string, Archive> Archives { get; } = new()
     {
         ["NotAZip"] = new(
@@ -43,7 +43,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
             () => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp resume ", " --password-stdin"),
     };
 
-    /// <summary>What another tool than <c>hibp drop</c> uploads, in this order.</summary>
+    /// <summary>Files uploaded by other tools than <c>hibp drop</c>, in this order.</summary>
     public static (string Blob, byte[] Content)[] Uploads { get; } =
     [
         ("Described.json", "{ \"Title\": \"somebody@example.com\","u8.ToArray()),
@@ -76,7 +76,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         Assert.Equal(("failed", archive.Accounts), (Property(load, "state"), load.GetProperty("accounts").GetInt32()));
         Assert.EndsWith(Property(load, "error")!, line, StringComparison.Ordinal);
         Assert.Equal(Property(load, "error"), Property(dropped.Json, "error"));
-        // Nothing was tried again that trying can't mend.
+        // Permanent errors were not retried.
         Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(0, queue.GetProperty("poison").GetInt32()));
     }
 
@@ -101,7 +101,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         Assert.All(
             breaches, breach => Assert.Equal(
                 (false, JsonValueKind.Null), (breach.GetProperty("public").GetBoolean(), breach.GetProperty("publishedAt").ValueKind)));
-        // The first account of every whole entry, one that was copied from the archive with a bad CRC.
+        // The first account of every intact entry; one of them was copied from the archive with a bad CRC.
         Assert.Empty(
             (await host.RunAsync("lookup", "user0@example.com", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray());
         Assert.True(!Directory.Exists(host.MailFolder) || Directory.GetFiles(host.MailFolder).Length == 0);
@@ -117,7 +117,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
             Assert.Single(
                 said.Split('\n'), line => line.Contains($"of {name} ", StringComparison.Ordinal) && line.Contains(
                     archive.Words[0], StringComparison.Ordinal));
-        // It goes into log files.
+        // The host's output goes into log files.
         Assert.DoesNotContain("@", said, StringComparison.Ordinal);
         Assert.DoesNotContain("unexpected", said, StringComparison.Ordinal);
         Assert.DoesNotContain("stopped", said, StringComparison.Ordinal);
@@ -131,7 +131,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         Assert.Contains("no breach 'Empty'", (await host.RunAsync("status", "Empty")).FailedWithOneLine(), StringComparison.Ordinal);
     }
 
-    /// <summary>Looks until it has failed; each look is a process of its own, which is pause enough.</summary>
+    /// <summary>Polls until the load has failed; each poll is a process, which is pause enough.</summary>
     private async Task<JsonElement> FailedLoadAsync(string blob)
     {
         for (var looks = 0; looks < 100; looks++)
@@ -149,7 +149,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     private static byte[] Whole() => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100)));
 
     /// <summary>
-    /// The second entry, stored, differs by one bit from what its checksum was made of; its name holds an
+    /// Makes a zip whose second, stored entry differs in one bit from its checksum; the entry's name contains an
     /// address.
     /// </summary>
     private static byte[] BadCrc()
@@ -160,7 +160,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         return zip;
     }
 
-    /// <summary>200 MB of one line, which deflate makes some thousandth of.</summary>
+    /// <summary>Makes 200 MB in one line, which deflate reduces to about a thousandth.</summary>
     private static byte[] Bomb()
     {
         const int Length = 200_000_000;

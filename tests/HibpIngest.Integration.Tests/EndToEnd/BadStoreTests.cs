@@ -5,10 +5,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>Stores that can't be used end a command, <c>hibp run</c> too, with one line and exit code 1.</summary>
+/// <summary>Tests that an unusable store ends a command, including <c>hibp run</c>, with one line and exit code 1.</summary>
 public sealed class BadStoreTests : IAsyncLifetime
 {
-    /// <summary>Far more than the retries take, far less than for ever.</summary>
+    /// <summary>Far more than the retries take.</summary>
     private static readonly TimeSpan Bounded = TimeSpan.FromMinutes(2);
 
     private readonly TemporaryFolder _folder = new();
@@ -72,7 +72,7 @@ public sealed class BadStoreTests : IAsyncLifetime
         Assert.Contains(
             "the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
 
-        // One that has a table of its own already.
+        // A storage account that already has another database's table.
         await HibpInProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
         Assert.Contains("do not belong together", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
         (await RunAsync(_storage, "own.db", "status")).Succeeded();

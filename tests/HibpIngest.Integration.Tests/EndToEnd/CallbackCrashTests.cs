@@ -7,8 +7,8 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// A process that dies at any call while it releases a breach, looks through it, or calls clients leaves nothing that the next one doesn't
-/// make good: everything is said, nothing else is, and what is said twice comes under its key.
+/// Crashes a process at any call while it releases a breach, evaluates it or calls clients. The next process must
+/// complete everything; a call that is repeated has the same key.
 /// </summary>
 public sealed class CallbackCrashTests(ITestOutputHelper output)
 {
@@ -32,7 +32,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
-        // One whose calls fail now and then, so that it has a second turn.
+        // Some of this client's calls fail, so that it has a second turn.
         var (all, some) = (await rig.AddAsync("all", CallRig.AllPrefixes), await rig.AddAsync("some", CallRig.PrefixesOf(0, Accounts / 2)));
         var failed = new HashSet<string>();
         rig.Caller.Answer = call =>
@@ -50,7 +50,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
         var dying = point.Wrap(rig.OpenContext());
         await CrashPoint.WorkAsync(rig.Context.Queues, dying, () => dying.Get<MailOperations>().NotifyAsync("X", None));
         clock.Advance(TimeSpan.FromHours(1));
-        // Where it died before anything was released, the operator tries again.
+        // If it crashed before the release, the operator repeats the command.
         if ((await rig.Stores.LoadAsync(1)).State == LoadState.Held)
             await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.SettleAsync();
@@ -64,7 +64,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
         Assert.All(rig.Caller.Calls.GroupBy(call => call.Key), tries => Assert.Single(tries.Select(call => call.Body).Distinct()));
         var calls = await rig.CallsAsync(1);
         Assert.True((Accounts * 3 / 2, 0, 0) == (calls.Answered, calls.Open, calls.Dead), $"{where}; {calls}");
-        // A message for a client that was put off is hidden for as long by the emulator's clock.
+        // A deferred client's message stays hidden by the emulator's clock.
         Assert.True((await rig.Stores.DepthsAsync()).All(one => one.Value == 0 || one.Key == QueueNames.Callbacks), where);
         foreach (var slice in await rig.Stores.SlicesAsync(1))
         {

@@ -7,8 +7,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// Clients are called of what they watch and a published breach holds, and of nothing else; what fails is tried again, and delays nobody.
-/// What is expected is hashed here, by other means than the product's.
+/// Tests that clients are called for the watched accounts of a published breach and for nothing else, and that a
+/// failing client is retried without delaying others. Expected hashes are computed without the product's code.
 /// </summary>
 public sealed class CallbackTests
 {
@@ -18,7 +18,7 @@ public sealed class CallbackTests
     public async Task Each_client_is_called_of_exactly_what_it_watches_and_the_breach_holds()
     {
         await using var rig = await CallRig.StartAsync();
-        // One watches half of all prefixes, one those of some accounts, and of others that are in no breach.
+        // One client watches half of all prefixes, another those of some accounts in the breach and of some that aren't.
         var half = await rig.AddAsync("half", Enumerable.Range(0, PrefixBitmap.Prefixes / 2));
         var few = await rig.AddAsync("few", [.. CallRig.PrefixesOf(40, 30), .. CallRig.PrefixesOf(5_000, 50)]);
         var nobody = await rig.AddAsync("nobody", []);
@@ -36,7 +36,7 @@ public sealed class CallbackTests
                 .Order(StringComparer.Ordinal),
             rig.Told(few));
         Assert.Empty(rig.Told(nobody));
-        // One prefix a call, each call once, with a key that says what it is, and with the secret that was shown.
+        // One prefix per call, each call once, with its idempotency key and the secret that was shown.
         Assert.All(rig.Caller.Calls, call => Assert.Equal(
             (call.Url == half.Client.Url ? half.Secret : few.Secret, CallRig.KeyOf(call.Url == half.Client.Url ? half : few, call)),
             (call.Secret, call.Key)));
@@ -46,10 +46,10 @@ public sealed class CallbackTests
             (LoadState.Done, true, 0L, 0L), (load.State, load.Calls!.IsLookedThrough, load.Calls.Open, load.Calls.Dead)));
         Assert.Equal(rig.Caller.Calls.Count, (await rig.Stores.LoadsAsync()).Sum(load => load.Calls!.Answered));
         Assert.All((await rig.Stores.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
-        // What was said is kept nowhere.
+        // Delivered content is deleted.
         Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(half.Client.Number, 1, 1), None));
 
-        // Nothing changes by everything once more: every slice again, and its messages.
+        // Repeating every slice and its messages changes nothing.
         var before = rig.Caller.Calls.Count;
         await rig.Context.Get<LoadOperations>().RequeueSlicesAsync("X", null, failedOnly: false, None);
         await rig.RunToEndAsync();
@@ -64,10 +64,10 @@ public sealed class CallbackTests
     public async Task What_fails_is_tried_again_under_the_same_key_and_what_doesn_t_is_not()
     {
         var clock = new TestClock();
-        // Pauses between calls of one turn are real ones.
+        // Pauses between the calls of one turn are in real time.
         await using var rig = await CallRig.StartAsync(clock, options => options.Callbacks.CallPause = TimeSpan.FromMilliseconds(50));
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
-        // By turns, by what the call is of: two in three fail the first time.
+        // Depends on the call's content: two in three fail the first time.
         var seen = new HashSet<string>();
         rig.Caller.Answer = call =>
         {
@@ -105,7 +105,7 @@ public sealed class CallbackTests
         }
         var load = await rig.Stores.LoadAsync(1);
         Assert.Equal((60, 0), (load.Calls!.Open, load.Calls.Dead));
-        // A client that takes nothing is left alone: it is not asked with all of its calls each time.
+        // A client that rejects everything is backed off: it doesn't get all of its calls each time.
         Assert.InRange(rig.Caller.Calls.Count(call => call.Url == down.Client.Url), 70, 71 * 30);
         for (var hours = 0; hours < 3; hours++)
         {
@@ -158,10 +158,10 @@ public sealed class CallbackTests
         Assert.True(Assert.Single(await rig.Context.Clients.ListAsync(None)).IsPaused);
         var asked = rig.Caller.Calls.Count;
         Assert.InRange(asked, 1, CallbackClient.DefaultCap);
-        // Its load is done but for that, and no sweep asks the database because of it.
+        // Otherwise its load is done, and no sweep asks the database because of it.
         await rig.SweepAsync();
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
-        // Time in which nobody asks it is none in which it failed: what fails when it is back is not given up.
+        // Time without attempts doesn't count as failing: calls that fail afterwards aren't given up.
         for (var days = 0; days < 5; days++)
         {
             clock.Advance(TimeSpan.FromDays(1));
@@ -187,7 +187,7 @@ public sealed class CallbackTests
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
-        // Held by its metadata, and told before the first call what it would be.
+        // The load is held by its metadata, and the number of calls is known before the first one.
         await rig.DropAsync("X", 0, 300, """{"notify":"hold"}""");
         await rig.RunToEndAsync();
         await rig.SweepAsync();
@@ -196,7 +196,7 @@ public sealed class CallbackTests
         var estimate = Assert.Single(await rig.Context.Get<PreviewCalls>().RunAsync("X", None));
         Assert.Equal((300, true), (estimate.Calls, estimate.IsExact));
 
-        // In mid-way it is stopped again: what is in flight ends, and nothing else is begun behind the next record.
+        // Stopped midway: calls in flight finish, and none starts after the next record.
         var (begun, gate) = (0, new SemaphoreSlim(20));
         rig.Caller.Answer = async _ =>
         {
@@ -211,7 +211,7 @@ public sealed class CallbackTests
             await rig.Context.Get<MailOperations>().HoldAsync("X", None);
         else
             await rig.Context.Get<BreachOperations>().SetHiddenAsync("X", true, None);
-        // Of two records the first finds it out, and the second comes behind that.
+        // The first record detects the stop; the second one follows it.
         foreach (var answered in (int[])[21, 22])
         {
             gate.Release();

@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>What readers have the breaches from is what the database has, whatever happens in between.</summary>
+/// <summary>Tests that the catalogue read by readers matches the database, also after crashes.</summary>
 public sealed class CatalogueTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -95,7 +95,7 @@ public sealed class CatalogueTests
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
     }
 
-    /// <summary>A change dies at each of its calls, before or after it; the next sweep makes the catalogue good.</summary>
+    /// <summary>A change crashes at each of its calls, before or after it; the next sweep repairs the catalogue.</summary>
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
@@ -117,7 +117,7 @@ public sealed class CatalogueTests
             }
             catch (CrashException)
             {
-                // as it should
+                // Expected.
             }
             hidden = (await rig.Context.Database.GetBreachAsync("Adobe", None))!.Hidden;
             await rig.OpenContext().Get<Sweep>().RunAsync(None);
@@ -127,7 +127,7 @@ public sealed class CatalogueTests
             calls++;
         }
         Assert.True(calls > 8, $"{calls} calls");
-        // Their owners are known to be dead a while later.
+        // After a while their owners count as dead.
         Assert.NotEmpty(await rig.Context.Register.ListBehindAsync(None));
         clock.Advance(PublishCatalogue.OldestMark);
         await rig.Context.Get<Sweep>().RunAsync(None);
@@ -153,7 +153,7 @@ public sealed class CatalogueTests
             clock.Advance(TimeSpan.FromMinutes(1));
             await sweep.RunAsync(None);
         }
-        // Twice as old each time, but for what the tests' own seconds add; in the end it is cleared.
+        // The age doubles each time, apart from the seconds that the test takes; in the end the mark is cleared.
         Assert.InRange(published.Count, 7, 10);
         Assert.Equal((1, 120), (published[0], published[^1]));
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
@@ -173,7 +173,7 @@ public sealed class CatalogueTests
         await Assert.ThrowsAsync<InvalidOperationException>(() => asked.Wrap(rig.Context).Get<Sweep>().RunAsync(None));
     }
 
-    /// <summary>A writer with an old state that comes late, at whichever of its calls, doesn't bring a hidden breach back.</summary>
+    /// <summary>A slow writer with an outdated state, at whichever call, doesn't make a hidden breach visible again.</summary>
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
@@ -187,7 +187,7 @@ public sealed class CatalogueTests
             await DropAsync(rig, "Bold", 3, null);
             if (repairs)
             {
-                // Its state is the one that is published; what it writes was damaged.
+                // The writer repairs a damaged document of the published state.
                 var bold = Assert.Single(await catalogue.ListAsync("breach/Bold"));
                 await rig.Context.Catalogue.DeleteAsync(bold.Name, bold.ETag, None);
             }
@@ -198,7 +198,7 @@ public sealed class CatalogueTests
                 await rig.Context.Database.SetHiddenAsync("Bold", false, None);
             }
 
-            // The slow one has read that Bold is shown; before its N-th write, Bold is hidden again and that is published.
+            // The slow writer has read that Bold is visible; before its Nth write, Bold is hidden again and published so.
             var calls = 0;
             var slow = rig.OpenContext();
             slow = slow with
@@ -245,7 +245,7 @@ public sealed class CatalogueTests
         Assert.Contains("still shown", behind.Message, StringComparison.Ordinal);
         Assert.Contains("hibp catalogue publish", behind.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<CatalogueBehindException>(() => down.Get<RemoveBreach>().RunAsync("Adobe", null, None));
-        Assert.Equal(3, (await rig.TableAsync()).Count); // no account is touched while readers are told of the breach
+        Assert.Equal(3, (await rig.TableAsync()).Count); // no account is changed while readers see the breach
         await down.Get<Sweep>().RunAsync(None);
         Assert.Equal(3, (await rig.Context.Register.ListBehindAsync(None)).Count);
 
@@ -300,7 +300,7 @@ public sealed class CatalogueTests
         Assert.Equal(
             ["logo/Adobe.png", "logo/D #1.png"], (await catalogue.ListAsync(CatalogueDocuments.Logos)).Select(entry => entry.Name));
 
-        // A newer load's counts before the older one's; a bad one doesn't count.
+        // A newer load's logo takes precedence over an older one's; an invalid one is ignored.
         await PutAsync("in/Adobe.2.png", Png(5, 5));
         await DropAsync(rig, "in/Adobe.2", 1, null);
         Assert.Equal(Png(5, 5), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
@@ -308,7 +308,7 @@ public sealed class CatalogueTests
         await rig.Context.Get<PublishCatalogue>().RunAsync(None);
         Assert.Equal(Png(1_024, 1), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
 
-        // What lay beside the zip is gone; what was published of it stays.
+        // The blobs next to the zip are gone; the published logo stays.
         await PutAsync("in/Adobe.2.png", []);
         await PutAsync("in/Adobe.png", []);
         await rig.Context.Get<PublishCatalogue>().RunAsync(None);

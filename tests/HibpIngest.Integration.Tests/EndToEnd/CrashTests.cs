@@ -8,12 +8,12 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// A process that dies at any call it makes on a store leaves nothing that the next one doesn't make good: same
-/// rows, same accounts, every mail, once.
+/// Crashes a process at any call to a store: the next one must produce the same rows, the same accounts, and every
+/// mail once.
 /// </summary>
 public sealed class CrashTests(ITestOutputHelper output)
 {
-    /// <summary>Each has stores of its own, and waits for them most of the time.</summary>
+    /// <summary>Each run has stores of its own, and mostly waits for them.</summary>
     private const int AtOnce = 4;
 
     private static readonly (string Name, string Text)[] Entries =
@@ -45,7 +45,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         var dying = point.Wrap(rig.OpenContext());
         await CrashPoint.WorkAsync(
             rig.Context.Queues, dying, () => dying.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None));
-        // The next process finds leases that have run out, and messages old enough to be missed.
+        // The next process finds expired leases, and messages old enough to count as lost.
         for (var round = 0; round < 4 && (round == 0 || await IsOpenAsync(rig)); round++)
         {
             clock.Advance(TimeSpan.FromHours(1));
@@ -74,7 +74,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         return point.Calls;
     }
 
-    /// <summary>Whether a sweep would still look at anything.</summary>
+    /// <summary>Returns whether a sweep would still have work.</summary>
     private static async Task<bool> IsOpenAsync(PipelineRig rig) =>
         (await rig.LoadsAsync()).Count == 0 || (await rig.Context.Register.ListOpenAsync(CancellationToken.None)).Count > 0
         || (await rig.Context.Register.ListBehindAsync(CancellationToken.None)).Count > 0;

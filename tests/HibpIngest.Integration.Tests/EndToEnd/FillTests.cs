@@ -9,8 +9,8 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// Ranges of a store with accounts are filled from the account table, whatever else happens meanwhile: at the end
-/// they hold each account with the marks it has, by a SHA-1 of the test's own.
+/// Tests filling the ranges of a store from its account table, with concurrent changes: afterwards they hold each
+/// account's hash with its marks. Expected hashes are computed without the product's code.
 /// </summary>
 public sealed class FillTests(ITestOutputHelper output)
 {
@@ -36,7 +36,7 @@ public sealed class FillTests(ITestOutputHelper output)
         var entry = Assert.Single(await rig.Context.Ranges.ReadRangeAsync(hash[..6], None), entry => entry.Suffix == hash[6..]);
         Assert.Equal([1, 2], entry.Marks);
 
-        // Again: there is nothing to do. What comes later is written by its slices.
+        // A second fill has nothing to do; later loads are written by their slices.
         Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None));
         await LoadAsync(rig, "Later", 140, 30);
         await AssertFilledAsync(rig, 170);
@@ -47,11 +47,11 @@ public sealed class FillTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Old", 0, 30);
-        // As of loads long ago: their marks lie in rows beside the first.
+        // Like old loads, whose marks are in rows after the first.
         await rig.Context.Database.MoveOnAsync(new StoreIds(0, 800), "", None);
         foreach (var mark in new[] { 249, 250, 251, 500, 501, 777 })
             await MarkLoadAsync(rig, mark, mark % 2 == 0 ? 0 : 10, 20);
-        await MarkLoadAsync(rig, 600, 100, 5); // no mark of theirs is in the first row
+        await MarkLoadAsync(rig, 600, 100, 5); // none of their marks is in the first row
         Assert.Equal(35, await rig.Context.Get<FillRanges>(7).RunAsync(null, null, None));
         await AssertFilledAsync(rig, 35);
     }
@@ -59,7 +59,7 @@ public sealed class FillTests(ITestOutputHelper output)
     [Fact]
     public async Task A_crash_at_any_call_leaves_a_fill_that_is_gone_on_with()
     {
-        // More of its first and of its last steps than of the walk between them.
+        // The first and the last steps are tested more often than the walk between them.
         const int Steps = 20;
         var (few, many) = (new CallDraw(oneOf: 12, output.WriteLine), new CallDraw(oneOf: 5, output.WriteLine));
         var calls = await BreakOffAsync(int.MaxValue, afterwards: false);
@@ -69,7 +69,7 @@ public sealed class FillTests(ITestOutputHelper output)
             await BreakOffAsync(at, many.IsAfterwards());
     }
 
-    /// <summary>A fill that dies at a call, and another one that ends it; how many calls the first made.</summary>
+    /// <summary>Crashes a fill at a call, and completes it with another; returns how many calls the first made.</summary>
     private async Task<int> BreakOffAsync(int at, bool afterwards)
     {
         await using var rig = await PipelineRig.StartAsync(Off, new TestClock());
@@ -79,10 +79,10 @@ public sealed class FillTests(ITestOutputHelper output)
         Assert.Equal(point.Crashed, died is not null);
         output.WriteLine($"died at call {at}: {point.Where}");
 
-        // Readers are never told of ranges that lack an account.
+        // Readers never see ranges that lack an account.
         if ((await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges == RangesState.On)
             Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
-        ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // the lock of the dead
+        ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // past the lease of the crashed process's lock
         await LoadAsync(rig, "Between", 25, 10);
         await rig.OpenContext().Get<FillRanges>(5).RunAsync(null, null, None);
         await AssertFilledAsync(rig, 35);
@@ -101,7 +101,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await Assert.ThrowsAnyAsync<OperationCanceledException>(
             () => hooks.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, stop.Token));
         Assert.Equal(RangesState.Filling, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
-        // Its lock is gone with it, and what it has walked is not read again.
+        // The lock is released, and pages already walked aren't read again.
         var pages = 0;
         var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountPages.ReadPageAsync) ? ++pages : 0));
         await counting.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, None);
@@ -127,7 +127,7 @@ public sealed class FillTests(ITestOutputHelper output)
     [Fact]
     public async Task A_slice_that_was_begun_before_the_fill_is_in_the_ranges_after_it()
     {
-        // Its accounts come behind the walk, under the set of layouts of before.
+        // Its accounts are written after the walk, with the earlier set of layouts.
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Off(options);
@@ -162,7 +162,7 @@ public sealed class FillTests(ITestOutputHelper output)
             var refused = await Assert.ThrowsAsync<NotPossibleException>(
                 () => rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None));
             Assert.Contains("another 'hibp ranges fill' or 'hibp rebuild' is running", refused.Message, StringComparison.Ordinal);
-            // As where the lock has run out under a process that stood still.
+            // As if the lock had expired while its process was suspended.
             await Task.WhenAll(Enumerable.Range(0, 2).Select(_ => FillUnlockedAsync(rig)));
         });
         await hooks.Wrap(rig.OpenContext()).Get<FillRanges>(9).RunAsync(null, null, None);
@@ -179,7 +179,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Old", 30, 60);
         if (purged)
             await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: true, null, None);
-        // The removal runs whole behind a page that was read and before it is written.
+        // The whole removal runs after a page was read and before it is written.
         var removed = false;
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -201,14 +201,14 @@ public sealed class FillTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Gone", 0, 20);
         await LoadAsync(rig, "Old", 10, 20);
-        await rig.Context.Database.BeginRemovalAsync("Gone", None); // and broken off
+        await rig.Context.Database.BeginRemovalAsync("Gone", None); // and interrupted
         Assert.Equal(20, await rig.Context.Get<FillRanges>().RunAsync(null, null, None));
         Assert.All((await rig.RangesAsync()).Values, marks => Assert.Equal("b2", marks));
         await rig.Context.Get<RemoveBreach>().RunAsync("Gone", null, None);
         await AssertFilledAsync(rig, 20);
     }
 
-    /// <summary>Another process, to which every lock is free.</summary>
+    /// <summary>Fills as another process that finds every lock free.</summary>
     private static async Task FillUnlockedAsync(PipelineRig rig)
     {
         for (var left = 100; ; left--)
@@ -220,7 +220,7 @@ public sealed class FillTests(ITestOutputHelper output)
             }
             catch (NotPossibleException) when (left > 1)
             {
-                // The other one was between this one's two steps.
+                // The other fill was between two steps.
             }
         }
     }
@@ -241,7 +241,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await rig.RunToEndAsync();
     }
 
-    /// <summary>A load of a mark of one's choice, as far as the tables and the fill see it.</summary>
+    /// <summary>Makes a load with a given mark, as far as the tables and the fill are concerned.</summary>
     private static async Task MarkLoadAsync(PipelineRig rig, int mark, int first, int count)
     {
         var id = 1_000 + mark;

@@ -11,7 +11,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// The same job whatever a breach comes in: through a host and its emulator, and going on behind every checkpoint.
+/// Tests that every archive format yields the same load, through a host and its emulator, and when resumed from every
+/// checkpoint.
 /// </summary>
 public sealed class FormatTests
 {
@@ -19,7 +20,7 @@ public sealed class FormatTests
 
     private static CancellationToken None => CancellationToken.None;
 
-    /// <summary>Blob's name, and numbered accounts that each lie in two entries where the format has some.</summary>
+    /// <summary>Blob name, and numbered accounts, split over two entries if the format has entries.</summary>
     private static readonly (string Blob, Func<int, byte[]> Make)[] Formats =
     [
         ("Adobe.zip", first => PipelineRig.Zip(("a.csv", Half(first, 0)), ("b.csv", Half(first, 1)))),
@@ -50,7 +51,7 @@ public sealed class FormatTests
         await using var host = await HibpProcess.StartAsync(folder.Path, variables, "ready", "run");
         using (var account = StorageAccount.Open(variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
         {
-            // What describes a breach, and what is none.
+            // A description, a logo, and files that aren't breaches.
             foreach (var name in (string[])["Evony.json", "Adobe.png", "readme.md", "other.7z"])
                 await account.Blobs.WriteSmallAsync(name, """{"Title":"Described"}"""u8.ToArray(), None);
             foreach (var (index, (blob, make)) in Formats.Index())
@@ -83,7 +84,7 @@ public sealed class FormatTests
     [Fact]
     public async Task A_load_goes_on_behind_each_checkpoint_in_every_format()
     {
-        // A batch an invocation: each is gone on with by a message, from what its checkpoint says.
+        // One batch per invocation: each message resumes from the checkpoint.
         await using var rig = await PipelineRig.StartAsync(
             options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Ingest.TimeBudget) = (70, 35, TimeSpan.FromTicks(1)));
         foreach (var (index, (blob, make)) in Formats.Index())
@@ -130,7 +131,7 @@ public sealed class FormatTests
         await rig.DropAsync("Adobe.csv", Text(2 * Each));
         await rig.RunToEndAsync();
         loads = await rig.LoadsAsync();
-        // The first csv has been replaced by the second; the tar stands beside it.
+        // The second csv has replaced the first; the tar is a load of its own.
         Assert.Equal(
             ["Adobe.csv", "Adobe.tar.gz"],
             loads.Where(load => load.PublishedAt is not null).Select(load => load.Blob.Name).Order(StringComparer.Ordinal));
@@ -159,12 +160,12 @@ public sealed class FormatTests
         Assert.Equal((LoadState.Done, 1), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Settings.ExtractorVersion));
         Assert.Equal(["a@example.com", "somebody@example.com"], (await rig.TableAsync()).Keys.Order());
 
-        // Whoever drops it today has the tar opened, and its names passed over.
+        // A new load opens the tar and ignores its names.
         await rig.DropAsync("New.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 1L), ((await rig.LoadAsync(2)).State, (await rig.LoadAsync(2)).Accounts));
 
-        // One of a later program is refused.
+        // A load of a later version is refused.
         await rig.DropAsync("Later.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
         await PipelineRig.RunToEndAsync(rig.Context with { Blobs = notNow });
         await rig.ExecuteAsync("UPDATE loads SET settings = replace(settings, '\"ExtractorVersion\":2', '\"ExtractorVersion\":3')");

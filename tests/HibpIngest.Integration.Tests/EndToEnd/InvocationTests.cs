@@ -7,8 +7,8 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// What a host's limits ask of an ingest: a limit on one invocation, one ingest a process, events that come
-/// twice. By a clock that the test moves.
+/// Tests an ingest under a host's limits: limited invocation time, one ingest per process, duplicate events. The test
+/// moves the clock.
 /// </summary>
 public sealed class InvocationTests
 {
@@ -40,7 +40,7 @@ public sealed class InvocationTests
             (rig.Context with { Queues = queues, Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(9))) })
             .Get<DroppedBreaches>();
         await breaches.IngestAsync("Big.zip", CancellationToken.None);
-        // Within the limit, so it has copied as much as its budget lets it.
+        // Within the limit, so it has copied as much as its budget allows.
         Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
         Assert.InRange((await rig.LoadAsync(1)).LastPosition, 100, 900);
 
@@ -120,7 +120,7 @@ public sealed class InvocationTests
         await second;
         Assert.Equal(1, opened);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
-        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Ingest).PeekAsync(32, CancellationToken.None)); // for later
+        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Ingest).PeekAsync(32, CancellationToken.None)); // delayed
 
         open.SetResult();
         await first;
@@ -139,7 +139,7 @@ public sealed class InvocationTests
             await breaches.IngestAsync("a/b/X.zip", CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, "X"), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Breach));
-        // Gone from everywhere, it doesn't come back by an event that was late.
+        // After the removal, a late event doesn't load it again.
         await rig.Context.Get<RemoveBreach>().RunAsync("X", null, CancellationToken.None);
         await breaches.IngestAsync("a/b/X.zip", CancellationToken.None);
         Assert.Empty(await rig.LoadsAsync());

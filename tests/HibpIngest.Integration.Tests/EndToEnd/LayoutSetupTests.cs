@@ -7,7 +7,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>Database and register agree on the layouts, whatever a set-up or a change of them was broken off at.</summary>
+/// <summary>Tests that database and register agree on the layouts, wherever a setup or a change was interrupted.</summary>
 public sealed class LayoutSetupTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -37,7 +37,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
             var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).Get<StoreSetup>().EnsureAsync(None));
             crashed = died is CrashException;
             output.WriteLine($"died at call {at}: {point.Where}");
-            // What reads meanwhile is told of no layout, or of the right one.
+            // Concurrent readers see no layout, or the right one.
             Assert.NotEqual(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(None))?.Ranges);
             await rig.Context.Get<StoreSetup>().EnsureAsync(None);
             await AssertAgreedAsync(rig.Context, RangesState.On);
@@ -66,7 +66,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
         await rig.Context.Register.PutLayoutAsync(new StoreLayout { Id = 1, Ranges = RangesState.On }, None);
         await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         await AssertAgreedAsync(rig.Context, RangesState.On);
-        Assert.True((await rig.Context.Database.GetLayoutsAsync(None)).Version > version); // so that no slice under way is done without
+        Assert.True((await rig.Context.Database.GetLayoutsAsync(None)).Version > version); // so that no open slice completes without it
     }
 
     [Fact]

@@ -11,7 +11,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>Several layouts, over several storage accounts, written at once; one read, switched, and dropped.</summary>
+/// <summary>Tests several layouts over several storage accounts: written concurrently, one of them read, switched, and dropped.</summary>
 public sealed class LayoutsTests(ITestOutputHelper output)
 {
     private const int Accounts = 150;
@@ -33,7 +33,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await LayoutContent.AssertHeldAsync(rig, wide);
         Assert.Equal(200, (await rig.TableAsync()).Count);
 
-        // Mails list the layout that is read.
+        // Domain lists in mails use the layout that is read.
         var before = await FindAllAsync(rig);
         Assert.Equal(StoreLayout.First.Name, (await SwitchAsync(rig, Wide)).Name);
         Assert.Equal(before, await FindAllAsync(rig));
@@ -75,7 +75,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             reached = writes >= at;
             if (reached)
             {
-                // Its message comes again after a while, and finds the writes before kept.
+                // Its message is redelivered later, and finds the earlier writes recorded.
                 await rig.Context.Queues.Get(QueueNames.Slices).ClearAsync(None);
                 await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
                     new SliceMessage { Load = round, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
@@ -121,7 +121,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.Contains("lacks 150 rows", refused.Message, StringComparison.Ordinal);
         Assert.Equal(1, (await rig.Context.Register.GetReadLayoutAsync(None))!.Id);
 
-        // A slice that is done once more is in it by itself.
+        // A slice that runs again writes to it by itself.
         await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
         await rig.Context.Get<Sweep>().RunAsync(None);
         await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
@@ -152,7 +152,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await LoadAsync(rig, "Bold", 100, 60);
         if (purged)
             await rig.Context.Get<LoadOperations>().PurgeAsync(1, true, null, None);
-        // Broken off under way, it goes on.
+        // Interrupted midway, it resumes.
         var calls = 0;
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && ++calls == 40
             ? throw new CrashException() : Task.CompletedTask);
@@ -176,7 +176,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             () => rig.OpenContext().Get<LayoutOperations>().SwitchAsync(Wide, withoutRanges: false, None));
         Assert.Contains("hibp ranges fill --layout wide", refused.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().Get<FillRanges>().RunAsync("other", null, None));
-        Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None)); // those that are read are on
+        Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None)); // the layouts that are read have ranges
 
         Assert.Equal(Accounts, await rig.OpenContext().Get<FillRanges>(20).RunAsync(Wide, null, None));
         await LayoutContent.AssertHeldAsync(rig, wide with { Ranges = RangesState.On });
@@ -194,7 +194,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         var hooks = new HookedPorts(async (_, what) =>
         {
             if (what == nameof(INamedLocks.TryLockAsync) && ++taken == 11)
-                renewed.SetResult(); // some 200 seconds
+                renewed.SetResult(); // about 200 seconds
             if (what != nameof(ILayouts.AddLayoutAsync) || !isLong)
                 return;
             isLong = false;
@@ -206,7 +206,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.Contains(
             "another change of the layouts is under way", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
         Assert.Equal(["1", Wide], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts.Select(layout => layout.Name));
-        await rig.OpenContext().Get<LayoutOperations>().AddAsync("other", [1], Spread, RangesState.On, None); // it was given back
+        await rig.OpenContext().Get<LayoutOperations>().AddAsync("other", [1], Spread, RangesState.On, None); // the lock was released
     }
 
     [Theory]
@@ -230,7 +230,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         if (isHeldByAnother)
             await rig.ExecuteAsync("UPDATE locks SET owner = 'another', expires_at = 2 * expires_at");
         else
-            clock.Advance(TimeSpan.FromSeconds(70)); // another one may have had it, and given it back
+            clock.Advance(TimeSpan.FromSeconds(70)); // another process may have held and released it
         await clock.AdvanceUntilAsync(running, TimeSpan.FromSeconds(21)).WaitAsync(TimeSpan.FromSeconds(30));
         var lost = await Assert.ThrowsAsync<NotPossibleException>(() => running);
         Assert.Contains("lost its lock", lost.Message, StringComparison.Ordinal);
@@ -248,7 +248,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.Contains("is read", refused.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("other", null, None));
 
-        // A slice that has begun before writes it still.
+        // A slice that began earlier still writes to it.
         await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
         var work = await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromHours(1), 5, None);
         Assert.Equal(2, work!.Layouts.Layouts.Count);
@@ -323,7 +323,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             Assert.Contains(message, refused.Message, StringComparison.Ordinal);
             Assert.Contains("HIBP_STORAGE_2", refused.Message, StringComparison.Ordinal);
         }
-        // Nor is anybody told that an account is in no breach.
+        // And no account is reported as being in no breach.
         var reads = new LayoutReads(
             account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
         foreach (var one in PipelineRig.Expected(0, 10))
@@ -379,7 +379,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     private static async Task<List<string>> TablesAsync(PipelineRig rig) =>
         [.. (await Task.WhenAll(((string[])[rig.Connection, .. rig.Further]).Select(RawTable.ListAsync))).SelectMany(tables => tables)];
 
-    /// <summary>What readers are told of each account that the first layout has, by address and by range.</summary>
+    /// <summary>Returns what readers find for each account of the first layout, by address and by range.</summary>
     private static async Task<List<string>> FindAllAsync(PipelineRig rig)
     {
         using var account = rig.OpenAccount();
@@ -402,7 +402,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         return all;
     }
 
-    /// <summary>The accounts that readers are told of by their domains.</summary>
+    /// <summary>Returns the accounts that readers find by domain.</summary>
     private static async Task<List<string>> ListDomainsAsync(PipelineRig rig)
     {
         using var account = rig.OpenAccount();

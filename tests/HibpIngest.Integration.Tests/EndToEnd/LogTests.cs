@@ -10,11 +10,11 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>What the pipeline writes into the account log, and what is done with it.</summary>
+/// <summary>Tests what the pipeline writes to the account log, and how the log is used.</summary>
 public sealed class LogTests
 {
     private const int Rows = 530;
-    private const int Segments = 3; // of 200 rows, in 2 batches of 2 slices each
+    private const int Segments = 3; // of 200 rows: 2 batches of 2 slices each
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
@@ -51,7 +51,7 @@ public sealed class LogTests
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);
         await LoadAsync(rig, "Adobe.2.zip", 300, """{"Title":"Adobe Systems"}""");
-        // What the second one's metadata has changed is told of the first too.
+        // The second load's metadata changes the first load's document too.
         Assert.All(await LogContent.ReadAsync(rig.Context.Log), load => Assert.Equal(
             "Adobe Systems", load.Document!.Metadata.GetProperty("Title").GetString()));
 
@@ -77,7 +77,7 @@ public sealed class LogTests
         var clock = new TestClock();
         await using var rig = await StartAsync(time: clock);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
-        // The log's messages are all lost.
+        // All messages for the log are lost.
         await RunWithoutLogAsync(rig);
         Assert.True((await rig.LoadAsync(1)) is { State: LoadState.Done, WaitsForLog: true });
         await rig.Context.Get<Sweep>().RunAsync(None);
@@ -86,7 +86,7 @@ public sealed class LogTests
         clock.Advance(TimeSpan.FromMinutes(21));
         await rig.Context.Get<Sweep>().RunAsync(None);
 
-        // What lies in its segment's place is another load's.
+        // Another load's segment is in its place.
         var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
         var name = LogNames.Segment(LogNames.Folder(entry), 201);
         await using (var other = await StartAsync())
@@ -130,13 +130,13 @@ public sealed class LogTests
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);
-        await LoadAsync(rig, "Adobe.zip", 100); // the same name: in its place
+        await LoadAsync(rig, "Adobe.zip", 100); // the same name: replaces the first
         await LoadAsync(rig, "Bold.zip", 0);
         await LoadAsync(rig, "Cash.zip", 0, """{"Name": 7}""");
         Assert.Equal(
             [(1, LoggedState.Replaced), (2, LoggedState.Counts), (3, LoggedState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
-        // The one that had taken its place is removed: that brings it back to nobody.
+        // Removing the load that replaced it doesn't bring it back.
         await rig.Context.Get<LoadOperations>().AssignAsync(2, "Dust", None);
         await rig.RunToEndAsync();
         await rig.Context.Get<RemoveBreach>().RunAsync("Dust", null, None);
@@ -182,7 +182,7 @@ public sealed class LogTests
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: true, null, None));
         await rig.Context.Get<LogLoad>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
 
-        // One bit of one segment, wherever in it.
+        // One flipped bit anywhere in a segment.
         var name = (await ListAsync(rig)).Select(blob => blob.Name)
             .First(one => one.EndsWith("000000000201.alog", StringComparison.Ordinal));
         var whole = await ReadAsync(rig, name);
@@ -203,7 +203,7 @@ public sealed class LogTests
         Assert.Equal(Rows, await operations.PurgeAsync(1, withoutLog: false, null, None));
         Assert.Equal(0, await CountAsync(rig, "rows"));
 
-        // Half of the table is lost, and comes again from the log; nobody is told anything anew.
+        // Half of the table is lost and restored from the log; nobody is notified again.
         var table = await rig.TableAsync();
         foreach (var domain in table.Keys.GroupBy(account => account.Split('@')[1], account => account.Split('@')[0]))
             await rig.Context.Table.RemoveMarkAsync(domain.Key, [.. domain], 1, None);
@@ -249,7 +249,7 @@ public sealed class LogTests
         await rig.RunToEndAsync();
     }
 
-    /// <summary>Every message is taken but the log's, which are gone.</summary>
+    /// <summary>Processes all messages except the log's, which are lost.</summary>
     private static async Task RunWithoutLogAsync(PipelineRig rig)
     {
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);

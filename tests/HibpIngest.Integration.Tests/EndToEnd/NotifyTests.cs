@@ -12,8 +12,8 @@ using HibpIngest.Testing;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// Matching and mails: nobody waits for somebody else's server, what is to stop stops, and what ends its process each
-/// time is not begun for ever.
+/// Tests matching and mails: a slow mail server delays nobody else, holds take effect, and a message that crashes its
+/// process each time is given up.
 /// </summary>
 public sealed class NotifyTests
 {
@@ -49,7 +49,7 @@ public sealed class NotifyTests
         Assert.Equal((LoadState.Notifying, new NotificationCounts(1, 99, 0)), await FindAsync(rig));
         Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
 
-        // Each sweep brings back who is due: 5 minutes later at first, then further and further apart, for three days.
+        // Each sweep retries the due mails: 5 minutes later at first, then at growing intervals, for three days.
         for (var hours = 0.0; hours < 71; hours += 1)
         {
             clock.Advance(TimeSpan.FromHours(1));
@@ -166,14 +166,14 @@ public sealed class NotifyTests
         foreach (var breach in new[] { "One", "Two" })
             await context.Get<MailOperations>().NotifyAsync(breach, None);
 
-        // Two loads, their messages at once, as two workers would have them.
+        // Two loads' messages at once, as two workers would process them.
         var dispatcher = context.Get<MessageDispatcher>();
         await Task.WhenAll(((long[])[1, 2]).Select(load => Task.Run(() =>
             dispatcher.DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = Each }.ToJson(), None))));
 
         Assert.Equal(2 * Each, server.Mails.Count);
         var took = Stopwatch.GetElapsedTime(times.Min(), times.Max());
-        // 50 mails at 20 a second: 2.45 s from the first to the last.
+        // 50 mails at 20 per second: 2.45 s from the first to the last.
         Assert.True(took > TimeSpan.FromSeconds(2.3), $"{2 * Each} mails went out within {took.TotalSeconds:0.00} s");
     }
 
@@ -185,7 +185,7 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerMessage = 1, clock);
         await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Mails))));
-        // An invocation that is ended after 40 of them, each time.
+        // Each invocation is cancelled after 40 messages.
         for (var round = 0; round < 30 && (await rig.LoadsAsync()) is not [{ State: LoadState.Done }]; round++)
         {
             var sent = 0;
@@ -197,7 +197,7 @@ public sealed class NotifyTests
             }
             catch (OperationCanceledException)
             {
-                // ended
+                // Cancelled.
             }
             await PumpAsync(context);
             clock.Advance(TimeSpan.FromHours(1));
@@ -221,7 +221,7 @@ public sealed class NotifyTests
                         }
                         catch (OperationCanceledException)
                         {
-                            // ended; the message is lost with it, for the worst case
+                            // Cancelled; in the worst case the message is lost with it.
                         }
                         await queue.DeleteAsync(message, None);
                     }
@@ -288,7 +288,7 @@ public sealed class NotifyTests
 
         Assert.Equal(LoadState.Matching, (await rig.LoadAsync(load)).State);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Match]);
-        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Match).PeekAsync(1, None)); // hidden until the lease has ended
+        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Match).PeekAsync(1, None)); // hidden until the lease has expired
     }
 
     [Fact]
@@ -347,7 +347,7 @@ public sealed class NotifyTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
         await PipelineRig.RunToEndAsync(context);
 
-        // The one that was on its way is told too.
+        // The mail in progress is still sent.
         Assert.Equal(5, server.Mails.Count);
         Assert.Equal((LoadState.Held, new NotificationCounts(5, 5, 0)), await FindAsync(rig));
         Assert.Contains("hibp hold", (await rig.LoadAsync(1)).HeldBecause, StringComparison.Ordinal);
@@ -400,7 +400,7 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.Ingest.TimeBudget = TimeSpan.FromTicks(1); // used up by the first step, each time
+            options.Ingest.TimeBudget = TimeSpan.FromTicks(1); // exceeded by each step
         });
         await rig.ImportAsync([.. PipelineRig.Expected(0, 20).Select(account => (account, (string?)null)), ("boss@example.net",
             "example.com"), ("chief@example.net", "d1.example.org")]);
@@ -427,15 +427,15 @@ public sealed class NotifyTests
         await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
         var load = await MatchingAsync(rig, Mails);
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
-        // 16 at least; 5 minutes' at this rate are 15.
+        // At least 16; five minutes at this rate are 15.
         Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
-        // A copy of the match message sends none again.
+        // A duplicate of the match message sends no more.
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
         var message = new MailMessage { Load = load, First = 1, Last = 1 };
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
-        // The next has its time in 20 seconds: it is put back, and nothing of it is claimed.
+        // The next mail is due in 20 seconds: its message is deferred, and nothing of it is claimed.
         message = new MailMessage { Load = load, First = 2, Last = 2 };
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail],
@@ -460,7 +460,7 @@ public sealed class NotifyTests
         return (load.State, load.Notifications);
     }
 
-    /// <summary>A load in state matching.</summary>
+    /// <summary>Makes a load in state matching.</summary>
     private static async Task<long> MatchingAsync(PipelineRig rig, int accounts = 10)
     {
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, accounts))));
@@ -480,7 +480,7 @@ public sealed class NotifyTests
         return load.Id;
     }
 
-    /// <summary>The process dies at that call: it makes no other.</summary>
+    /// <summary>Crashes the process at this call; later calls fail.</summary>
     private static async Task DispatchAndDieAsync(PipelineRig rig, string queue, PipelineMessage message, string at)
     {
         var dead = false;
@@ -503,11 +503,11 @@ public sealed class NotifyTests
         }
         catch (CrashException)
         {
-            // dead
+            // Crashed.
         }
     }
 
-    /// <summary>Queues of an invocation that ends once it has sent so much.</summary>
+    /// <summary>Queues of an invocation that is cancelled after sending this many messages.</summary>
     private sealed class LimitedQueues(IMessageQueues queues, Func<bool> maySend) : IMessageQueues
     {
         public IMessageQueue Get(string name) => Intercepted.Around(queues.Get(name), (method, _) =>
@@ -518,16 +518,13 @@ public sealed class NotifyTests
     }
 }
 
-/// <summary>A port with something done before each call.</summary>
+/// <summary>A port with a hook before each call.</summary>
 public class Intercepted : DispatchProxy
 {
     private object _port = null!;
     private Action<string, object?[]?> _before = null!;
 
-    /// <summary>
-    /// The port, as it is, behind <paramref name="before"/>, which is given the method's name and its
-    /// arguments.
-    /// </summary>
+    /// <summary>Wraps a port: <paramref name="before"/> is called first, with the method's name and arguments.</summary>
     public static T Around<T>(T port, Action<string, object?[]?> before)
         where T : class
     {

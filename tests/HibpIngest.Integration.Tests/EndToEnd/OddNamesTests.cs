@@ -6,7 +6,7 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>Blobs whose names hold characters that XML doesn't have, so that the emulator by itself can't list their containers.</summary>
+/// <summary>Tests blob names with characters that XML doesn't allow, so that the emulator can't list their containers by itself.</summary>
 public sealed class OddNamesTests
 {
     private const string Bad = "bad\u0001\u001f.zip";

@@ -9,8 +9,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// Who holds a load, what becomes of it when that one dies, and what a loser may not do to it. By a clock that
-/// the test moves.
+/// Tests a load's lease: its owner, what happens when the owner crashes, and what a former owner may no longer do.
+/// The test moves the clock.
 /// </summary>
 public sealed class OwnershipTests
 {
@@ -27,7 +27,7 @@ public sealed class OwnershipTests
         var load = await StartAsync(rig, version);
         Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
 
-        // The event of the blob, as the Functions host sends it again after the crash.
+        // The blob's event, as the Functions host redelivers it after the crash.
         var (queues, sent) = Observe(rig);
         await (rig.Context with { Queues = queues }).Get<DroppedBreaches>().IngestAsync("X.zip", CancellationToken.None);
         var again = Assert.Single(sent);
@@ -35,7 +35,7 @@ public sealed class OwnershipTests
         Assert.InRange(
             again.Delay, rig.Options.Ingest.LoadLease - TimeSpan.FromSeconds(20), rig.Options.Ingest.LoadLease + TimeSpan.FromSeconds(5));
 
-        // And by the message itself: the load idles for no longer than that.
+        // And the message itself: the load is idle for no longer than that.
         _time.Advance(again.Delay);
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
         Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(load)).State);
@@ -47,7 +47,7 @@ public sealed class OwnershipTests
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
         Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
-        // Another load's, hidden for an hour.
+        // Another load's message, hidden for an hour.
         await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(
             new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
         var (queues, sent) = Observe(rig);
@@ -58,7 +58,7 @@ public sealed class OwnershipTests
         _time.Advance(rig.Options.Ingest.LoadLease);
         await sweep.RunAsync(CancellationToken.None);
         Assert.Equal(load, WorkMessage.Parse<IngestMessage>(Assert.Single(sent).Body).Load);
-        // Not each minute: that message may wait behind another load's ingest.
+        // Not every minute: the message may wait until another load's ingest ends.
         _time.Advance(rig.Options.Sweep.SweepStaleAge - TimeSpan.FromMinutes(1));
         await sweep.RunAsync(CancellationToken.None);
         Assert.Single(sent);
@@ -116,7 +116,7 @@ public sealed class OwnershipTests
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
-        // The first meets a defect, but stands still before it says so: meanwhile its lease runs out, and another takes the load.
+        // The first worker hits a defect, but stalls before reporting it: its lease expires, and another worker takes the load.
         var loser = rig.Context with
         {
             Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
@@ -222,7 +222,7 @@ public sealed class OwnershipTests
         await AssertRefusedAsync(load: 1);
         Assert.Equal(0, await (rig.Context with { Queues = queues }).Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None));
 
-        // And by its event, while the database is down: the host brings that again, and nothing is sent on.
+        // Its event comes while the database is down: the host redelivers it, and no message is sent.
         await rig.DropAsync(name, PipelineRig.Zip(("b.csv", PipelineRig.Accounts(0, 10))));
         var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down"))
             .Wrap(rig.Context) with
@@ -233,7 +233,7 @@ public sealed class OwnershipTests
         await AssertRefusedAsync(load: 2);
         Assert.Empty(sent);
 
-        // Nor is it loaded after all when it is resumed.
+        // Resuming the load doesn't load it either.
         await rig.Context.Get<LoadOperations>().ResumeAsync(2, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         await AssertRefusedAsync(load: 2);
@@ -276,7 +276,7 @@ public sealed class OwnershipTests
         return load.Id;
     }
 
-    /// <summary>Real queues, and what is sent to them from now on.</summary>
+    /// <summary>Returns the real queues, and a list of what is sent to them from now on.</summary>
     private static (IMessageQueues Queues, List<(string Queue, string Body, TimeSpan Delay)> Sent) Observe(PipelineRig rig)
     {
         var sent = new List<(string, string, TimeSpan)>();

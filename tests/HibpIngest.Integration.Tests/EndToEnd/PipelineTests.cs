@@ -12,7 +12,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>The main job and its repetitions, on real stores.</summary>
+/// <summary>Tests the pipeline from upload to mail, and its repetitions, on real stores.</summary>
 public sealed class PipelineTests
 {
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
@@ -68,7 +68,7 @@ public sealed class PipelineTests
         Assert.Equal([1, 2, 3], loads.Select(load => load.Mark));
         Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1", "b2", "b3"], marks));
-        // The second drop took the first one's place; the renamed zip stands beside it.
+        // The second upload replaced the first; the renamed zip is a load of its own.
         Assert.Equal([2, 3], (await rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None))!.Marks);
         Assert.Equal(mails, rig.Mails());
     }
@@ -167,7 +167,7 @@ public sealed class PipelineTests
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("Late.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        // Ingest, upsert, and matching reads the metadata: absent.
+        // After ingest and upsert, matching reads the metadata, which doesn't exist.
         await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<MessageDispatcher>());
         await rig.RunToEndAsync();
         Assert.Equal("Late", (await rig.Context.Database.GetBreachAsync("late", CancellationToken.None))!.Name);
@@ -226,7 +226,7 @@ public sealed class PipelineTests
         await using var rig = await PipelineRig.StartAsync(Small);
         var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1_000)), ("b.csv", PipelineRig.Accounts(1_000, 1_000)));
         var damaged = zip.ToArray();
-        // The last bytes of the second entry's data lie right before the central directory.
+        // The last bytes of the second entry's data are right before the central directory.
         var directory = damaged.AsSpan().IndexOf("PK\u0001\u0002"u8);
         damaged.AsSpan(directory - 40, 30).Clear();
         await rig.DropAsync("X.zip", damaged);
@@ -253,7 +253,7 @@ public sealed class PipelineTests
         await using var budgeted = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.Ingest.TimeBudget = TimeSpan.FromTicks(1); // used up by the first commit, each time
+            options.Ingest.TimeBudget = TimeSpan.FromTicks(1); // exceeded by the first commit, each time
         });
         var zip = PipelineRig.Zip(
             ("a.csv", PipelineRig.Accounts(0, 700)), ("b.csv", PipelineRig.Accounts(300, 900)), ("c.csv", PipelineRig.Accounts(0, 5)));

@@ -9,7 +9,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>What readers see of a load, and when; and who decides which breach it is of.</summary>
+/// <summary>Tests when readers see a load, and what determines its breach.</summary>
 public sealed class PublishingTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -48,7 +48,7 @@ public sealed class PublishingTests
         await rig.RunToEndAsync();
         await rig.DropAsync("X.zip", Zip(50, 100));
         await rig.RunToEndAsync();
-        // Who was only in the replaced version is no longer found, though the property is still there.
+        // An account that was only in the replaced version is not found, though its property still exists.
         Assert.Empty(await FindAsync(rig, 0));
         Assert.Equal(["X"], await FindAsync(rig, 50));
         Assert.Equal(["X"], await FindAsync(rig, 149));
@@ -90,7 +90,7 @@ public sealed class PublishingTests
         var restored = rig.OpenContext();
         var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
-        // Whoever changes or reads only what is there is told so too.
+        // Commands that don't set up stores are refused too.
         await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<StoreSetup>().CheckAsync(None));
         // A host that is running meanwhile stops as well, before it sends anything.
         await rig.Context.Register.MarkOpenAsync(1, None);
@@ -111,7 +111,7 @@ public sealed class PublishingTests
             loads.Select(load => (load.Breach, load.State)));
         Assert.Equal([1, 3, 4], loads.Select(load => load.Mark));
         Assert.Contains("restored", loads[1].HeldBecause, StringComparison.Ordinal);
-        // Not a second mail to the clinic's patient.
+        // No second mail to the clinic's patient.
         Assert.Equal(["user0@example.com", "user1002@example.com", "user501@example.com"], rig.Recipients());
         await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
     }
@@ -163,7 +163,7 @@ public sealed class PublishingTests
         var scan = rig.Context.Get<BlobScan>();
         Assert.Equal(1, await scan.RunAsync(TimeSpan.Zero, None));
         Assert.Equal(0, await scan.RunAsync(TimeSpan.Zero, None));
-        // Five failures before the load's row, then purged; or lost.
+        // The message failed five times before the load's row existed and was then purged, or it was lost.
         await rig.Context.Queues.Get(QueueNames.Ingest).ClearAsync(None);
         clock.Advance(TimeSpan.FromMinutes(11));
         Assert.Equal(1, await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None));
@@ -202,7 +202,7 @@ public sealed class PublishingTests
         await rig.RunToEndAsync();
         var backup = rig.DatabaseFile + ".backup";
         await BackUpAsync(rig.DatabaseFile, backup);
-        // Loads that were never given a mark: their ids alone were given since.
+        // Loads that never got a mark: only load ids were drawn since the backup.
         await rig.DropAsync("A.zip", Encoding.ASCII.GetBytes("no zip"));
         await rig.DropAsync("B.zip", Encoding.ASCII.GetBytes("no zip either"));
         await rig.RunToEndAsync();
@@ -228,7 +228,7 @@ public sealed class PublishingTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", Zip(0, 100), """{"Title":"X"}""");
         await rig.RunToEndAsync();
-        // A load that comes to nothing takes nothing out of the lookups.
+        // A failed load removes nothing from lookups.
         await rig.DropAsync("X.2.zip", Encoding.ASCII.GetBytes("no zip"), """{"IsRetired":true,"Title":"Another"}""");
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(2)).State);
@@ -278,7 +278,7 @@ public sealed class PublishingTests
         await rig.DropAsync("X.zip", Zip(0, 100), """{"Title":"X"}""");
         await rig.RunToEndAsync();
         await rig.DropAsync("X.2.zip", Zip(200, 100));
-        // Between what the load read of the breach and what it writes.
+        // Between the load's read and its write of the breach.
         var flagged = rig.Context with
         {
             Blobs = new HookedBlobs(rig.Context.Blobs, () =>
@@ -300,7 +300,7 @@ public sealed class PublishingTests
         var old = await rig.DropAsync("X.zip", Zip(0, 100));
         await rig.Context.Passwords.PutAsync(old, "old", None);
         BlobVersion? version = null;
-        // While the old version is being read, the next one is dropped.
+        // The next version is uploaded while the old one is being read.
         var dropping = rig.Context with
         {
             Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
@@ -316,10 +316,10 @@ public sealed class PublishingTests
         Assert.Equal("new", await rig.Context.Passwords.GetAsync(version, None));
         await passwords.SettleAsync(version, "new", None);
         Assert.Null(await rig.Context.Database.GetPasswordAsync(ArchivePasswords.Coming("X.zip"), None));
-        await rig.RunToEndAsync(); // the old version's load fails as superseded, or ends
+        await rig.RunToEndAsync(); // the old version's load fails as superseded, or completes
         Assert.Null(await rig.Context.Database.GetPasswordAsync(version, None));
 
-        // Failure takes it along.
+        // A failed load deletes its password.
         var broken = await rig.DropAsync("Broken.zip", "no zip at all"u8.ToArray());
         await rig.Context.Passwords.PutAsync(broken, "hers", None);
         await rig.RunToEndAsync();
@@ -331,7 +331,7 @@ public sealed class PublishingTests
     private static async Task<string[]> FindAsync(PipelineRig rig, int account) =>
         [.. (await rig.FindAsync(Assert.Single(PipelineRig.Expected(account, 1)))).Select(breach => breach.Name)];
 
-    /// <summary>By SQLite's own backup, as an operator would.</summary>
+    /// <summary>Backs up with SQLite's own backup, as an operator would.</summary>
     private static async Task BackUpAsync(string file, string backup)
     {
         await using var connection = new Microsoft.Data.Sqlite.SqliteConnection($"Data Source={file};Pooling=False");

@@ -2,5 +2,5 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>By a walk over the table, as there are no rows any more.</summary>
+/// <summary>Tests removals by a walk over the table, because the rows are purged.</summary>
 public sealed class PurgedRemovalDropTests(ITestOutputHelper output) : RemovalDropContract(purged: true, output);

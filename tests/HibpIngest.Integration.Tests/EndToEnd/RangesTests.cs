@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>The short form of the benchmark <c>-- ranges</c>: what they cost a slice.</summary>
+/// <summary>Runs the short form of the benchmark <c>-- ranges</c>: what ranges cost a slice.</summary>
 public sealed class RangesTests(ITestOutputHelper output)
 {
     [Fact]
@@ -13,7 +13,7 @@ public sealed class RangesTests(ITestOutputHelper output)
         var result = await RangesBenchmark.RunAsync(accounts: 40_000, pairs: 3, folder.Path);
         output.WriteLine($"{result}");
         Assert.Equal(0, result.Bytes);
-        // No limit on the times: beside other tests they are the machine's. The benchmark holds them, on a quiet one.
+        // No limits on the times, because other tests run concurrently. The benchmark checks them on a quiet machine.
         Assert.True(result is { Times: > 0, Nanoseconds: > 0 }, $"{result}");
     }
 }

@@ -8,11 +8,11 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>A layout that is rebuilt has what the served one has, whatever happens meanwhile.</summary>
+/// <summary>Tests that a rebuilt layout equals the served one in spite of concurrent changes.</summary>
 public sealed class RebuildTests(ITestOutputHelper output)
 {
     private const string Wide = "wide";
-    private const int SmallMemory = 20_000; // some ten partitions
+    private const int SmallMemory = 20_000; // about ten partitions
     private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
 
@@ -75,7 +75,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
                 () => hooks.Wrap(rig.OpenContext()).Get<RebuildLayout>().RunAsync(Order(2) with { Name = name }, null, None));
             isDone = crash is null;
             Assert.True(crash is null or CrashException, $"{crash}");
-            // Its locks run out with its process, even where it was stopped before it gave them back.
+            // The crashed process's locks expire, even if it stopped before releasing them.
             await rig.ExecuteAsync("DELETE FROM locks");
             var result = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(2) with { Name = name }, null, None);
             await AssertHeldAsync(rig, result.Layout);
@@ -119,7 +119,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
         await LoadAsync(rig, "Gone", 0, 120);
         await LoadAsync(rig, "Old", 60, 120);
-        // The removal runs whole behind what was read, and before most of it is written.
+        // The whole removal runs after the log was read and before most of it is written.
         var (writes, removed) = (0, false);
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -128,7 +128,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
                 await rig.OpenContext().Get<RemoveBreach>().RunAsync("Gone", null, None);
                 removed = true;
             }
-            // All is written, and what was removed not yet taken off.
+            // Everything is written, and the removed load's marks aren't removed yet.
             if (brokenOff && removed && what == nameof(ILoads.ListLoadsAsync))
                 throw new CrashException();
         });
@@ -161,12 +161,12 @@ public sealed class RebuildTests(ITestOutputHelper output)
         {
             if (what == nameof(IAccountTable.MergeAsync) && Interlocked.Increment(ref writes) == 20)
             {
-                // As where the process stood still until its lease had ended.
+                // As if the process had been suspended until its lease expired.
                 await rig.ExecuteAsync("DELETE FROM locks");
                 await rig.OpenContext().Get<FillRanges>().RunAsync(Wide, null, None);
                 filled = true;
             }
-            // It has written without hashes behind the walk, and recorded that.
+            // After the walk, it has written without hashes, and recorded that.
             if (brokenOff && filled && what == nameof(IRebuilds.SetRebuildAsync) && ++records == 2)
                 throw new CrashException();
         });
@@ -228,7 +228,10 @@ public sealed class RebuildTests(ITestOutputHelper output)
         Assert.Contains(segment.Name, missing.Message, StringComparison.Ordinal);
     }
 
-    /// <summary>Four that count, 20% of each in another one; one of them is purged, one held. One is removed, one replaced.</summary>
+    /// <summary>
+    /// Makes four loads that count, each sharing 20% with another: one purged, one held; and one removed and one
+    /// replaced load.
+    /// </summary>
     private static async Task LoadAllAsync(PipelineRig rig)
     {
         await rig.ImportAsync(("boss@example.net", "example.com"));
@@ -260,7 +263,10 @@ public sealed class RebuildTests(ITestOutputHelper output)
     private static Task<StoreLayout> SwitchAsync(PipelineRig rig, string name) =>
         rig.OpenContext().Get<LayoutOperations>().SwitchAsync(name, withoutRanges: false, None);
 
-    /// <summary>A layout has what the first has, by the marks that count or may yet: a replaced load's stay where they were.</summary>
+    /// <summary>
+    /// Asserts that a layout equals the first one in the marks that count or may count later; a replaced load's marks
+    /// stay in the old layout.
+    /// </summary>
     private static async Task AssertHeldAsync(PipelineRig rig, StoreLayout layout)
     {
         var marks = (await rig.LoadsAsync()).Where(load => load.ReplacedBy is null && !load.Superseded).Select(load => $"b{load.Mark}");

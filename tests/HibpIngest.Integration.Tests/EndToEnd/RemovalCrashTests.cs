@@ -5,10 +5,10 @@ using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>A removal is gone on with, wherever it was broken off.</summary>
+/// <summary>Tests that a removal resumes wherever it was interrupted.</summary>
 public sealed class RemovalCrashTests(ITestOutputHelper output)
 {
-    // Three chunks, of which the last is smaller; the new load, of two slices, has some of the old one's accounts.
+    // Three chunks, the last one smaller; the new load of two slices shares some of the old one's accounts.
     private const int Old = 7;
     private const int ChunkRows = 3;
     private const int FirstOfNew = 4;
@@ -28,7 +28,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         });
         await rig.ImportAsync((InBoth, null));
         var other = await LoadAsync(rig, "Other", FirstOfNew, New);
-        var draw = new CallDraw(purged ? 18 : 5, output.WriteLine); // a walk over the table is of 36 parts
+        var draw = new CallDraw(purged ? 18 : 5, output.WriteLine); // a walk over the table has 36 parts
         for (var crashed = true; crashed;)
         {
             var at = draw.Next();
@@ -43,7 +43,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
             // Readers see all of it or nothing.
             var shown = await FindAllAsync(rig, 0, Old, breach);
             Assert.True(shown is 0 or Old, $"{shown} accounts are still found");
-            // It may have been done but for the answer.
+            // It may be complete except for its response.
             if (await rig.Context.Database.GetBreachAsync(breach, None) is not null)
                 await RemoveAsync(rig.OpenContext(), breach, null, None, ChunkRows);
             Assert.Null(await rig.Context.Database.GetBreachAsync(breach, None));

@@ -9,12 +9,12 @@ using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// A breach is removed with the loads that it has when the removal begins, whenever a new one comes. Whether the old load's rows
-/// are there or purged is a class each, so that they run beside each other.
+/// Tests that a removal deletes the loads that exist when it begins, whenever a new one arrives. There is one class
+/// for loads with rows and one for purged loads, so that they run in parallel.
 /// </summary>
 public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
 {
-    // Three chunks, of which the last is smaller; the new load, of two slices, has some of the old one's accounts.
+    // Three chunks, the last one smaller; the new load of two slices shares some of the old one's accounts.
     private const int Old = 7;
     private const int ChunkRows = 3;
     private const int FirstOfNew = 4;
@@ -30,11 +30,11 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync((InBoth, null), ("owner@example.net", "example.com"));
-        var draw = new CallDraw(purged ? 18 : 3, output.WriteLine); // a walk over the table is of 36 parts
+        var draw = new CallDraw(purged ? 18 : 3, output.WriteLine); // a walk over the table has 36 parts
         var (at, reached) = (0, true);
         while (reached)
         {
-            at = at < BeforeListing ? at + 1 : Math.Max(at + 1, draw.Next()); // never one twice: breaches are named by it
+            at = at < BeforeListing ? at + 1 : Math.Max(at + 1, draw.Next()); // no repeats: breaches are named by it
             var breach = $"Adobe{at}";
             var old = await LoadAsync(rig, breach, 0, Old, purged, """{"Title":"Adobe Systems","IsVerified":true}""");
             var mails = rig.Mails().Count;
@@ -56,7 +56,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
             output.WriteLine($"new drop before call {at}, {where}");
             if (reached && !late && halfWay)
             {
-                // It came before the listing, and is open: nothing was done.
+                // The upload came before the listing, and its load is open: nothing was done.
                 Assert.Contains("still open", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
                 await rig.RunToEndAsync();
                 Assert.Equal(2, (await LoadsAsync(rig, breach)).Count);
@@ -69,7 +69,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
             Assert.Equal(RawTable.RangesOf(table), await rig.RangesAsync());
             if (!reached || !late)
             {
-                // It was never dropped, or before the listing.
+                // The upload never happened, or before the listing.
                 Assert.Null(await rig.Context.Database.GetBreachAsync(breach, None));
                 continue;
             }
@@ -87,7 +87,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
         Assert.Equal(0, await CountAsync(rig, "loads WHERE removing"));
     }
 
-    /// <summary>Scans, ingests, and does one of the slices.</summary>
+    /// <summary>Scans, ingests, and processes one of the slices.</summary>
     private static async Task RunHalfWayAsync(PipelineRig rig)
     {
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);

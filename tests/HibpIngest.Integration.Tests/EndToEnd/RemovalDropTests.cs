@@ -2,5 +2,5 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>By the rows of the load.</summary>
+/// <summary>Tests removals by the load's rows.</summary>
 public sealed class RemovalDropTests(ITestOutputHelper output) : RemovalDropContract(purged: false, output);

@@ -6,7 +6,6 @@ using HibpIngest.Testing;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>What tests of removals do.</summary>
 internal static class RemovalSteps
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -15,7 +14,7 @@ internal static class RemovalSteps
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage,
             options.Upsert.Ranges) = (8, 4, 2, 2, RangesMode.On);
 
-    /// <summary>In chunks of a few rows, so that there are several.</summary>
+    /// <summary>Removes a breach in chunks of a few rows, so that there are several.</summary>
     public static Task<BreachRemoval> RemoveAsync(
         PipelineParts context, string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken,
         int chunkRows = 5) =>
@@ -46,7 +45,7 @@ internal static class RemovalSteps
     public static async Task<IReadOnlyList<Load>> LoadsAsync(PipelineRig rig, string breach) =>
         await rig.Context.Database.ListLoadsAsync(breach, None);
 
-    /// <summary>How many of the accounts a reader who has just started finds in the breach.</summary>
+    /// <summary>Returns how many of the accounts a freshly started reader finds in the breach.</summary>
     public static async Task<int> FindAllAsync(PipelineRig rig, int first, int count, string breach) =>
         (await rig.FindAsync([.. PipelineRig.Expected(first, count)])).Count(found => found.Any(one => one.Name == breach));
 

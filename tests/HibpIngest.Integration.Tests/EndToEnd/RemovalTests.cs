@@ -10,8 +10,8 @@ using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// A breach is removed with the loads that it has when the removal begins, whatever else happens to it
-/// meanwhile, and however often the removal is broken off.
+/// Tests that a removal deletes the loads that exist when it begins, in spite of concurrent changes and however often
+/// it is interrupted.
 /// </summary>
 public sealed class RemovalTests
 {
@@ -34,7 +34,7 @@ public sealed class RemovalTests
         var removed = 0;
         var hooks = new HookedPorts(async (_, what) =>
         {
-            // In the second chunk, or once the first part of the table that holds any is done.
+            // In the second chunk, or after the first part of the table with accounts.
             var reached = purged
                 ? what == nameof(IRemovals.SetRemovalTokenAsync) && (await rig.TableAsync()).Count < Accounts
                 : what == nameof(IAccountTable.RemoveMarkAsync) && ++removed == 11; // 4 of accounts and 5 of hashes before
@@ -71,7 +71,7 @@ public sealed class RemovalTests
         await LoadAsync(rig, "Other", 100, 200);
         await Task.WhenAll(Enumerable.Range(0, 3).Select(async _ =>
         {
-            // Whoever comes last may find it gone.
+            // The last one may find the breach gone.
             var error = await Record.ExceptionAsync(() => RemoveAsync(rig.OpenContext(), "Adobe", null, None));
             Assert.True(error is null or NotPossibleException, $"{error}");
         }));
@@ -96,7 +96,7 @@ public sealed class RemovalTests
         {
             if (what == nameof(IRemovals.HasLivingSlicesAsync) && ++looks == 2)
             {
-                // Its last words.
+                // Writes made before the removal took effect.
                 var rows = new AccountBatch(4);
                 await rig.Context.Database.ReadRowsAsync(1, 1, 4, rows, None);
                 for (var i = 0; i < rows.Count; i++)
@@ -114,7 +114,7 @@ public sealed class RemovalTests
         Assert.Contains(progress.Seen, one => one.Waiting);
         Assert.Empty(await rig.TableAsync());
 
-        // The messages of all three slices come only now.
+        // The messages of all three slices arrive only now.
         Assert.Equal(3, (await rig.DepthsAsync())[QueueNames.Slices]);
         await rig.RunToEndAsync();
         Assert.Empty(await rig.TableAsync());
@@ -157,7 +157,7 @@ public sealed class RemovalTests
             : Task.CompletedTask);
         var progress = new Reports();
         var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", progress, None);
-        // No pause is longer, so that none outlasts a step.
+        // The longest pause, so that no pause outlasts a step.
         await time.AdvanceUntilAsync(removing, TimeSpan.FromSeconds(64)).WaitAsync(TimeSpan.FromMinutes(2));
         Assert.Equal(Math.Min(failures, 7), progress.Seen.Count(one => one.Reason == "the table is down"));
         if (failures == 5)
@@ -183,7 +183,7 @@ public sealed class RemovalTests
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1"], marks));
         for (var load = 1; load <= purgedLoads; load++)
             await rig.Context.Get<LoadOperations>().PurgeAsync(load, withoutLog: true, null, None);
-        // Broken off when the first load is gone, and another one has come.
+        // Interrupted when the first load is gone and another has arrived.
         var hooks = new HookedPorts(async (_, what) =>
         {
             if (what == nameof(IRemovals.FinishRemovalAsync) && await CountAsync(rig, "loads") == 1)
@@ -242,7 +242,7 @@ public sealed class RemovalTests
         Assert.Equal(0, await CountAsync(rig, "rows"));
     }
 
-    /// <summary>A load that has mark 1 too, as in a store that was upgraded from schema 1.</summary>
+    /// <summary>Makes a load that also has mark 1, as in a store upgraded from schema 1.</summary>
     private static async Task ShareMarkAsync(PipelineRig rig, string blob)
     {
         await rig.DropAsync(blob, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
@@ -252,7 +252,7 @@ public sealed class RemovalTests
         await rig.RunToEndAsync();
     }
 
-    /// <summary>Somebody is at work on the first slice of the first load, until then.</summary>
+    /// <summary>Gives another worker a lease on the first load's first slice.</summary>
     private static Task LeaseAsync(PipelineRig rig, string until) =>
         rig.ExecuteAsync($"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load_id = 1 AND number = 1");
 

@@ -5,7 +5,7 @@ using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>What is left of removed loads that the database no longer knows is deleted from the account log and the tables.</summary>
+/// <summary>Tests deleting what removed loads, unknown to the database, left in the account log and the tables.</summary>
 public sealed class RepairRemovedTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -19,7 +19,7 @@ public sealed class RepairRemovedTests
         await LoadAsync(rig, "Bold", 0, 20);
         var expected = await ContentAsync(rig, wide);
         await LoseRemovalAsync(rig, "Adobe", 10, 30);
-        // A removal that is not complete is for 'breach remove'.
+        // An incomplete removal is left to 'breach remove'.
         await LoadAsync(rig, "Cold", 5, 10);
         await rig.Context.Database.BeginRemovalAsync("Cold", None);
         await WriteRemovedAsync(rig, 3);
@@ -41,7 +41,7 @@ public sealed class RepairRemovedTests
 
         var again = await repair.RunAsync(await repair.PlanAsync(all: false, None), null, None);
         Assert.Equal((0, 0L, 0L), (again.Loads, again.Blobs, again.Marks));
-        // Marks that came back without a blob.
+        // Marks that reappeared without a blob.
         await rig.Context.Tables.Accounts(new TablePlace(1, "accounts")).UpsertAsync(
             "example.com"u8.ToArray(), new[] { 0..5 }, "user1"u8.ToArray(), 2, new TransactionsInFlight(1, None), None);
         again = await repair.RunAsync(await repair.PlanAsync(all: true, None), null, None);
@@ -56,7 +56,7 @@ public sealed class RepairRemovedTests
         await using var rig = await PipelineRig.StartAsync(Logging);
         await LoadAsync(rig, "Bold", 0, 8);
         var (table, ranges) = (await rig.TableAsync(), await rig.RangesAsync());
-        // The parts of the walk are alike: the first calls, one in the middle and the last ones.
+        // The parts of the walk are alike, so the first calls, one in the middle and the last ones suffice.
         var total = await RepairAsync(crashAt: 0);
         foreach (var at in (int[])[1, 2, 3, 4, 5, total / 2, total - 2, total - 1, total])
         {
@@ -70,7 +70,7 @@ public sealed class RepairRemovedTests
                 load => load.State == LoggedState.Removed && load.Blobs.Count > 1);
         }
 
-        // Returns how many calls it made on database, tables and log.
+        // Returns how many calls it made to database, tables and log.
         async Task<int> RepairAsync(int crashAt)
         {
             await LoseRemovalAsync(rig, $"Adobe{crashAt}", 4, 8);
@@ -85,7 +85,7 @@ public sealed class RepairRemovedTests
             }
             catch (InvalidOperationException) when (calls >= crashAt)
             {
-                // As meant.
+                // Intended.
             }
             return calls;
 
@@ -100,7 +100,10 @@ public sealed class RepairRemovedTests
         options.Journal.Log = LogMode.On;
     }
 
-    /// <summary>A load that the database no longer knows, as one from a backup: its marks, hashes and blobs are still there.</summary>
+    /// <summary>
+    /// Makes a removed load that the database doesn't know, as after restoring a backup: its marks, hashes and blobs
+    /// still exist.
+    /// </summary>
     private static async Task LoseRemovalAsync(PipelineRig rig, string breach, int first, int count)
     {
         var load = await LoadAsync(rig, breach, first, count);
@@ -116,7 +119,7 @@ public sealed class RepairRemovedTests
         await rig.Context.Log.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, RemovedDocument.Of(entry, store).ToJson(), None);
     }
 
-    /// <summary>What both layouts have.</summary>
+    /// <summary>Returns the content of both layouts.</summary>
     private static async Task<List<string>> ContentAsync(PipelineRig rig, StoreLayout wide)
     {
         var accounts = (await rig.TableAsync()).Concat(await LayoutContent.ReadAccountsAsync(rig, wide));

@@ -15,15 +15,15 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// A step of an operator is interrupted at any call that it makes on a store, then the database is restored: from backups taken
-/// before the load, before the step and after it, and without any. What every reader shows is compared with a model that knows
-/// only what was asked for and what readers had seen: nothing that was ever hidden, sensitive or removed is shown again.
+/// Interrupts an operator's step at any call to a store, then restores the database: from a backup taken before the
+/// load, before the step or after it, or without any. All readers are compared with a model that knows only the
+/// commands and what readers saw: nothing that was ever hidden, sensitive or removed may be visible again.
 /// </summary>
 public sealed class RestoreCampaignTests(ITestOutputHelper output)
 {
     private const int Rows = 6;
 
-    /// <summary>Rounds share stores, so that what an earlier one left is there too; more of them make each restore longer.</summary>
+    /// <summary>Rounds share stores, so that leftovers of earlier rounds are tested too; more rounds make each restore slower.</summary>
     private const int RoundsOnStores = 10;
 
     private static readonly bool IsLong = Environment.GetEnvironmentVariable("HIBP_TEST_CALLS") == "all";
@@ -92,7 +92,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>Stores, and the model of what may be shown.</summary>
+    /// <summary>Stores, and the model of what may be visible.</summary>
     private sealed class World(PipelineRig rig, TestClock clock) : IAsyncDisposable
     {
         private readonly List<(string Name, string Account)> _targets = [];
@@ -136,20 +136,20 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             backups[Backup.BeforeStep] = await rig.BackUpAsync($"{Rounds}-b");
             await DoAsync(step, name, first, point);
             _where = $"{step} of {name}, {kind}, call {point.Calls} {point.Where}";
-            clock.Advance(TimeSpan.FromHours(1)); // leases of the process that died have ended
+            clock.Advance(TimeSpan.FromHours(1)); // leases of the crashed process have expired
             await LearnAsync(step, name, first, isThrough: !point.Crashed);
             backups[Backup.AfterStep] = await rig.BackUpAsync($"{Rounds}-c");
 
             if (Directory.Exists(rig.MailFolder))
-                Directory.Delete(rig.MailFolder, recursive: true); // numbers of mails are given again
+                Directory.Delete(rig.MailFolder, recursive: true); // mail numbers are reused
             var isNew = await IsNewAsync(name);
             await RestoreAsync(kind == Backup.None ? null : backups[kind]);
             await CheckAsync(name, "restored");
-            // A file that nobody has taken on is an ordinary one.
+            // A file that was never received is loaded normally.
             var told = isNew ? [_targets.Last(target => target.Name == name).Account] : Array.Empty<string>();
             Assert.True(!rig.Recipients().Except(told).Any(), $"{_where}: mailed without a word of the operator");
 
-            // Whatever an operator may release by mistake.
+            // Anything that an operator may release by mistake.
             foreach (var breach in (await _host.Database.ListLoadsAsync(null, None))
                 .Where(load => load.State == LoadState.Held).Select(load => load.Breach).Distinct())
             {
@@ -170,7 +170,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             var dying = point.Wrap(Open());
             if (step is Step.Publish or Step.Replace)
             {
-                // In the second version of the zip the first account is gone.
+                // The second version of the zip lacks the first account.
                 await rig.DropAsync(
                     $"{name}.zip", Zip(step == Step.Publish ? first : first + 1),
                     step == Step.Publish && Rounds % 2 == 1 ? """{"IsSensitive":true}""" : null);
@@ -190,7 +190,10 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             Assert.True(died is null or CrashException, $"{_where}: {died}");
         }
 
-        /// <summary>What must not be shown from now on: the step has ended, or a reader, the log or the register knows of it.</summary>
+        /// <summary>
+        /// Records what must not be visible from now on: the step has completed, or a reader, the log or the register
+        /// knows of it.
+        /// </summary>
         private async Task LearnAsync(Step step, string name, int first, bool isThrough)
         {
             var isShown = (await rig.FindAsync(AccountAt(first))).Any(breach => breach.Name == name);
@@ -221,7 +224,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             }
         }
 
-        /// <summary>Whether the file that is there was ever taken on.</summary>
+        /// <summary>Returns whether the current file was never received.</summary>
         private async Task<bool> IsNewAsync(string name) =>
             await _host.Blobs.FindAsync($"{name}.zip", None) is { } file && !await _host.Register.HasReceiptAsync(file.Version, None);
 
@@ -243,10 +246,10 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             }
             catch (NotPossibleException e) when (e.Message.Contains("nothing to move on", StringComparison.Ordinal))
             {
-                // The backup of this moment.
+                // The backup is of this moment.
             }
             await _host.Get<StoreSetup>().EnsureAsync(None);
-            // The operator's file has all of them; who unsubscribed is passed over.
+            // The operator's file lists everyone; unsubscribed addresses are skipped.
             await _host.Database.ImportSubscribersAsync([.. _targets.Select(one => new Subscription(one.Account, null))], Key, None);
             await PipelineRig.RunToEndAsync(_host);
             clock.Advance(TimeSpan.FromHours(1));
@@ -254,7 +257,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             await PipelineRig.RunToEndAsync(_host);
         }
 
-        /// <summary>Compares what every reader shows with the model; returns what public lookups show.</summary>
+        /// <summary>Compares every reader with the model; returns what public lookups show.</summary>
         private async Task<HashSet<string>> CheckAsync(string current, string when)
         {
             using var stores = rig.OpenAccount();
@@ -272,7 +275,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
                     .Where(one => one.Suffix == hash[BreachedRanges.PrefixDigits..]).SelectMany(one => one.Breaches)
                     .Select(one => one.Model.Name)];
                 Assert.True(byAccount.SequenceEqual(byRange), $"{_where}, {when}: {target} by account and by range");
-                // The owner of a domain is told of sensitive breaches too.
+                // A domain's owner sees sensitive breaches too.
                 var byDomain = new List<string>();
                 await foreach (var (found, breaches) in accounts.ReadDomainAsync(domain, None))
                     byDomain.AddRange(found == alias ? breaches.Select(one => one.Model.Name) : []);

@@ -13,8 +13,8 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// The database restored from any point, or lost, and the account log: everything that was published is as it was, and
-/// nobody is told a second time.
+/// Tests a database restored from any point, or lost, together with the account log: everything published is as
+/// before, and no notification is sent twice.
 /// </summary>
 public sealed class RestoreTests(ITestOutputHelper output)
 {
@@ -41,7 +41,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             Assert.Equal(log, await CountingAsync(rig));
             AssertSame(table, await rig.TableAsync());
             Assert.Equal(mails, rig.Mails());
-            // It is what every host, and every command, takes for a whole store.
+            // Hosts and commands accept the store as complete, so there is nothing left to do.
             await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
         }
     }
@@ -52,7 +52,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         await using var rig = await StartAsync();
         rig.Options.Mail.Notify = NotifyMode.Hold;
-        // Two that are in it, and one whom nobody subscribes.
+        // Two subscribers in the breach, and an address without a subscription.
         var (one, two) = (PipelineRig.Expected(0, 1).Single(), PipelineRig.Expected(20, 1).Single());
         await rig.ImportAsync((one, null), (two, null));
         await LoadAsync(rig, "Adobe.zip", 0);
@@ -64,7 +64,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(before, one, "nobody@example.net");
         Assert.Equal(two, Assert.Single(await before.Database.ListNotificationsAsync(1, 1, 10, None)).Email);
 
-        // No load came since: a host that starts finds it out by itself, and one without the key doesn't start.
+        // No load came since the backup: a host that starts detects this by itself, and one without the key doesn't start.
         await rig.RestoreAsync(quiet);
         await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
         var restarted = rig.OpenContext() with { SuppressionKey = key };
@@ -73,7 +73,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.Equal(2, (await restarted.Database.ListSuppressionsAsync(None)).Count);
         Assert.Equal(two, Assert.Single(await restarted.Database.ListNotificationsAsync(1, 1, 10, None)).Email);
 
-        // Where loads came since, the operator's command does.
+        // If loads came since, the operator's command handles it.
         await rig.RestoreAsync(quiet);
         var moved = rig.OpenContext() with { SuppressionKey = key };
         await StepAsync(moved, two);
@@ -132,14 +132,14 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.Contains(await fresh.Database.ListLoadsAsync(null, None), load => load is { Breach: "Game", ReplacedBy: not null });
         await Assert.ThrowsAsync<NotPossibleException>(() => fresh.Get<MoveOn>().RunAsync(None, empty: true));
 
-        // Every zip fires again, and every subscriber is there again: nobody hears of anything.
+        // Every zip fires again, and every subscriber is imported again: no notification is sent.
         await fresh.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
         await FireAgainAsync(fresh);
         await PipelineRig.RunToEndAsync(fresh);
         Assert.Equal(mails, rig.Mails());
         await AssertTellsAsync(rig, fresh, truth);
 
-        // What is right for a purged load is right for one that came back.
+        // A recovered load behaves like a purged one.
         var adobe = (await fresh.Database.ListLoadsAsync("Adobe", None))[0];
         Assert.Equal(Rows, await fresh.Get<VerifyLog>().RunAsync(adobe.Id, null, None));
         Assert.Equal(1, await fresh.Get<LoadOperations>().RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
@@ -149,16 +149,16 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await PipelineRig.RunToEndAsync(fresh);
         var logged = (await LogManifest.ReadAsync(fresh.Log, None)).Counting;
         Assert.True(logged.Single(load => load.Document!.Breach == "Adobe").Document!.Hidden);
-        // The replaced one goes with its breach, out of the log too.
+        // The replaced load is removed with its breach, from the log too.
         await fresh.Get<RemoveBreach>().RunAsync("Game", null, None);
         Assert.All(
             (await LogContent.ReadAsync(fresh.Log)).Where(load => load.State == LoggedState.Removed), load => Assert.Empty(load.Accounts));
         Assert.DoesNotContain(await LogContent.ReadAsync(fresh.Log), load => load.State == LoggedState.Replaced);
 
-        // Whoever drops another version, or more of a breach that came back: an operator looks at it first.
+        // Another version of a recovered breach, or more of it, is held for an operator.
         await rig.DropAsync("Forum.zip", Zip(2_000));
         await rig.DropAsync("News.zip", Zip(3_000));
-        Directory.Delete(rig.MailFolder, recursive: true); // numbers of mails begin anew
+        Directory.Delete(rig.MailFolder, recursive: true); // mail numbers restart
         await PipelineRig.RunToEndAsync(fresh);
         Assert.Equal(
             [("Forum", LoadState.Held), ("News", LoadState.Done)],
@@ -187,7 +187,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.Equal(log, await CountingAsync(other));
         Assert.Equal(truth.Catalogue, (await StateAsync(other)).Catalogue);
 
-        // All rows are missing, ranges are off, and nothing says otherwise until they are there.
+        // All rows are missing, and ranges are off until they have been restored.
         var counting = (await other.LoadsAsync()).Where(load => load.PublishedAt is not null).ToList();
         Assert.Equal((counting.Sum(load => load.LastPosition), moved.Missing), (moved.Missing, await MissingAsync(other)));
         Assert.Equal(
@@ -195,7 +195,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.Equal(RangesState.Off, (await other.Context.Register.GetReadLayoutAsync(None))!.Ranges);
         Assert.Empty(await other.TableAsync());
 
-        // Slice by slice they come from the log, or account by account.
+        // Restored from the log by slices, or by a rebuild.
         foreach (var breach in counting.Select(load => load.Breach).Distinct().Where(_ => bySlices))
             await other.Context.Get<LoadOperations>().RequeueSlicesAsync(breach, null, failedOnly: false, None);
         if (!bySlices)
@@ -211,7 +211,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var marks = counting.Select(load => $"b{load.Mark}").ToHashSet();
         AssertSame(Only(lost, marks), Only(await other.TableAsync(), marks));
 
-        // The zips are brought back too: of what came back an operator looks at them.
+        // The zips are uploaded again too: those of recovered breaches are held for an operator.
         await other.ImportAsync([.. Subscriptions().Select(one => (one.Email, one.Domain))]);
         await other.DropAsync("Adobe.zip", Zip(0), """{"Title":"Adobe Systems"}""");
         await other.RunToEndAsync();
@@ -261,7 +261,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var truth = await StateAsync(rig);
         for (var (call, isThrough) = (1, false); !isThrough; call += call / 4 + 1)
         {
-            // By turns from a backup and from nothing.
+            // Alternates between a backup and no database.
             var isEmpty = call % 2 == 0;
             await rig.LoseDatabaseAsync();
             if (!isEmpty)
@@ -300,7 +300,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await LoadAsync(rig, "Dust.zip", 300);
         await LoadAsync(rig, "Elk.zip", 400);
         var folders = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads.Select(load => load.Folder).ToList();
-        // A segment is missing; a later document is torn; flags are missing; a document is another load's.
+        // A missing segment, a truncated later document, missing flags, and another load's document.
         var segment = LogNames.Segment(folders[0], 101);
         var saved = await ReadAsync(rig, segment);
         await rig.Context.Log.DeleteAsync(segment, None);
@@ -330,10 +330,10 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await PipelineRig.RunToEndAsync(fresh);
         await fresh.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(fresh);
-        // The log tells from now on that what nothing was told of is hidden.
+        // From now on the log says that a breach without flags is hidden.
         Assert.True((await LogManifest.FindAsync(fresh.Log, folders[2], None))!.Document is { IsTold: true, Hidden: true });
 
-        // Mended, the load comes back; nothing else is done a second time.
+        // After the repair the load is recovered; nothing else is repeated.
         Assert.True(await fresh.Log.WriteAsync(segment, saved, None));
         await fresh.Log.DeleteAsync("0000000077-0123456789abcdef/load.json", None);
         await fresh.Log.DeleteAsync(LogNames.Document(folders[1], 900), None);
@@ -352,7 +352,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await LoadAsync(rig, "Adobe.zip", 0);
         await using var another = await StartAsync();
         await LoadAsync(another, "Bold.zip", 0);
-        // Its tables, and the other's log.
+        // One store's tables with another's log.
         await another.LoseDatabaseAsync();
         var crossed = another.OpenContext() with { Log = rig.Context.Log };
         await Assert.ThrowsAsync<StoreMismatchException>(() => crossed.Get<MoveOn>().RunAsync(None, empty: true));
@@ -364,13 +364,13 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await using var fresh = await NewAsync(logConnection);
         await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Context.Get<MoveOn>().RunAsync(None, empty: true));
         Assert.False(File.Exists(fresh.DatabaseFile));
-        // And no log at all.
+        // No log at all.
         await using var nothing = await NewAsync();
         await Assert.ThrowsAsync<NotPossibleException>(() => nothing.Context.Get<MoveOn>().RunAsync(None, empty: true));
         Assert.False(File.Exists(nothing.DatabaseFile));
     }
 
-    /// <summary>Of every kind of thing that may happen to a breach; a backup behind each. Nothing of it is open at its end.</summary>
+    /// <summary>Makes every kind of change to a breach, with a backup after each. Nothing is open at the end.</summary>
     private static async Task<IReadOnlyList<string>> TellStoryAsync(PipelineRig rig)
     {
         var backups = new List<string>();
@@ -389,11 +389,11 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(() => LoadAsync(rig, "Game.zip", 300));
         await StepAsync(() => LoadAsync(rig, "Forum.2.zip", 320));
         await StepAsync(() => rig.Context.Get<RemoveBreach>().RunAsync("Old", null, None));
-        await StepAsync(() => LoadAsync(rig, "Old.zip", 340)); // dropped anew
+        await StepAsync(() => LoadAsync(rig, "Old.zip", 340)); // uploaded again
         await StepAsync(() => rig.Context.Get<LoadOperations>().PurgeAsync(8, withoutLog: false, null, None));
         await StepAsync(async () =>
         {
-            // Given to another breach, of a zip that was half-way at a backup.
+            // Assigned to another breach; its zip was half processed at a backup.
             await rig.DropAsync("Wrong.zip", Zip(360));
             await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
             await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<MessageDispatcher>());
@@ -412,7 +412,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>What a reader is told: of the catalogue's documents as they are, of accounts by their marks in the table.</summary>
+    /// <summary>Returns what readers see: the catalogue's documents verbatim, and accounts by their marks in the table.</summary>
     private static async Task<(string Catalogue, string Lookups)> StateAsync(PipelineRig rig)
     {
         var raw = new RawCatalogue(rig.Context.Catalogue);
@@ -446,7 +446,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         });
     }
 
-    /// <summary>What tables are made from: each folder that counts, and which rows it has.</summary>
+    /// <summary>Returns what tables are built from: each log folder that counts, with its metadata.</summary>
     private static async Task<List<string>> CountingAsync(PipelineRig rig) =>
         [.. (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads.Where(load => load.State != LoggedState.Begun)
             .Select(load => $"{load.Folder} {load.State} {load.Document?.Breach} {load.Document?.Hidden} {load.Document?.Metadata}")];
@@ -464,7 +464,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         table.Where(account => account.Value.Length > 0).Select(account => $"{account.Key} {string.Join(' ', account.Value)}")
             .Order(StringComparer.Ordinal);
 
-    /// <summary>What a fresh function app does: a message for every zip there is.</summary>
+    /// <summary>Sends a message for every zip, as a fresh function app does.</summary>
     private static async Task FireAgainAsync(PipelineParts context)
     {
         var queue = context.Queues.Get(QueueNames.Ingest);
@@ -475,7 +475,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>Has the log, and all else but its zip, know nothing of a breach.</summary>
+    /// <summary>Removes every trace of a breach, except its zip, from the log and elsewhere.</summary>
     private static async Task RemoveAsync(PipelineRig rig, string breach)
     {
         var log = rig.OpenContext().Log;
@@ -502,7 +502,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         return blobs;
     }
 
-    /// <summary>An account of each zip, and one domain.</summary>
+    /// <summary>Returns one account of each zip, and one domain.</summary>
     private static IEnumerable<Subscription> Subscriptions() =>
         ((int[])[0, 21, 42, 63, 81, 102, 123, 141, 300, 321, 342, 361, 2_001, 3_000])
             .Select(i => new Subscription(PipelineRig.Expected(i, 1).Single(), null))

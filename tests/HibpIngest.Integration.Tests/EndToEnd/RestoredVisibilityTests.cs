@@ -8,7 +8,7 @@ using HibpIngest.Testing;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>What was hidden, sensitive or removed before a restore is shown to nobody after it.</summary>
+/// <summary>Tests that breaches hidden, sensitive or removed before a restore are not visible after it.</summary>
 public sealed class RestoredVisibilityTests
 {
     private const int Rows = 6;
@@ -37,7 +37,7 @@ public sealed class RestoredVisibilityTests
         var gamma = (await restored.Database.GetBreachAsync("Gamma", None))!;
         Assert.Equal(("The Gamma", BreachFlags.Sensitive), (gamma.Metadata.Title, gamma.Metadata.Flags));
 
-        // As an operator decides later.
+        // The operator decides later.
         await restored.Get<BreachOperations>().SetHiddenAsync("Alpha", false, None);
         await AssertPublicAsync(rig, "Alpha", "Beta");
     }
@@ -78,7 +78,7 @@ public sealed class RestoredVisibilityTests
         Assert.Equal(["Alpha", "Later"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
         await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MailOperations>().NotifyAsync("Late", None));
 
-        // Dropped again it is a breach like any other, and stays whole.
+        // Uploaded again it is an ordinary breach, and stays complete.
         await rig.DropAsync("Late.zip", Zip(150));
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal("Late", Assert.Single(await rig.FindAsync(PipelineRig.Expected(150, 1).Single())).Name);
@@ -117,7 +117,7 @@ public sealed class RestoredVisibilityTests
         await restored.Get<MailOperations>().NotifyAsync("Lost", None);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal("Alpha", Assert.Single(await rig.FindAsync(PipelineRig.Expected(50, 1).Single())).Name);
-        // Where readers knew it as sensitive it still is.
+        // A breach that readers knew as sensitive still is.
         await AssertPublicAsync(rig, log == LogMode.Off ? known : [.. known, "Lost"]);
         Assert.All(await restored.Database.ListLoadsAsync(null, None), load => Assert.Equal(LoadState.Done, load.State));
     }
@@ -155,7 +155,7 @@ public sealed class RestoredVisibilityTests
         return restored;
     }
 
-    /// <summary>Fails unless public lookups of all accounts show these breaches, and no other.</summary>
+    /// <summary>Asserts that public lookups of all accounts show exactly these breaches.</summary>
     private static async Task AssertPublicAsync(PipelineRig rig, params string[] breaches)
     {
         string[] accounts = [.. Enumerable.Range(0, 4).SelectMany(i => PipelineRig.Expected(i * 100, Rows))];

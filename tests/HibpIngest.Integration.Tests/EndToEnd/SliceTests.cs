@@ -12,7 +12,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>A slice under its lease: who works on it, what stops it, and what is kept of what it did.</summary>
+/// <summary>Tests a slice's lease: its owner, what stops it, and which progress is kept.</summary>
 public sealed class SliceTests(ITestOutputHelper output)
 {
     private const int Accounts = 150;
@@ -46,7 +46,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         var all = 0;
         for (var after = 2; (await SliceAsync(rig)).State != SliceState.Done; after += 5)
         {
-            // Each try gets some transactions further, and is put off.
+            // Each attempt completes some more transactions, and is deferred.
             table.Before = number => number <= after ? null
                 : throttled ? new StoreThrottledException("busy") : new StoreUnavailableException("the table is down");
             await SendAsync(rig);
@@ -87,7 +87,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         await using var rig = await IngestedAsync(options =>
         {
             OneSlice(options);
-            options.Upsert.SliceLease = TimeSpan.FromSeconds(1.5); // looked at every half second
+            options.Upsert.SliceLease = TimeSpan.FromSeconds(1.5); // renewed every half second
         });
         var table = new WaitingTable();
         var running = DispatchAsync(rig.Context.WithTable(table));
@@ -117,7 +117,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         Assert.Equal((SliceState.Queued, 0, "waited"), (slice.State, slice.Attempts, slice.Error));
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
 
-        // And without a limit it waits.
+        // Without a limit it waits.
         rig.Options.Ingest.PlanLimit = TimeSpan.Zero;
         using var stop = new CancellationTokenSource();
         table = new WaitingTable();
@@ -157,7 +157,8 @@ public sealed class SliceTests(ITestOutputHelper output)
     [InlineData(true)]
     public async Task A_slice_whose_writes_fail_wherever_they_may_is_in_both_tables_once_it_is_done(bool afterwards)
     {
-        // Each round a slice of its own fails one write further on, once. A transaction each but for the domain of a third of them.
+        // In each round, one write of a new slice fails once, at a later write than before. Accounts need a
+        // transaction each, except the third of them that share a domain.
         const int Rows = 10;
         await using var rig = await PipelineRig.StartAsync(options =>
             (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
@@ -174,7 +175,7 @@ public sealed class SliceTests(ITestOutputHelper output)
             reached = writes >= at;
             if (reached)
             {
-                // Its message comes again after a while, and finds the writes before kept.
+                // Its message is redelivered later, and finds the earlier writes recorded.
                 await rig.Context.Queues.Get(QueueNames.Slices).ClearAsync(CancellationToken.None);
                 await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
                     new SliceMessage { Load = load, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
@@ -187,7 +188,7 @@ public sealed class SliceTests(ITestOutputHelper output)
                 accounts.Where(one => one.Value.Contains($"b{load}")).Select(one => one.Key).Order());
             Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
 
-            // Before it is written, or after it and before its answer.
+            // Before the write, or after it and before its response.
             T Failing<T>(T port)
                 where T : class
                 => PortProxy<T>.Create(
@@ -221,7 +222,7 @@ public sealed class SliceTests(ITestOutputHelper output)
 
         Assert.Equal(2, completions);
         Assert.Equal((SliceState.Done, 1), await SliceAsync(rig));
-        Assert.Equal(Accounts, Assert.Single(await rig.LoadsAsync()).Entities); // accounts, and not rows of both tables
+        Assert.Equal(Accounts, Assert.Single(await rig.LoadsAsync()).Entities); // accounts only, not rows of both tables
         Assert.Equal(PipelineRig.Expected(0, Accounts).Order(), (await rig.TableAsync()).Keys.Order());
         var ranges = await rig.RangesAsync();
         Assert.Equal(await rig.ExpectedRangesAsync(), ranges);
@@ -298,7 +299,7 @@ public sealed class SliceTests(ITestOutputHelper output)
             Assert.InRange(soFar, ((i + 1.0) * ranges / transactions.Count) - 4, ((i + 1.0) * ranges / transactions.Count) + 4);
         }
 
-        // The same order whenever it is read; what was there before in the buffers leaves nothing.
+        // The order is the same at each read; earlier content of the buffers leaves no trace.
         var order = Order();
         _ = rows.Group(Layouts(withRanges: false));
         _ = rows.Group(Layouts(withRanges: true));
@@ -317,7 +318,7 @@ public sealed class SliceTests(ITestOutputHelper output)
 
     private static SliceLayout[] Layouts(bool withRanges) => [new SliceLayout(new LayoutPlacement(new LayoutFacts()), withRanges)];
 
-    /// <summary>A load of one slice, its message in the queue.</summary>
+    /// <summary>Ingests a load of one slice, whose message is in the queue.</summary>
     private static async Task<PipelineRig> IngestedAsync(Action<TestOptions> configure)
     {
         var rig = await PipelineRig.StartAsync(configure);
@@ -334,7 +335,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
             new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
 
-    /// <summary>Takes the one slice message that is visible, and acknowledges it where its stage returns.</summary>
+    /// <summary>Processes the only visible slice message, and acknowledges it if the stage returns.</summary>
     private static async Task DispatchAsync(PipelineParts context, CancellationToken cancellationToken = default)
     {
         var queue = context.Queues.Get(QueueNames.Slices);
@@ -346,14 +347,14 @@ public sealed class SliceTests(ITestOutputHelper output)
     private static async Task<(SliceState State, int Attempts)> SliceAsync(PipelineRig rig) =>
         Assert.Single(await rig.SlicesAsync(1)) is var slice ? (slice.State, slice.Attempts) : default;
 
-    /// <summary>Keeps what is written, and fails before a transaction where a test says so.</summary>
+    /// <summary>Records writes, and fails before a transaction if the test says so.</summary>
     private sealed class RecordingTable(IAccountTable table) : UpsertedTable
     {
         private int _number;
 
         public ConcurrentQueue<string> Written { get; } = [];
 
-        /// <summary>Told the number of the transaction.</summary>
+        /// <summary>Receives the transaction's number.</summary>
         public Func<int, Exception?> Before { get; set; } = _ => null;
 
         public override async Task UpsertAsync(
@@ -368,7 +369,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>Throttles for ever.</summary>
+    /// <summary>Always throttles.</summary>
     private sealed class WaitingTable : UpsertedTable
     {
         public TaskCompletionSource Entered { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>The register and the database about who is not to be told: the register's last word counts.</summary>
+/// <summary>Tests that the register's last entry decides whether an address is suppressed, whatever the database says.</summary>
 public sealed class SuppressionTests
 {
     private const string Email = "somebody@example.com";
@@ -35,7 +35,7 @@ public sealed class SuppressionTests
         await using var rig = await PipelineRig.StartAsync();
         var context = rig.Context with { SuppressionKey = Key };
         await rig.ImportAsync((Email, null));
-        // As far as a removal comes while the database is down.
+        // A removal gets this far while the database is down.
         await context.Register.AddSuppressionCheckAsync(Key.Check, None);
         await context.Register.AppendSuppressionAsync(
             new Suppression(Key.HashOf(Email), SuppressionReason.Unsubscribed, rig.Time.GetUtcNow()), lifted: false, None);

@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>What gets lost between two steps is made good, and what fails is visible and can be mended.</summary>
+/// <summary>Tests that work lost between two steps is repeated, and that failures are visible and repairable.</summary>
 public sealed class SweepTests
 {
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
@@ -62,7 +62,7 @@ public sealed class SweepTests
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
         await slices.ClearAsync(CancellationToken.None);
         clock.Advance(TimeSpan.FromHours(1));
-        // Nor does a dead process give its lock back.
+        // A crashed process doesn't release its lock.
         var dying = new HookedPorts((_, what) => what is nameof(ISlices.ListStaleSlicesAsync) or nameof(INamedLocks.UnlockAsync)
             ? throw new StoreUnavailableException("gone") : Task.CompletedTask).Wrap(rig.OpenContext());
         await Assert.ThrowsAsync<StoreUnavailableException>(() => dying.Get<Sweep>().RunAsync(CancellationToken.None));
@@ -89,7 +89,7 @@ public sealed class SweepTests
         var before = await rig.DepthsAsync();
         Assert.Equal(3, before[QueueNames.Slices]);
         await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
-        clock.Advance(rig.Options.Sweep.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, and still they may be hidden
+        clock.Advance(rig.Options.Sweep.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, but the messages may still be hidden
         await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(before, await rig.DepthsAsync());
         clock.Advance(TimeSpan.FromMinutes(1));
@@ -104,7 +104,7 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
-        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None); // clears the mark of the load that is done
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None); // clears the mark of the finished load
 
         var asleep = new CrashPoint(1, afterwards: false).Wrap(rig.Context).Database;
         var sleeping = rig.Context with { Database = asleep };
@@ -189,7 +189,7 @@ public sealed class SweepTests
         Assert.DoesNotContain('@', load.Error!);
         foreach (var message in messages)
         {
-            // The other slices of a failed load go on; the failed one's message is where the host put it.
+            // The other slices of a failed load continue; the failed slice's message is where the host put it.
             if (message != second)
                 await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
             await queue.DeleteAsync(message, CancellationToken.None);
@@ -197,7 +197,7 @@ public sealed class SweepTests
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(1)).State);
         Assert.Equal(new SliceCounts(0, 0, 2, 1), (await rig.LoadAsync(1)).Slices);
 
-        // By its poisoned message, sent again by hand.
+        // By re-sending its poisoned message by hand.
         await queue.SendAsync(second.Body, TimeSpan.Zero, CancellationToken.None);
         await rig.RunToEndAsync();
         load = await rig.LoadAsync(1);
@@ -217,7 +217,7 @@ public sealed class SweepTests
         Assert.Equal(
             (40, 0),
             ((await rig.DepthsAsync())[QueueNames.Slices], (await rig.DepthsAsync())[QueueNames.Slices + QueueNames.PoisonSuffix]));
-        await rig.RunToEndAsync(); // of no load: acknowledged
+        await rig.RunToEndAsync(); // no such load: acknowledged
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Slices]);
     }
 
@@ -262,7 +262,7 @@ public sealed class SweepTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"hold"}""");
         await rig.RunToEndAsync();
         Assert.True(await rig.Context.Database.ReleaseLoadNotificationsAsync(1, CancellationToken.None));
-        Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // its message is the test's own
+        Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // the test sends the message itself
 
         await using var sender = new WaitingSender();
         var dispatcher = (rig.Context with { Sender = sender }).Get<MessageDispatcher>();
@@ -275,7 +275,7 @@ public sealed class SweepTests
 
         Assert.Equal(1, sender.Calls);
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
-        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Mail]); // to look again, should the first have died
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Mail]); // to check again in case the first worker crashed
     }
 
     private sealed class WaitingSender : INotificationSender

@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>An operator's change is in the account log once its command has ended, and else the command says so.</summary>
+/// <summary>Tests that an operator's change is in the account log when the command ends, or that the command reports otherwise.</summary>
 public sealed class TellLogTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -49,7 +49,7 @@ public sealed class TellLogTests
         Assert.Contains("the log is down", behind.Message, StringComparison.Ordinal);
         Assert.Empty((await new RawCatalogue(rig.Context.Catalogue).IdsAsync()).Breaches);
         Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
-        // A host makes it good, and so does the command.
+        // A host repairs it, and so does the command.
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Hidden));
         await Assert.ThrowsAsync<LogBehindException>(() => down.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None));
@@ -73,7 +73,7 @@ public sealed class TellLogTests
     private static async Task<IReadOnlyList<LoadDocument>> DocumentsAsync(PipelineRig rig) =>
         [.. (await LogManifest.ReadAsync(rig.Context.Log, None)).Counting.Select(load => load.Document!)];
 
-    /// <summary>With two loads of one breach.</summary>
+    /// <summary>Starts with two loads of one breach.</summary>
     private static async Task<PipelineRig> StartAsync(LogMode log = LogMode.On)
     {
         var rig = await PipelineRig.StartAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log)

@@ -4,8 +4,8 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// The short form of the benchmark <c>-- throttle</c>: a hot domain slows a load down to what its partition
-/// takes, and no further.
+/// Runs the short form of the benchmark <c>-- throttle</c>: a hot domain slows a load down to its partition's rate,
+/// and no further.
 /// </summary>
 public sealed class ThrottleTests(ITestOutputHelper output)
 {
@@ -15,13 +15,13 @@ public sealed class ThrottleTests(ITestOutputHelper output)
     public async Task Slices_wait_for_a_partition_that_throttles_and_write_each_entity_once(int refusalMilliseconds)
     {
         using var folder = new TemporaryFolder();
-        // A fifth of what the service takes: 6 slices of 800 rows, 1,600 of them in one domain at 400 a second.
+        // A fifth of the service's limits: 6 slices of 800 rows, 1,600 of them in one domain at 400 per second.
         var limits =
             new TableLimits { PartitionRate = 400, AccountRate = 4_000, RefusalLatency = TimeSpan.FromMilliseconds(refusalMilliseconds) };
         var result = await new ThrottleBenchmark(folder.Path).MeasureAsync(inFlight: 3, slices: 6, sliceRows: 800, limits);
         output.WriteLine($"{result}, {result.Rate:P0} of what is permitted");
         Assert.Equal((1.0, 0), (result.Written, result.PutOff));
-        // What the benchmark measures on a quiet machine is more than 0.85, and less than 0.1.
+        // On a quiet machine the benchmark measures more than 0.85, and less than 0.1.
         Assert.InRange(result.Rate, 0.2, 1.05);
         Assert.InRange(result.Refused, double.Epsilon, 0.3);
     }

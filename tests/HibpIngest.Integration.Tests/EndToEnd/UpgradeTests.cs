@@ -10,8 +10,8 @@ using Microsoft.Data.Sqlite;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// A store that the program before schema version 2 made (EndToEnd/Store1: its database as SQL, its account table as
-/// JSON) is taken over as it stands.
+/// Tests upgrading a store made before schema version 2 (EndToEnd/Store1: its database as SQL, its account table as
+/// JSON).
 /// </summary>
 public sealed class UpgradeTests
 {
@@ -33,7 +33,7 @@ public sealed class UpgradeTests
 
         await context.Database.UpgradeAsync(None);
         await context.Get<StoreSetup>().EnsureAsync(None);
-        // Its accounts are in no range: whatever a new store would be asked for, nobody is told that they are.
+        // Its accounts are in no range: readers must not be told that ranges exist, whatever the setting for new stores.
         Assert.Equal(RangesMode.On, rig.Options.Upsert.Ranges);
         Assert.Equal(RangesState.Off, (await context.Register.GetReadLayoutAsync(None))!.Ranges);
 
@@ -45,7 +45,7 @@ public sealed class UpgradeTests
         Assert.Equal([2, 2, 3, 4, 5, 0, 6], (await rig.LoadsAsync()).Select(load => load.Mark));
         Assert.Equal([2], (await context.Database.GetBreachAsync("Adobe", None))!.Marks);
 
-        // What was held goes out when it is released, and nothing else does.
+        // A release sends the held mails, and nothing else.
         Assert.Equal(3, await context.Get<MailOperations>().NotifyAsync("Waiting", None));
         await rig.DropAsync("New.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1))));
         await rig.RunToEndAsync();
@@ -62,7 +62,7 @@ public sealed class UpgradeTests
         await using var rig = await OpenStore1Async();
         await rig.Context.Database.UpgradeAsync(None);
         await rig.Context.Get<StoreSetup>().EnsureAsync(None);
-        // One of them alone can't be given to another breach: the mark would mean both.
+        // One of the loads can't be assigned to another breach, because both share a mark.
         var shared = (await rig.LoadsAsync()).Where(load => load.Breach == "Adobe").ToList();
         Assert.Single(shared.Select(load => load.Mark).Distinct());
         var refused = await Assert.ThrowsAsync<NotPossibleException>(

@@ -4,7 +4,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>How each function ends: done, or a failure with one line that the host may log.</summary>
+/// <summary>Tests how each function ends: it succeeds, or fails with one line that the host may log.</summary>
 public sealed class AnswerTests : IAsyncLifetime
 {
     private static readonly HostAnswer Well = new(200, """{"status":"healthy"}""");
@@ -37,11 +37,11 @@ public sealed class AnswerTests : IAsyncLifetime
         Assert.DoesNotContain('@', _host.Worker.Said);
     }
 
-    /// <summary>Bound to text, fields of a message would take the place of the queue's own.</summary>
+    /// <summary>If the trigger were bound to a string, fields of the message would override the queue's own.</summary>
     [Fact]
     public async Task A_message_can_not_forge_its_attempts()
     {
-        (await _host.InvokeTimerAsync()).AssertDone(); // sets the stores up
+        (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
         const string Forged = """{"version":1,"load":17,"slice":42,"Id":"x","DequeueCount":5,"PopReceipt":"x"}""";
         (await _host.InvokeMessageAsync("UpsertSlice", Forged)).AssertDone();
         Assert.All(
@@ -63,7 +63,7 @@ public sealed class AnswerTests : IAsyncLifetime
     [Fact]
     public async Task What_lies_beside_a_breach_is_acknowledged_and_nothing_is_kept_of_it()
     {
-        (await _host.InvokeTimerAsync()).AssertDone(); // sets the stores up
+        (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
         foreach (var blob in new[] { "Adobe.json", "2013/Adobe.2.PNG", "readme", "Adobe.7z", "somebody@example.com.json" })
         {
             await _host.DropAsync(blob, "{}"u8.ToArray());
@@ -74,7 +74,7 @@ public sealed class AnswerTests : IAsyncLifetime
         Assert.False(await account.Register.HasReceiptAsync(version, CancellationToken.None));
         Assert.Empty(await account.Register.ListOpenAsync(CancellationToken.None));
         Assert.Empty((await _host.HibpAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray());
-        // One that is a breach by its name is one.
+        // A file whose name is a breach's is loaded.
         (await _host.IngestAsync("2013/Adobe.2.csv", "a@example.com"u8.ToArray())).AssertDone();
         var load = Assert.Single((await _host.HibpAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray());
         Assert.Equal(("Adobe", 1), (load.GetProperty("breach").GetString(), load.GetProperty("accounts").GetInt32()));
@@ -83,7 +83,7 @@ public sealed class AnswerTests : IAsyncLifetime
     [Fact]
     public async Task Health_says_whether_and_nothing_else()
     {
-        // The sweep sets fresh stores up.
+        // The sweep sets up fresh stores.
         (await _host.InvokeTimerAsync()).AssertDone();
         Assert.Equal(Well, await Probe.AskUntilAsync(Well, _host.HealthAsync));
         await _host.StartWorkerAsync(("HIBP_STORAGE", Unreachable));
@@ -94,7 +94,7 @@ public sealed class AnswerTests : IAsyncLifetime
     public async Task Health_is_well_on_fresh_stores_and_leaves_them_as_they_are()
     {
         Assert.Equal(Well, await Probe.AskUntilAsync(Well, _host.HealthAsync));
-        // Anybody may ask: it neither sets the stores up nor wakes the database.
+        // Health is public: it neither sets up the stores nor wakes the database.
         Assert.False(File.Exists(_host.DatabaseFile));
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
             Assert.Contains(
@@ -109,13 +109,13 @@ public sealed class AnswerTests : IAsyncLifetime
     [Fact]
     public async Task Health_asks_no_database_whether_or_not_a_load_is_open()
     {
-        (await _host.InvokeTimerAsync()).AssertDone(); // sets the stores up
-        await _host.StartWorkerAsync(("HIBP_DATABASE", "/proc/self/mem")); // opens, and gives an I/O error when it is read
+        (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
+        await _host.StartWorkerAsync(("HIBP_DATABASE", "/proc/self/mem")); // opens, but reading it is an I/O error
         Assert.Equal(200, (await _host.HealthAsync()).Status);
 
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
             await account.Register.MarkOpenAsync(17, CancellationToken.None);
-        await _host.StartWorkerAsync(); // whose answer isn't kept from before
+        await _host.StartWorkerAsync(); // health is not cached across workers
         Assert.Equal(200, (await _host.HealthAsync()).Status);
         Assert.Contains("/proc/self/mem", (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
     }
@@ -130,7 +130,7 @@ public sealed class AnswerTests : IAsyncLifetime
     [InlineData("HIBP_PURGE_URL", "nonsense", "HIBP_PURGE_URL")]
     public async Task Wrong_settings_fail_every_invocation_and_end_no_worker(string variable, string value, string named)
     {
-        await _host.StartWorkerAsync((variable, value), ("BreachStorage", "")); // which would stand in for HIBP_STORAGE
+        await _host.StartWorkerAsync((variable, value), ("BreachStorage", "")); // would be used in place of HIBP_STORAGE
         Assert.Contains(named, (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains(named, (await _host.InvokeBlobAsync("A.zip")).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains(
@@ -150,7 +150,7 @@ public sealed class AnswerTests : IAsyncLifetime
         string[] named = ["HIBP_BATCHROWS", "HIBP_DATABASE", "HIBP_SLICELEASE"];
         var health = (await _host.HealthAsync()).Body;
         Assert.All(named, name => Assert.Contains(name, health, StringComparison.Ordinal));
-        // Anybody may call it, and what was found may be a secret.
+        // Health is public, and the invalid value may be a secret.
         Assert.DoesNotContain("many", health, StringComparison.Ordinal);
         await _host.StopWorkerAsync();
         Assert.All(named, name => Assert.Contains(
@@ -169,14 +169,14 @@ public sealed class AnswerTests : IAsyncLifetime
     [Fact]
     public async Task A_database_that_is_down_costs_no_try_and_a_sweep_at_rest_does_without_it()
     {
-        (await _host.InvokeTimerAsync()).AssertDone(); // sets the stores up
+        (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
         await _host.DropAsync("A.zip", [1, 2, 3]);
-        await _host.StartWorkerAsync(("HIBP_DATABASE", "/proc/self/mem")); // opens, and gives an I/O error when it is read
+        await _host.StartWorkerAsync(("HIBP_DATABASE", "/proc/self/mem")); // opens, but reading it is an I/O error
 
         (await _host.InvokeTimerAsync()).AssertDone();
         (await _host.InvokeMessageAsync("MatchSubscribers", """{"version":1,"load":17}""")).AssertDone();
         (await _host.InvokeBlobAsync("A.zip")).AssertDone();
-        // Both are sent again for later, and can't be seen until then.
+        // Both are re-sent with a delay, and are hidden until then.
         foreach (var queue in new[] { "breach-match", "breach-ingest" })
         {
             Assert.Equal(1, (await _host.Queue(queue).GetPropertiesAsync()).Value.ApproximateMessagesCount);

@@ -8,7 +8,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>The API's Functions app as its host serves it: hostile requests, many callers, and nothing of anybody in a log.</summary>
+/// <summary>Tests the API's Functions app as its host serves it: hostile requests, many callers, and no address in a log.</summary>
 public sealed class ApiCaseTests : IAsyncLifetime
 {
     private const string AnyKey = "00000000000000000000000000000000";
@@ -47,7 +47,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
         await AssertSilentAsync(api, EventIds.ApiAppSettings);
     }
 
-    /// <summary>What the host makes of a path is recorded in docs/deploying.md.</summary>
+    /// <summary>docs/deploying.md describes how the host changes a path.</summary>
     [Theory]
     [MemberData(nameof(Drivers))]
     public async Task Paths_of_any_form_reach_the_api_and_no_log(string driver)
@@ -78,7 +78,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
         return ((int)answer.StatusCode, await answer.Content.ReadAsStringAsync());
     }
 
-    /// <summary>Asserts that neither the logs nor Application Insights hold an account that was asked for.</summary>
+    /// <summary>Asserts that neither the logs nor Application Insights contain a requested account.</summary>
     /// <param name="sent">Event id of a line that must reach Application Insights.</param>
     private async Task AssertSilentAsync(IApiDriver api, int sent)
     {

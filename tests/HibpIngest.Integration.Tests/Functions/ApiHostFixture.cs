@@ -1,6 +1,6 @@
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>The Functions app that is the API, with what that needs and nothing else, on a storage account with nothing in it.</summary>
+/// <summary>Starts the API's Functions app with only the settings it needs, on an empty storage account.</summary>
 public sealed class ApiHostFixture : IAsyncLifetime
 {
     private readonly TemporaryFolder _folder = new();

@@ -8,7 +8,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>The API's Functions app, behind what a Functions host does with requests.</summary>
+/// <summary>Tests the API's Functions app behind a stand-in for the Functions host.</summary>
 public sealed class ApiHostTests : IAsyncLifetime
 {
     private readonly TemporaryFolder _folder = new();
@@ -63,18 +63,18 @@ public sealed class ApiHostTests : IAsyncLifetime
         Assert.Contains(expected, handler.Worker.Said, StringComparison.Ordinal);
     }
 
-    /// <summary>A network's wrong keys count, whoever else asks through the same proxy.</summary>
+    /// <summary>Wrong keys are counted per network, whoever else uses the same proxy.</summary>
     [Theory]
-    [InlineData(0, true)] // all are the host's
+    [InlineData(0, true)] // all have the host's address
     [InlineData(1, false)]
-    [InlineData(2, true)] // the host passes one entry on, never two
+    [InlineData(2, true)] // the host passes on one entry only
     public async Task The_callers_address_is_the_one_that_our_proxies_say(int proxies, bool isShared)
     {
-        const int WrongKeys = 60; // a minute, of one network
+        const int WrongKeys = 60; // per minute and network
         using (var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance))
             await account.Keys.CreateAsync(CancellationToken.None);
         await using var handler = await StartAsync(("HIBP_PROXIES", $"{proxies}"));
-        // One is let in again each second: on a busy machine that may be just between the two, so it is tried some times.
+        // A permit is refilled each second: on a busy machine that may happen just between two requests, so it is tried several times.
         var (other, drawn) = (HttpStatusCode.Unauthorized, 0);
         for (var tries = 0; tries < WrongKeys / 3 && other == HttpStatusCode.Unauthorized; tries++)
         {
@@ -121,14 +121,14 @@ public sealed class ApiHostTests : IAsyncLifetime
                 Content = new StringContent(body, Encoding.UTF8, "application/json"),
             };
             request.Headers.Add("Ocp-Apim-Subscription-Key", key);
-            // As the host passes it on.
+            // As the host forwards it.
             request.Headers.TransferEncodingChunked = true;
             using var reply = await _http.SendAsync(request);
             return ((int)reply.StatusCode, await reply.Content.ReadAsStringAsync());
         }
     }
 
-    /// <summary>The platform may stop a process right behind an answer.</summary>
+    /// <summary>The platform may stop a process right after a response.</summary>
     [Fact]
     public async Task Every_answer_is_logged_before_it_is_sent()
     {
@@ -138,7 +138,7 @@ public sealed class ApiHostTests : IAsyncLifetime
         {
             await using var handler = await StartAsync();
             _ = await AskAsync(handler, HttpMethod.Get, path);
-            // Killed, with the end of this block.
+            // Killed at the end of this block.
         }
         Assert.Equal(
             ["(none)", "/logos/{file}", "/openapi/v3.json"],

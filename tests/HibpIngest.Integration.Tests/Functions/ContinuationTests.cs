@@ -9,16 +9,16 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.Functions;
 
 /// <summary>
-/// An ingest that is ended by its budget, by its host or by a signal is gone on with, and comes to the rows
-/// that one without an end makes.
+/// Tests that an ingest ended by its budget, its host or a signal resumes, and produces the same rows as an
+/// uninterrupted one.
 /// </summary>
 public sealed class ContinuationTests(ITestOutputHelper output)
 {
-    // HIBP_TEST_BUDGET=00:00:02 takes ten times the accounts, and minutes.
+    // HIBP_TEST_BUDGET=00:00:02 takes more accounts, and minutes.
     private static readonly string Budget = Environment.GetEnvironmentVariable("HIBP_TEST_BUDGET") ?? "00:00:00.03";
     private static readonly int Accounts = Budget == "00:00:02" ? 80_000 : 3_000;
 
-    // Batches so small that copying takes many of the budget, and is not over before a test has had its say.
+    // Batches so small that copying takes many budgets, and is not finished before the test intervenes.
     private static readonly Dictionary<string, string> Small = new() { ["HIBP_BATCHROWS"] = "50", ["HIBP_SLICEROWS"] = "50" };
     private static readonly Dictionary<string, string> Slow = new() { ["HIBP_BATCHROWS"] = "20", ["HIBP_SLICEROWS"] = "20" };
 
@@ -58,7 +58,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
         Assert.InRange(stopped.LastPosition, 1, Accounts - 1);
 
         await host.StartWorkerAsync();
-        // The host tries the event again.
+        // The host retries the event.
         (await host.InvokeBlobAsync("Big.zip")).AssertDone();
         Assert.Equal(LoadState.Upserting, (await LoadAsync(host))!.State);
         Assert.Equal(Expected(), await RowsAsync(host.DatabaseFile));
@@ -94,15 +94,15 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// Two entries, the second with some of the first's accounts. One domain, so that a slice is one
-    /// transaction.
+    /// Makes two entries, the second sharing some of the first's accounts. They have one domain, so that a slice is
+    /// one transaction.
     /// </summary>
     private static byte[] Zip() => PipelineRig.Zip(("a.csv", Text(0, Accounts / 2)), ("b.csv", Text(Accounts / 3, Accounts)));
 
     private static string Text(int from, int to) =>
         string.Concat(Enumerable.Range(from, to - from).Select(i => $"{i};User{i}@example.com;x\n"));
 
-    /// <summary>The rows that an ingest without an end makes of it, in order.</summary>
+    /// <summary>Returns the rows of an uninterrupted ingest, in order.</summary>
     private static async Task<List<string>> OneGoAsync(byte[] zip)
     {
         await using var rig = await PipelineRig.StartAsync();

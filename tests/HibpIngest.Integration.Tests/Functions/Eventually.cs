@@ -1,12 +1,12 @@
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>Waits for what another process does.</summary>
+/// <summary>Polls for effects of another process.</summary>
 internal static class Eventually
 {
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
-    /// <summary>Looks until it is so.</summary>
-    /// <param name="before">A call that has to be under way still; one that ends before has been too fast, or failed.</param>
+    /// <summary>Polls until the condition is true.</summary>
+    /// <param name="before">A call that must still be running; if it ends first, it was too fast or failed.</param>
     public static async Task IsSoAsync(Func<Task<bool>> isSo, Task<InvocationResult>? before = null)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);

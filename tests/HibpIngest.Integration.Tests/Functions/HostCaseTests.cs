@@ -10,7 +10,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>The pipeline's Functions app as its host drives it: by events, queues and a timer, through crashes.</summary>
+/// <summary>Tests the pipeline's Functions app as its host drives it: events, queues and a timer, with crashes.</summary>
 public sealed class HostCaseTests
 {
     private const string Person = "jane.private@example.com";
@@ -38,7 +38,7 @@ public sealed class HostCaseTests
         Assert.All(table.Values, marks => Assert.Equal(["b1"], marks));
         Assert.Equal(subscribers.Take(20).Order(StringComparer.Ordinal), Recipients(app));
 
-        // A slice again changes nothing; a blob of another name is another load, whose mails have been sent.
+        // Repeating a slice changes nothing; a blob of another name is another load, whose mails have already been sent.
         (await app.HibpAsync("requeue", "Big", "--slice", "2")).Succeeded();
         await app.DropAsync("Big.2.zip", PipelineRig.Zip(("a.csv", Lines(0, 10))));
         await DoneAsync(app, 2);
@@ -47,7 +47,7 @@ public sealed class HostCaseTests
         await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
         Assert.Null(await database.GetLoadAsync(3, CancellationToken.None));
 
-        // Nor does an app in another folder fire anything again, or leave events unread: it keeps its host id.
+        // An app moved to another folder fires nothing again and leaves no event unread, because it keeps its host id.
         await app.MoveAsync();
         await app.DropAsync("Big.3.zip", PipelineRig.Zip(("a.csv", Lines(0, 10))));
         await DoneAsync(app, 3);
@@ -77,10 +77,10 @@ public sealed class HostCaseTests
         const int Accounts = 10_000;
         await using var app = await StartQuickAsync(driver);
         await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
-        // In mid-copy.
+        // During the copy.
         await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
         await app.CrashWorkerAsync();
-        // In mid-upsert: all is copied, or will be, and some slices are done.
+        // During the upserts: everything is copied or will be, and some slices are done.
         await UntilAsync(app, load => load.Slices.Done is > 5 and < 90);
         await app.CrashWorkerAsync();
         await DoneAsync(app, 1);
@@ -92,7 +92,7 @@ public sealed class HostCaseTests
     public async Task An_instance_that_is_taken_away_stops_at_a_batch_and_the_next_one_resumes(string driver)
     {
         const int Accounts = 20_000;
-        // A budget that ends the ingest again and again, too.
+        // Also with a budget that ends the ingest again and again.
         await using var app = await DrivenApp.StartAsync(
             driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_TIMEBUDGET", "00:00:01"),
             ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
@@ -110,7 +110,7 @@ public sealed class HostCaseTests
         await using var telemetry = await TelemetryEndpoint.StartAsync();
         await using var app = await DrivenApp.StartAsync(
             driver, ("HIBP_SWEEPBLOBAGE", "00:00:00"), (TelemetryExport.ApplicationInsightsVariable, telemetry.ConnectionString));
-        // The first sweep sets the stores up.
+        // The first sweep sets up the stores.
         await Eventually.IsSoAsync(async () => await app.Queue("breach-slices").ExistsAsync());
         await app.Queue("breach-slices").SendMessageAsync(Convert.ToBase64String(Encoding.ASCII.GetBytes(Person)));
         await Eventually.IsSoAsync(async () => await CountAsync(app, "breach-slices-poison") == 1);
@@ -131,7 +131,7 @@ public sealed class HostCaseTests
         Assert.DoesNotContain("jane.private", app.Said, StringComparison.Ordinal);
     }
 
-    /// <summary>Asserts that Application Insights gets failed invocations, of known and of unexpected errors, and no account.</summary>
+    /// <summary>Asserts that Application Insights gets failed invocations, for known and unexpected errors, without an account.</summary>
     private static async Task AssertSentWithoutPeopleAsync(TelemetryEndpoint telemetry)
     {
         await Eventually.IsSoAsync(() => Task.FromResult(
@@ -160,12 +160,12 @@ public sealed class HostCaseTests
         return queues;
     }
 
-    /// <summary>Starts an app of many small batches and slices, whose lost work Sweep sends again after seconds.</summary>
+    /// <summary>Starts an app with many small batches and slices, whose lost work Sweep re-sends within seconds.</summary>
     private static Task<DrivenApp> StartQuickAsync(string driver) => DrivenApp.StartAsync(
         driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_LOADLEASE", "00:00:03"), ("HIBP_SLICELEASE", "00:00:03"),
         ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"), ("HIBP_RANGES", "on"));
 
-    /// <summary>Asserts that exactly these accounts are in the table, and none in a log.</summary>
+    /// <summary>Asserts that the table has exactly these accounts, and that no log has any.</summary>
     private static async Task AssertAccountsAsync(DrivenApp app, int accounts)
     {
         Assert.Equal(

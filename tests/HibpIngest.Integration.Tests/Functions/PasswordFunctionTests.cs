@@ -5,7 +5,7 @@ using Azure.Storage.Blobs.Models;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>Dropped files of Pwned Passwords under both hosts, and what an operator sees of them.</summary>
+/// <summary>Tests uploaded Pwned Passwords files under both hosts, and what an operator sees of them.</summary>
 public sealed class PasswordFunctionTests
 {
     private static readonly string[] Prefixes = ["00000", "00001", "7FFFF", "C0000", "C0FFF", "FFFFF"];
@@ -31,7 +31,7 @@ public sealed class PasswordFunctionTests
         var said = (await host.HibpAsync("passwords", "status")).Succeeded().Output;
         Assert.Contains("Not imported", said, StringComparison.Ordinal);
 
-        // Neither a message of nobody's nor one that is none.
+        // A message for an unknown plan, and an invalid one.
         (await host.InvokeMessageAsync(
             "ImportPasswords", """{"release":"one","mode":"sha1","plan":"0123456789abcdef","group":7}""")).AssertDone();
         Assert.Contains(
@@ -52,7 +52,7 @@ public sealed class PasswordFunctionTests
         var imports = new BlobContainerClient(host.Storage, "passwords");
         await using (var first = await host.StartLocalHostAsync())
         {
-            // As soon as there is a plan. (Of one that is killed, messages in hand would be hidden for a minute and a half.)
+            // As soon as there is a plan. (A killed host's messages would stay hidden for a minute and a half.)
             await Eventually.IsSoAsync(
                 async () => await imports.ExistsAsync() && imports.GetBlobs(new GetBlobsOptions { Prefix = "imports/" }).Any());
             await first.TerminateAsync();

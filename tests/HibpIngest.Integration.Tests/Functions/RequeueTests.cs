@@ -7,10 +7,7 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
-/// <summary>
-/// A slice that failed for good stops its load; requeueing it, in each of the ways there are, repairs and
-/// completes the load.
-/// </summary>
+/// <summary>Tests that a permanently failed slice stops its load, and that each way of requeueing repairs and completes it.</summary>
 public sealed class RequeueTests
 {
     [Theory]
@@ -62,7 +59,7 @@ public sealed class RequeueTests
         Assert.Equal(PipelineRig.Expected(0, 500).Order(), (await RawTable.ReadAccountsAsync(host.Storage, "accounts")).Keys.Order());
     }
 
-    /// <summary>Takes the row at position 250, which is in the third slice, out of the load's; or puts it back.</summary>
+    /// <summary>Hides the load's row at position 250, in the third slice, or restores it.</summary>
     private static async Task MoveRowAsync(string file, bool away)
     {
         const long Row = (1L << 40) | 250;

@@ -5,23 +5,23 @@ using HibpIngest.Stores;
 namespace HibpIngest.Integration.Tests.Functions;
 
 /// <summary>
-/// Requests as Functions hosts have forwarded them, to the byte and in the two ways that hosts have, sent to the API's worker. The API
-/// answers each, and refuses callers without a user agent, without a key or with two.
+/// Replays requests to the API's worker exactly as Functions hosts forwarded them, in both modes. The API must answer
+/// each, and refuse callers without a user agent, without a key or with two.
 /// </summary>
 public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
 {
     private const string TestAccount = "/api/v3/breachedaccount/account-exists@hibp-integration-tests.com";
 
-    // Of the right form, which is enough for accounts for tests.
+    // Well-formed, which suffices for the test accounts.
     private const string AnyKey = "00000000000000000000000000000000";
 
     /// <summary>
-    /// What there is no route for is 404 (docs/api.md lists what there is), and whatever is below /api/v3 wants a user agent,
-    /// which none of these has but the host's own: 403. Below it, what is something else:
+    /// Exceptions to the rule: paths without a route return 404 (docs/api.md lists the routes); below /api/v3,
+    /// requests without a client's user agent, as all of these are, return 403.
     /// </summary>
     private static readonly Dictionary<(string Mode, string Name), int> Others = new()
     {
-        // No route of that many segments, or of that name.
+        // No route with that many segments, or of that name.
         [(RecordedRequest.Forwarding, "list-account-slash")] = 404,
         [(RecordedRequest.Proxying, "list-account-slash")] = 404,
         [(RecordedRequest.Forwarding, "list-dots-slash-double-encoded")] = 404,
@@ -41,7 +41,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
         [(RecordedRequest.Forwarding, "path-backslash-encoded")] = 404,
         [(RecordedRequest.Forwarding, "path-dot-encoded-slash")] = 404,
         [(RecordedRequest.Proxying, "path-dot-encoded-slash")] = 404,
-        // POST ..%5C..%5C..%5CUpsertSlice as the account: nothing there answers POST.
+        // POST ..%5C..%5C..%5CUpsertSlice as the account: no route there accepts POST.
         [(RecordedRequest.Proxying, "list-account-backslash")] = 405,
     };
 
@@ -59,7 +59,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
             var expected = Others.TryGetValue((request.Mode, request.Name), out var other) ? other
                 : request.Target.StartsWith("/api/v3/", StringComparison.OrdinalIgnoreCase) ? 403 : 404;
             var answer = await _fixture.Host.SendAsync(request);
-            // Unread bodies end a connection: a host keeps its connections for everybody, and has to be told.
+            // An unread body closes the connection; a host shares its connections among all clients, and must be told.
             var isLast = request.BodyLength > 0 || request.Header("Transfer-Encoding") == "chunked"
                 || request.Header("Connection") == "close";
             if ((answer.Status, answer.IsLast) != (expected, isLast))
@@ -80,7 +80,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
             Assert.Equal("POST /UpsertSlice", $"{invocation.Method} {invocation.Target}");
             Assert.Equal(404, (await _fixture.Host.SendAsync(invocation)).Status);
         }
-        // Any stage would create all of them. Requests are logged, these too.
+        // Any pipeline stage would create all containers. The access log's exists, because requests are logged.
         Assert.Equal(
             [IAccessBlobs.Container], new BlobServiceClient(_fixture.Storage).GetBlobContainers().Select(container => container.Name));
         Assert.Empty(new QueueServiceClient(_fixture.Storage).GetQueues());
@@ -121,7 +121,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
     [InlineData("headers-user-agent-two", 200, 200)]
     [InlineData("headers-http10", 403, 403)]
     [InlineData("headers-host-port", 403, 403)]
-    // A client that calls itself as the host does: told apart from the host's only where that appends its own.
+    // A client with the host's own agent: only a mode in which the host appends its own can tell them apart.
     [InlineData("headers-spoofed", 200, 403)]
     public async Task The_hosts_own_agent_is_not_the_clients(string recording, int forwarding, int proxying)
     {
@@ -137,7 +137,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
         }
     }
 
-    /// <summary>What these ask for is not in the recordings' paths: the host passes them on as any other.</summary>
+    /// <summary>Paths outside the recordings, which the host forwards like any other.</summary>
     [Theory]
     [InlineData("/healthz", 200)]
     [InlineData("/readyz", 503)] // nothing is published yet

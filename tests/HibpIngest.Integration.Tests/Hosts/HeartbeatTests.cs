@@ -14,8 +14,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Integration.Tests.Hosts;
 
 /// <summary>
-/// What a host and its operator see of an emulator whose accept queue is full: a real one of a real socket. All threads of the pool
-/// are taken, so that nothing else runs meanwhile.
+/// Tests what host and operator see of an emulator whose accept queue is full, on a real socket. All pool threads are
+/// occupied, so that nothing else runs meanwhile.
 /// </summary>
 [Collection(ListeningAlone.Name)]
 public sealed class HeartbeatTests
@@ -39,7 +39,7 @@ public sealed class HeartbeatTests
         }
         finally
         {
-            // Told of its end where the server is gone already.
+            // The server is already gone when the heartbeat is removed.
             server.Dispose();
             await signs.DisposeAsync().AsTask().WaitAsync(TestTimeout);
         }
@@ -88,7 +88,7 @@ public sealed class HeartbeatTests
         Assert.False(told.Reader.TryRead(out _));
     }
 
-    /// <summary>A table service that accepts one connection and answers on it; the next waits in the accept queue.</summary>
+    /// <summary>A table service that accepts one connection and responds on it; the next one waits in the accept queue.</summary>
     private sealed class OneConnectionServer : IDisposable
     {
         private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -189,7 +189,7 @@ public sealed class HeartbeatTests
         public void Report(string value) => told.TryWrite(value);
     }
 
-    /// <summary>Three ports in a row, as the emulator has them, that accept nothing and let one connection wait.</summary>
+    /// <summary>Three consecutive ports, as the emulator has them, that accept nothing and let one connection wait.</summary>
     private sealed class ThreeListeners : IDisposable
     {
         private readonly Sockets _listeners = [];
@@ -208,7 +208,7 @@ public sealed class HeartbeatTests
                 }
                 catch (SocketException)
                 {
-                    // The next port is somebody else's.
+                    // The next port is in use.
                     _listeners.Dispose();
                     _listeners.Clear();
                 }
@@ -224,7 +224,7 @@ public sealed class HeartbeatTests
         public void Dispose() => _listeners.Dispose();
     }
 
-    /// <summary>Takes each thread that the pool has, and those that it adds, a few a second.</summary>
+    /// <summary>Occupies each thread of the pool, and those that it adds, a few per second.</summary>
     private sealed class TakenPool : IDisposable
     {
         private const int Threads = 200;

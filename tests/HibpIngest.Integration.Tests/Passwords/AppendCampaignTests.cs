@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>The short form of the benchmark <c>-- appends</c>: each append counts once, whatever is killed and sent twice.</summary>
+/// <summary>Runs the short form of the benchmark <c>-- appends</c>: each append counts once in spite of kills and duplicates.</summary>
 public sealed class AppendCampaignTests(ITestOutputHelper output)
 {
     [Fact]

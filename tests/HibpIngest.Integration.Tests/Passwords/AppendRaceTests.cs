@@ -9,7 +9,10 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>Appends while something else happens at one of their calls: a mode joins, a release is repacked, ids are forgotten.</summary>
+/// <summary>
+/// Tests appends with a concurrent change at one of their calls: a mode is added, a release is repacked, ids are
+/// forgotten.
+/// </summary>
 public sealed class AppendRaceTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -27,7 +30,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
             Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = watched }));
         Assert.Contains("were appended to release one", error.Message, StringComparison.Ordinal);
         Assert.Equal(HashMode.Sha1, Assert.Single((await rig.Releases.FindAsync("one", None))!.Parts).Mode);
-        // The same command, without a name, makes a release of its own.
+        // Without a name, the same command makes a new release.
         Assert.NotEqual("one", (await rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, null, [PasswordBackend.Pack])).Release);
     }
 
@@ -66,7 +69,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await appends.NewHandler().RunAsync(Assert.Single(messages), None);
         var parts = await appends.TakeAsync();
         var ntlm = parts.Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Ntlm);
-        // Nothing is written of it, and all the same a mode that joins now would be without it.
+        // Nothing of it is written yet, but a mode added now would lack it.
         await appends.NewHandler().RunAsync(ntlm, None);
         await Assert.ThrowsAsync<NotPossibleException>(
             () => rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]));
@@ -96,12 +99,12 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await appends.WorkAsync();
         var time = new TestClock();
         time.Advance(TimeSpan.FromHours(2));
-        // The first range holds as many ids as it can, the second one less; nobody sends any of them again.
+        // The first range's list of ids is full, the second's has room for one; none of them is sent again.
         await FillAsync(rig, "/overlay/sha1/00000", AppliedTransactions.Most);
         await FillAsync(rig, "/overlay/sha1/00001", AppliedTransactions.Most - 1);
 
-        // One transaction is in both ranges: it has looked for settled ids before it reads the second range, to which another
-        // transaction was added by then, whose message comes again.
+        // One transaction is in both ranges: it checks for settled ids before it reads the second range, to which
+        // another transaction was added meanwhile, whose message is redelivered.
         await appends.SendAsync(random, [0x00000, 0x00001], rows: 40);
         await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
         var both = (await appends.TakeAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
@@ -116,7 +119,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
                     await appends.SendAsync(random, [0x00001], rows: 1);
                     await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
                     again = (await appends.TakeAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
-                    // Killed before it notes that the part is done.
+                    // Killed before it records that the part is done.
                     var dies = new WatchedBlobs(rig.Stores.Blobs)
                     {
                         Before = (operation, _) => operation == "Append" ? throw new ProcessEndedException() : Task.CompletedTask,
@@ -155,11 +158,11 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await appends.TakeAsync(); // lost
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await rig.Releases.DeleteAsync("two", None);
-        // Something is to be repacked.
+        // There must be something to repack.
         await appends.SendAsync(random, [0x00001], rows: 3);
         await appends.WorkAsync();
 
-        // Its message comes again; it has seen that no repacking holds the release back when one begins, and ends.
+        // Its message is redelivered; after it has checked that no repack holds the release, one begins and ends.
         var handler = appends.NewHandler(new WatchedBlobs(rig.Stores.Blobs)
         {
             After = OnceAt("Read", PasswordNames.Current, () => rig.RepackAsync(), number: 2),
@@ -172,7 +175,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
             Assert.Equal(string.Join("\r\n", appends.Expect(mode, prefix)), await TextAsync(ranges, mode, prefix));
     }
 
-    /// <summary>Does something at one of the calls of an operation, the first unless said otherwise.</summary>
+    /// <summary>Runs work at the Nth call of an operation, by default the first.</summary>
     private static Func<string, string, Task> OnceAt(string operation, string end, Func<Task> work, int number = 1)
     {
         var calls = 0;
@@ -186,7 +189,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await appends.WorkAsync();
     }
 
-    /// <summary>Makes a range say that it holds so many transactions, which are done.</summary>
+    /// <summary>Fills a range's list with this many ids of finished transactions.</summary>
     private static async Task FillAsync(PasswordRig rig, string end, int count)
     {
         var applied = new AppliedTransactions("");

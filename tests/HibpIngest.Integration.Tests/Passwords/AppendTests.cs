@@ -13,12 +13,12 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>What is added to a release counts once, is served, listed, repacked and copied, whatever happens on the way.</summary>
+/// <summary>Tests that each append counts once, and is served, listed, repacked and copied, also after crashes.</summary>
 public sealed class AppendTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    // Two groups; the second range holds nothing until something is added to it.
+    // Two groups; the second range is empty until something is appended.
     private static readonly int[] Prefixes = [0x00000, 0x00001, 0x0FFFF, 0x10000];
 
     [Fact]
@@ -37,7 +37,7 @@ public sealed class AppendTests(ITestOutputHelper output)
             waiting.AddRange(await appends.TakeAsync());
             if (waiting.Count == 0)
                 break;
-            // Some come twice, and some of those that come now come later too.
+            // Some messages come twice, and some of those again later.
             string[] bodies = [.. waiting, .. waiting.Where(_ => random.Next(2) == 0)];
             random.Shuffle(bodies);
             waiting.Clear();
@@ -118,7 +118,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var began = TimeProvider.System.GetUtcNow();
         await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
         await appends.WorkAsync();
-        // In memory until somebody looks.
+        // Cached until the next refresh.
         Assert.Same(before, await ranges.FindAsync(HashMode.Sha1, 0x00000, None));
         await ranges.RefreshAsync(None);
         var after = await ranges.FindAsync(HashMode.Sha1, 0x00000, None);
@@ -132,7 +132,7 @@ public sealed class AppendTests(ITestOutputHelper output)
             Assert.Equal([0, 1], changed.Prefixes!);
             Assert.Equal(began, changed.Next);
             Assert.Empty((await ranges.FindChangesAsync(mode, TimeProvider.System.GetUtcNow().AddMinutes(1), None))!.Prefixes!);
-            // Nobody knows of what was served before.
+            // Changes before the first release served are unknown.
             changed = (await ranges.FindChangesAsync(mode, began.AddDays(-1), None))!;
             Assert.Null(changed.Prefixes);
             Assert.InRange(changed.Next, began - ChangedRanges.Margin, TimeProvider.System.GetUtcNow() - ChangedRanges.Margin);
@@ -221,7 +221,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
         var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
-        // As so many have left it, which are all done by now.
+        // The list of a range's ids is full, and all of its transactions are done.
         await appends.SendAsync(random, [0x00000], rows: 1);
         await appends.WorkAsync();
         var applied = new AppliedTransactions("");
@@ -247,7 +247,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var late = await appends.SendAsync(random, [0x00000], rows: 1);
         await Assert.ThrowsAsync<StoreUnavailableException>(() => appends.WorkAsync());
 
-        // Two hours later nobody sends the first of them any more: those that are not done are still told apart.
+        // Two hours later the oldest ids can't be sent again and are forgotten; those of unfinished transactions are kept.
         var time = new TestClock();
         time.Advance(TimeSpan.FromHours(2));
         await rig.AppendQueue.SendAsync(new AppendMessage(late.Subscription, late.Id).ToJson(), TimeSpan.Zero, None);
@@ -279,7 +279,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var lost = await appends.SendAsync(random, Prefixes, rows: 5);
         Assert.Single(await appends.TakeAsync());
 
-        // Confirmed, and no message was ever seen to be sent.
+        // Confirmed, and no message was recorded as sent.
         await sweep.RunAsync(None);
         await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
         Assert.NotEmpty(await appends.TakeAsync()); // its parts, lost
@@ -314,7 +314,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await appends.SendAsync(random, Prefixes, rows: 20);
         await appends.WorkAsync();
 
-        // Killed at its end, it has listed the new release and not served it.
+        // Killed at its end: the new release is listed but not served.
         await Assert.ThrowsAsync<ProcessEndedException>(() => repack.RunAsync(
             "two", rig.Folder, (_, _) => throw new ProcessEndedException(), null, null, None));
         var waits = await appends.SendAsync(random, Prefixes, rows: 20);
@@ -345,7 +345,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await appends.SendAsync(random, Prefixes, rows: 5);
         await appends.WorkAsync();
         var isFirst = true;
-        // The first has looked at what is to be done when the second comes, and goes on when that has ended.
+        // The first repack has listed its work when the second starts, and continues when that has ended.
         var stores = rig.Stores with
         {
             Blobs = new WatchedBlobs(rig.Stores.Blobs)
@@ -383,7 +383,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var draw = new CallDraw(oneOf: 5, output.WriteLine);
         while (calls == 0)
         {
-            // Its cleaning up fails too: as if it were killed.
+            // Its cleanup fails too, as if it were killed.
             var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = draw.Next(), IsCarriedOut = draw.IsAfterwards() };
             var stores = rig.Stores with { Blobs = watched };
             try
@@ -394,13 +394,13 @@ public sealed class AppendTests(ITestOutputHelper output)
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
                 if ((await rig.Releases.GetCurrentAsync(None))!.Served.Release == "one")
-                    continue; // and again, on what that one has left
+                    continue; // repeated with its leftovers
                 break;
             }
         }
         output.WriteLine($"{calls} calls");
         await AssertServedAsync(rig, appends, $"seed {seed}");
-        // Whatever was left over holds nothing back.
+        // Leftovers block nothing.
         var served = (await rig.Releases.GetCurrentAsync(None))!.Served.Release;
         Assert.NotEqual("one", served);
         await appends.SendAsync(random, Prefixes, rows: 5);
@@ -451,7 +451,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         Assert.Equal(expected.Order(), told.SelectMany(call => call).Order());
         Assert.All(told, call => Assert.InRange(call.Length, 1, 30));
 
-        // What is added from now on is told, and nothing else.
+        // Only what is appended from now on is reported.
         told.Clear();
         await appends.SendAsync(random, [0x20001], rows: 1);
         await appends.WorkAsync();
@@ -497,14 +497,14 @@ public sealed class AppendTests(ITestOutputHelper output)
         await appends.WorkAsync(time);
         time.Advance(TimeSpan.FromHours(1));
 
-        // The region that is asked first has it not yet; the next one is asked from where that one left off.
+        // The replica doesn't have the change yet; the primary is asked from where the replica's answer ended.
         await nearest.RefreshAsync(None);
         await primary.RefreshAsync(None);
         var first = (await nearest.FindChangesAsync(HashMode.Sha1, since, None))!;
         Assert.Empty(first.Prefixes!);
         Assert.Equal([0], (await primary.FindChangesAsync(HashMode.Sha1, first.Next, None))!.Prefixes!);
 
-        // Copied, it is listed here too, before the place from which is asked next.
+        // After the copy, the replica lists the change too, although it is older than the time it is asked from.
         await replicate.RunAsync(near.Replica, "one", null, None);
         time.Advance(TimeSpan.FromHours(1));
         await nearest.RefreshAsync(None);
@@ -513,7 +513,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         Assert.InRange(second.Next, time.GetUtcNow() - (2 * ChangedRanges.Margin), time.GetUtcNow());
         Assert.Empty((await nearest.FindChangesAsync(HashMode.Sha1, second.Next, None))!.Prefixes!);
 
-        // Another release that the primary serves, and the replica doesn't, may have changed anything.
+        // Another release, served by the primary and not by the replica, may have changed anything.
         await rig.ImportAsync([.. Make(random)], HashMode.Sha1, "two", [PasswordBackend.Pack]);
         await PasswordRig.ReleasesOf(rig.Stores, time).SwitchAsync(PasswordBackend.Pack, "two", None);
         time.Advance(TimeSpan.FromHours(1));
@@ -526,7 +526,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     private static PasswordRanges Open(PasswordRig rig) =>
         new(rig.Stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
 
-    /// <summary>Every range, as a server answers it, is what was imported and each transaction, once.</summary>
+    /// <summary>Asserts that every range, as a server returns it, is what was imported plus each transaction once.</summary>
     private static async Task AssertServedAsync(PasswordRig rig, AppendRig appends, string what)
     {
         using var ranges = Open(rig);

@@ -8,7 +8,7 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>What holds for every back end of Pwned Passwords.</summary>
+/// <summary>The contract of every back end of Pwned Passwords.</summary>
 public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
 {
     private const string Release = "one";
@@ -72,7 +72,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
         await _rig.Stores.Tables.DropAsync(PasswordNames.Table(key, HashMode.Sha1), CancellationToken.None);
         await Assert.ThrowsAnyAsync<StoreUnavailableException>(
             async () => await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None));
-        // What was empty is known to be.
+        // Empty ranges are known.
         Assert.NotNull(await ranges.FindAsync(HashMode.Sha1, 0x00000, CancellationToken.None));
         Assert.NotNull(await ranges.FindAsync(HashMode.Ntlm, 0x8846F, CancellationToken.None));
     }
@@ -88,7 +88,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
         blobs.Hold();
         tables.Hold();
         var asked = Enumerable.Range(0, 50).Select(_ => ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None).AsTask()).ToList();
-        // One of those who wait may leave; the others get their answer.
+        // One waiting caller may cancel; the others get their result.
         using var leaves = new CancellationTokenSource();
         var left = ranges.FindAsync(HashMode.Sha1, 0x5BAA6, leaves.Token).AsTask();
         await leaves.CancelAsync();

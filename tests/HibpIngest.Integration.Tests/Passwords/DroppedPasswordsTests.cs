@@ -6,12 +6,15 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>Files dropped into the container: imported in parts by any number of processes, broken off anywhere, or refused.</summary>
+/// <summary>
+/// Tests files uploaded to the container: imported in parts by any number of processes, interrupted anywhere, or
+/// rejected.
+/// </summary>
 public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    /// <summary>Few groups, so that everything can be done a hundred times.</summary>
+    /// <summary>Few groups, so that everything can be repeated a hundred times.</summary>
     private static readonly string[] Few = [.. Make(41, ["00000", "0000F", "FFFFF"], 4)];
 
     [Fact]
@@ -36,7 +39,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         const int Seed = 42;
         output.WriteLine($"seed {Seed}");
         var random = new Random(Seed);
-        // Sorted as some tools do it: as text, with hashes twice, of either case, line ends of all kinds, marks and blank lines.
+        // As some tools sort: by text, with duplicate hashes, both cases, all kinds of line ends, byte order marks and blank lines.
         var lines = Make(Seed, ["00000", "00FFF", "01000", "7ABCD", "FFFFF"], 4_000).Concat(Make(Seed + 1, ["80000"], 20_000))
             .Order(StringComparer.Ordinal).ToList();
         var expected = lines.ToDictionary(line => line.Split(':')[0], line => long.Parse(line.Split(':')[1]));
@@ -58,7 +61,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await rig.DropAsync("same/hashes.txt", bytes);
         var worker = rig.Open();
         await worker.SweepAsync();
-        Assert.Equal(5, (await rig.Queue.GetDepthAsync(None)).Messages); // of groups with hashes alone
+        Assert.Equal(5, (await rig.Queue.GetDepthAsync(None)).Messages); // groups with hashes only
         await worker.PumpAsync();
 
         var made = Assert.Single((await rig.Releases.FindAsync("same", None))!.Parts);
@@ -99,7 +102,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
             {
                 await worker.PlanAsync(dropped);
                 await worker.PumpAsync();
-                calls = watched.Calls; // that many it takes, undisturbed
+                calls = watched.Calls; // calls of an undisturbed run
             }
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
@@ -119,7 +122,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     public async Task Messages_that_come_twice_and_two_at_once_make_one_release()
     {
         using var rig = await DropRig.StartAsync();
-        // What something else has left there is written over.
+        // Leftovers of another writer are overwritten.
         var begun = await rig.Releases.BeginAsync("two", None);
         await rig.Stores.Blobs.WriteAsync(
             $"releases/{begun}/pack/sha1/00", PasswordContent.Binary("left by somebody"u8.ToArray()), IPasswordBlobs.Anything, None);
@@ -133,7 +136,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 
         await AssertIsAsync(rig, "two", lines);
         var part = Assert.Single((await rig.Releases.FindAsync("two", None))!.Parts);
-        // Too late, all of them.
+        // All of them arrive too late.
         await Task.WhenAll(messages.Select(workers[0].ImportAsync));
         await workers[1].PlanAsync(dropped);
         await workers[0].FinishAsync();
@@ -153,11 +156,11 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         Assert.Equal(2, Assert.Single(await rig.Plans.ListInHandAsync(None)).Done);
         var lines = Make(45, ["01000", "02000", "AA000"], 50).ToArray();
         var next = await rig.DropAsync("hashes.txt", Bytes(lines));
-        await worker.PumpAsync(); // one sees that it is another file
+        await worker.PumpAsync(); // one detects the changed file
         Assert.Empty(await rig.Plans.ListInHandAsync(None));
         Assert.All(await rig.NamesAsync("releases/"), name => Assert.EndsWith("/release.json", name, StringComparison.Ordinal));
 
-        // Once more, and this time the event comes first.
+        // Again, and this time the event comes first.
         await worker.PlanAsync(next);
         await worker.PumpAsync(most: 1);
         next = await rig.DropAsync("hashes.txt", Bytes(lines));
@@ -167,7 +170,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await AssertIsAsync(rig, release, lines);
         await AssertNothingLeftAsync(rig);
 
-        // Deleted, it is not imported any more.
+        // A deleted file is not imported any more.
         await worker.PlanAsync(await rig.DropAsync("gone/hashes.txt", Bytes(Few)));
         await worker.PumpAsync(most: 1);
         await rig.Drops.DeleteAsync((await rig.Drops.FindAsync("gone/hashes.txt", None))!, None);
@@ -234,7 +237,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         Assert.Empty(await rig.NamesAsync("imports/"));
         Assert.Equal(0, (await rig.Queue.GetDepthAsync(None)).Messages);
 
-        // A good one in its place is taken, and what was wrong forgotten.
+        // A good file in its place is imported, and the error is forgotten.
         await rig.DropAsync("hashes.txt", Bytes(Few));
         if (name != "hashes.txt")
             await rig.Drops.DeleteAsync(dropped, None);
@@ -257,7 +260,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         Assert.Equal([HashMode.Sha1, HashMode.Ntlm], release.Parts.Select(part => part.Mode).Order());
         await AssertNothingLeftAsync(rig);
 
-        // The same hashes, of another version of the file.
+        // The same hashes in another version of the file.
         await rig.DropAsync("again.txt", Bytes(Few));
         await worker.FinishAsync();
         Assert.Equal(release.Name, Assert.Single(await rig.Releases.ListAsync(None)).Name);
@@ -266,14 +269,14 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
             name => Assert.StartsWith($"releases/{release.Name}/", name, StringComparison.Ordinal));
         await AssertNothingLeftAsync(rig);
 
-        // A new one has one mode only: what is served has both, and goes on being served.
+        // A new release with one mode only: the served one has both, and stays served.
         var lines = Make(47, ["12345"], 20).ToArray();
         await rig.DropAsync("new.txt", Bytes(lines));
         await worker.FinishAsync();
         Assert.Equal(release.Name, (await rig.Releases.GetCurrentAsync(None))!.Served.Release);
         await rig.DropAsync("newer.txt", Bytes(lines.Select(Shortened)));
         await worker.FinishAsync();
-        // Named by the date, which may be another one by now: the clock was moved on.
+        // Named by the date, which may have changed: the clock was advanced.
         var next = (await rig.Releases.GetCurrentAsync(None))!.Served.Release;
         Assert.NotEqual(release.Name, next);
         await AssertIsAsync(rig, next, lines);
@@ -342,7 +345,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         Assert.Equal(lines.Order(StringComparer.Ordinal), Encoding.ASCII.GetString(exported.ToArray()).TrimEnd('\n').Split('\n'));
     }
 
-    /// <summary>No file, no note and no message.</summary>
+    /// <summary>Asserts that there is no file, no note and no message.</summary>
     private static async Task AssertNothingLeftAsync(DropRig rig)
     {
         Assert.Empty(await rig.DroppedAsync());
@@ -351,7 +354,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         Assert.Equal(0, (await rig.Queue.GetDepthAsync(None)).Messages);
     }
 
-    /// <summary>Sorted lines of some ranges.</summary>
+    /// <summary>Makes sorted lines of some ranges.</summary>
     private static IEnumerable<string> Make(int seed, string[] prefixes, int rows)
     {
         var random = new Random(seed);

@@ -6,7 +6,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>From lines to a release that is served: broken off anywhere, joined by a second mode, refused where it must be.</summary>
+/// <summary>Tests imports from lines to a release: interrupted anywhere, extended by a second mode, refused when they must be.</summary>
 public sealed class ImportReleaseTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -31,7 +31,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
             try
             {
                 await rig.ImportAsync(Lines, HashMode.Sha1, null, [backend], rig.Stores with { Blobs = watched });
-                calls = watched.Calls; // that many it takes, undisturbed
+                calls = watched.Calls; // calls of an undisturbed run
                 continue;
             }
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
@@ -39,7 +39,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
                 var listed = await rig.Releases.ListAsync(None);
                 Assert.True(listed.Count == 0 || isCarriedOut, $"call {call}");
             }
-            // Where it was listed, and not more than that, it goes on as well.
+            // It also resumes if it was only listed.
             await rig.ImportAsync(Lines, HashMode.Sha1, null, [backend]);
             var release = Assert.Single(await rig.Releases.ListAsync(None));
             Assert.Equal((backend, HashMode.Sha1, (long)Lines.Length), Part(Assert.Single(release.Parts)));
@@ -61,7 +61,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         Assert.Equal(first.Release + "b", next.Release);
         Assert.Equal(3, (await rig.Releases.FindAsync(first.Release, None))!.Parts.Count);
 
-        // What is served would lose a mode.
+        // The served release would lose a mode.
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, first.Release, None);
         Assert.Equal(
             [new ReleaseShortfall(HashMode.Ntlm, 0, Lines.Length)],
@@ -81,7 +81,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         Assert.Contains("--release", error.Message, StringComparison.Ordinal);
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Blob]);
 
-        // A table that nothing lists may hold anything.
+        // An unlisted table may hold anything.
         var begun = await rig.Releases.BeginAsync("two", None);
         await rig.Stores.Tables.CreateAsync(PasswordNames.Table(begun, HashMode.Sha1), None);
         error = await Assert.ThrowsAsync<NotPossibleException>(
@@ -95,7 +95,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         PasswordBackend[] into = [PasswordBackend.Pack, PasswordBackend.Blob];
         var first = await rig.ImportAsync(Lines, HashMode.Sha1, "one", into);
-        // Killed while it tidied up, it is given again: with the name that it was given, or without.
+        // Killed during its cleanup, it returns the same release, with or without its name.
         foreach (var name in new[] { "one", null })
         {
             var again = await rig.ImportAsync(Lines, HashMode.Sha1, name, into);
@@ -114,7 +114,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     {
         using var rig = await PasswordRig.StartAsync();
         var release = await rig.ImportAsync(Lines, HashMode.Sha1, "good", [PasswordBackend.Blob]);
-        // A row fewer, in a blob that is a range all the same.
+        // A row fewer, in a blob that is still a valid range.
         var name = PasswordNames.Range(await rig.KeyAsync("good"), HashMode.Sha1, Convert.ToInt32(Lines[0][..5], 16));
         var text = Encoding.ASCII.GetString(RangeGzip.Decompress((await rig.Stores.Blobs.ReadAsync(name, null, None))!.Bytes));
         await rig.Stores.Blobs.WriteAsync(

@@ -9,14 +9,14 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>Passwords of the nearest of two accounts, one of which is stopped, slow, or a release behind.</summary>
+/// <summary>Tests passwords from the nearer of two storage accounts, one of which is stopped, slow, or a release behind.</summary>
 public sealed class NearestRangesTests : IAsyncLifetime
 {
     private const string Prefix = "5BAA6";
 
     private static readonly CancellationToken None = CancellationToken.None;
 
-    // The account that is copied from serves the new one, the other still the old one.
+    // The primary serves the new release, the replica still the old one.
     private readonly ClientCorpus _old = new(seed: 51);
     private readonly ClientCorpus _new = new(seed: 52);
     private readonly TestClock _time = TestClock.WithTimersByHand();
@@ -41,7 +41,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
         using var ranges = Ranges(near.Stores);
-        Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(ranges)); // nobody waits for the nearest's first look
+        Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(ranges)); // requests don't wait for the replica's first read
         await ranges.RefreshAsync(None);
         Assert.Equal(_old.Body(HashMode.Sha1, Prefix), await FindAsync(ranges));
 
@@ -83,21 +83,21 @@ public sealed class NearestRangesTests : IAsyncLifetime
         foreach (var prefix in Some(NearestHealth.MostFailures))
         {
             var asked = ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask();
-            // As long as it may take, it is waited for.
+            // It waits up to the timeout.
             _time.Advance(Timeout - TimeSpan.FromTicks(1));
             Assert.False(asked.IsCompleted);
             await _time.AdvanceUntilAsync(asked, Timeout);
             Assert.Equal(Body(_new, prefix), Text(await asked));
         }
-        // One for each range: who asks for the same waits for the same read.
+        // One read per range: requests for the same range share it.
         Assert.Equal(before + Both.Length, watched.Reads);
 
-        // No time passes from here on.
+        // Time stands still from here on.
         foreach (var prefix in Some(2 * NearestHealth.MostFailures).Skip(NearestHealth.MostFailures))
             Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask().WaitAsync(Forever)));
         Assert.Equal(before + Both.Length, watched.Reads);
 
-        // One request tries, and doesn't wait for it.
+        // One request starts a trial, and doesn't wait for it.
         _time.Advance(NearestHealth.TrialEvery);
         foreach (var prefix in Some(3))
             Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask().WaitAsync(Forever)));
@@ -140,14 +140,14 @@ public sealed class NearestRangesTests : IAsyncLifetime
             foreach (var prefix in Some(2 * NearestHealth.MostFailures))
                 Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None)));
 
-            // A process that starts now doesn't know what it serves.
+            // A process that starts now doesn't know what the replica serves.
             using var late = Ranges(near.Stores);
             await late.RefreshAsync(None);
             Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(late));
 
             emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path, BlobPort = port }, None);
             var old = _old.Body(HashMode.Sha1, Prefix);
-            // Whoever asks doesn't wait for the trial that it sets off.
+            // A request doesn't wait for the trial that it starts.
             Assert.Equal(old, await Probe.AskUntilAsync(old, async () =>
             {
                 _time.Advance(NearestHealth.TrialEvery);
@@ -230,7 +230,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
         Assert.DoesNotContain(0, olds);
     }
 
-    /// <summary>By the system's clock: what waits for longer waits for a clock that stands.</summary>
+    /// <summary>In system time: anything longer waits for the standing clock.</summary>
     private static readonly TimeSpan Forever = TimeSpan.FromMinutes(1);
 
     private static TimeSpan Timeout => new PasswordOptions().PasswordsNearestTimeout;
@@ -238,7 +238,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     private NearestRanges Ranges(PasswordStores nearest) =>
         new(nearest, _primary.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), _time, NullLoggerFactory.Instance);
 
-    /// <summary>A copy of the old release, which it serves.</summary>
+    /// <summary>Copies the old release, and serves it.</summary>
     private async Task<PasswordRig> NewReplicaAsync(string connection)
     {
         var near = new PasswordRig(connection);
@@ -248,7 +248,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
         return near;
     }
 
-    /// <summary>Numbers of ranges that both releases have rows of, over and over.</summary>
+    /// <summary>Returns numbers of ranges that have rows in both releases, repeating them.</summary>
     private int[] Some(int count) => [.. Enumerable.Range(0, count).Select(number => Both[number % Both.Length])];
 
     private int[] Both =>

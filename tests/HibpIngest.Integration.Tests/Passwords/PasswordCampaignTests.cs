@@ -4,8 +4,8 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.Passwords;
 
 /// <summary>
-/// The short form of the benchmark <c>-- passwordimport</c>: every range is what a script of its own expects, from each back end and
-/// after kills.
+/// Runs the short form of the benchmark <c>-- passwordimport</c>: every range equals what a separate script expects,
+/// from each back end and after kills.
 /// </summary>
 public sealed class PasswordCampaignTests(ITestOutputHelper output)
 {

@@ -10,7 +10,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>Releases in a second account: copied, broken off and gone on with, found damaged, switched, behind and down.</summary>
+/// <summary>Tests releases in a second storage account: copied, interrupted and resumed, damaged, switched, behind and down.</summary>
 public sealed class ReplicaTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -37,7 +37,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
             try
             {
                 await CopyAsync(rig, new PasswordReplica("watched", stores, PasswordRig.ReleasesOf(stores)));
-                calls = watched.Calls; // that many it takes, undisturbed
+                calls = watched.Calls; // calls of an undisturbed run
             }
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
@@ -64,7 +64,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         var (listed, etag) = await ReleaseReader.ReadAsync(other.Stores.Blobs, "one", None);
         await ReleaseReader.WriteAsync(other.Stores.Blobs, listed! with { Parts = [] }, etag, None);
 
-        // As long as it was, and another one.
+        // The same length, with other content.
         var damaged = PasswordNames.Pack(listed.Key, HashMode.Sha1, 0xFF);
         var bytes = (await other.Stores.Blobs.ReadAsync(damaged, null, None))!.Bytes.ToArray();
         bytes[^9] ^= 1;
@@ -72,7 +72,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         await CopyAsync(rig, other.Replica);
         var after = await VersionsAsync(other);
         Assert.Equal(before.Keys.Order(), after.Keys.Order());
-        // What readers find the rest by is written each time.
+        // Index, presence list and release document are written each time.
         Assert.Equal(
             [damaged],
             after.Where(blob => before[blob.Key] != blob.Value).Select(blob => blob.Key)
@@ -92,7 +92,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         using var other = await PasswordRig.StartAsync();
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Blob]);
-        // A row fewer, in a blob that is a range all the same.
+        // A row fewer, in a blob that is still a valid range.
         var name = $"/blob/sha1/{Lines[0][..5]}";
         var stores = other.Stores with
         {
@@ -134,7 +134,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         await CopyAsync(rig, other.Replica);
         Assert.Equal(ReplicaResult.Done, await SwitchAsync(rig, other, PasswordBackend.Pack, "one"));
 
-        // A mode that came later is a part that is missing.
+        // A mode added later counts as a missing part.
         await rig.ImportAsync(Lines.Select(line => line[8..]), HashMode.Ntlm, "one", [PasswordBackend.Pack]);
         await rig.ImportAsync(Make(42), HashMode.Sha1, "two", [PasswordBackend.Pack]);
         Assert.Equal(ReplicaResult.Lacking, await SwitchAsync(rig, other, PasswordBackend.Pack, "one"));

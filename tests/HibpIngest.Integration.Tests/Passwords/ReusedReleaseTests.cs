@@ -8,7 +8,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>A release of a name that another one had before: nothing of the earlier one is read, served, repacked or copied.</summary>
+/// <summary>Tests a release that reuses an earlier one's name: nothing of the earlier one is read, served, repacked or copied.</summary>
 public sealed class ReusedReleaseTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -24,7 +24,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await before.WorkAsync(warm);
         await DeleteAsync(rig, rig.Releases);
 
-        // The earlier one had nothing in the second range, as the worker's index says.
+        // The worker's index is the earlier release's, which had nothing in the second range.
         var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
         await after.SendAsync(random, [0x00001], rows: 10);
         await after.WorkAsync(warm);
@@ -81,7 +81,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             }
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
-                // As it is: the deletion, started again by an import that is interrupted in its turn; or the release that was not deleted.
+                // Left as it is: the interrupted deletion, resumed by an import that is interrupted in turn; or the release itself.
                 var dies = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
                 try
                 {
@@ -89,7 +89,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
                 }
                 catch (Exception died) when (died is ProcessEndedException or AggregateException or NotPossibleException)
                 {
-                    // Interrupted, or refused by the release that is there still.
+                    // Interrupted, or refused because the release still exists.
                 }
                 if (await rig.Releases.FindAsync("one", None) is not null)
                     await rig.Releases.DeleteAsync("one", None);
@@ -109,7 +109,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
         using var near = await PasswordRig.StartAsync();
-        // As the version before wrote it: this one adds to a release where it is.
+        // As an earlier version wrote it; this version appends to it in place.
         await rig.Stores.Blobs.CreateAsync(None);
         await rig.Stores.Blobs.WriteAsync(
             PasswordNames.Release("one"),
@@ -148,7 +148,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
         await appends.WorkAsync();
         await replicate.RunAsync(near.Replica, "one", null, None);
-        // Its changes are deleted, and what says that they were copied is not.
+        // Its changes are deleted, but not the record that they were copied.
         var watched = new WatchedBlobs(near.Stores.Blobs)
         {
             Before = (operation, name) => operation == "Delete" && name.EndsWith("/copied.json", StringComparison.Ordinal)
@@ -160,7 +160,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await AssertServedAsync(near, appends);
 
-        // Of the same hashes, and all the same another one: what was appended is not in it.
+        // The same hashes, but another release: it lacks what was appended.
         await DeleteAsync(rig, rig.Releases);
         await rig.ImportAsync([$"{new string('B', 40)}:1"], HashMode.Sha1, "one", [PasswordBackend.Pack]);
         await Assert.ThrowsAsync<NotPossibleException>(() => replicate.RunAsync(near.Replica, "one", null, None));

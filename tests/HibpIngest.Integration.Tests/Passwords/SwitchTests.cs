@@ -12,7 +12,7 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>Another release, or another back end, while it is asked.</summary>
+/// <summary>Tests switching release or back end during requests.</summary>
 public sealed class SwitchTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -24,7 +24,7 @@ public sealed class SwitchTests
         using var rig = await PasswordRig.StartAsync();
         foreach (var (release, corpus) in corpora)
             await rig.ImportAsync(corpus, release);
-        // Without memory, so that every answer is read.
+        // Without a cache, so that every response is read.
         using var ranges = new PasswordRanges(
             rig.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), TimeProvider.System, NullLoggerFactory.Instance);
         var served = new ConcurrentDictionary<string, int>();
@@ -75,7 +75,7 @@ public sealed class SwitchTests
         await ranges.RefreshAsync(None);
         await rig.ImportAsync(two, "two");
         await rig.Releases.DeleteAsync("one", None);
-        // It has not looked since, and finds its pack gone.
+        // It hasn't refreshed since, and finds its pack deleted.
         var range = await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, None);
         Assert.Equal(two.Body(HashMode.Sha1, "5BAA6"), Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span));
     }

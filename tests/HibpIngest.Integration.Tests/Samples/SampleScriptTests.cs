@@ -57,7 +57,7 @@ public sealed class SampleScriptTests
         return stream.ToArray();
     }
 
-    /// <summary>All accounts of a zip as the scanner finds them.</summary>
+    /// <summary>Returns all accounts of a zip as the scanner finds them.</summary>
     private static List<string> Read(byte[] zip)
     {
         using var archive = new ZipArchive(new MemoryStream(zip));

@@ -4,7 +4,7 @@ using HibpIngest.Telemetry;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>The spans that the pipeline ends in this process, while it is not disposed.</summary>
+/// <summary>Collects the spans that the pipeline ends in this process until it is disposed.</summary>
 internal sealed class CollectedSpans : IDisposable
 {
     private readonly ConcurrentQueue<Activity> _ended = new();
@@ -23,7 +23,7 @@ internal sealed class CollectedSpans : IDisposable
 
     public IReadOnlyList<Activity> All => [.. _ended];
 
-    /// <summary>Those of one name, in the order of their ends.</summary>
+    /// <summary>Returns the spans of one name, in the order of their ends.</summary>
     public IReadOnlyList<Activity> Of(string name) => [.. _ended.Where(span => span.OperationName == name)];
 
     public void Dispose() => _listener.Dispose();

@@ -10,7 +10,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>What the instruments say of a load whose figures are known.</summary>
+/// <summary>Tests the instruments' values for a load with known figures.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class LoadInstrumentTests
 {
@@ -36,11 +36,11 @@ public sealed class LoadInstrumentTests
         await using var rig = await PipelineRig.StartAsync(options =>
             (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges) = (200, 100, RangesMode.On));
         await rig.ImportAsync(("user0@example.com", null), ("owner@example.net", "example.com"));
-        var bytes = string.Concat(PipelineRig.Expected(0, 500)).Length - 500; // without their @
+        var bytes = string.Concat(PipelineRig.Expected(0, 500)).Length - 500; // without the @
         var text = PipelineRig.Accounts(0, 500) + PipelineRig.Accounts(0, 25) + "..x@example.com\nx@example.nonsense\ny@example.nonsense\n";
         await rig.DropAsync("Counted.zip", PipelineRig.Zip(("a", text)));
         await rig.RunToEndAsync();
-        // A message that failed too often, for the gauge of its queue.
+        // A poisoned message, for the gauge of its queue.
         await rig.Context.Queues.Get(QueueNames.Mail + QueueNames.PoisonSuffix).SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
         await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
 
@@ -52,7 +52,7 @@ public sealed class LoadInstrumentTests
         Assert.Equal((500, bytes), (Sum(Instruments.Rows), Sum(Instruments.Bytes)));
         Assert.Equal((3, 5), (Count(Instruments.BatchDuration), Count(Instruments.SliceDuration)));
         Assert.Equal(500, Sum(Instruments.Entities));
-        // Accounts in some 18 domains a slice, and hashes in as many partitions as they fall into.
+        // Accounts in about 18 domains per slice, and hashes in up to one partition each.
         Assert.InRange(Sum(Instruments.TableTransactions), 5 * 18 + 5 * 50, 2 * 500);
         Assert.Equal(
             (2, 0), (Sum(Instruments.Notifications, $"{Tags.Outcome}=sent"), Sum(Instruments.Notifications, $"{Tags.Outcome}=refused")));
@@ -63,12 +63,12 @@ public sealed class LoadInstrumentTests
         Assert.Equal((2 * QueueNames.All.Count, 1), (Count(Instruments.QueueMessages), Sum(Instruments.QueueMessages)));
         Assert.Equal(2 * QueueNames.All.Count, Count(Instruments.QueueOldest));
 
-        // With the last slice, after matching, after the last mail, and seen by the sweep.
+        // After the last slice, after matching, after the last mail, and in the sweep.
         var progress = seen.Where(one => one.Name == Instruments.LoadProgress).ToList();
         Assert.All(progress, one => Assert.Equal(100, one.Value));
         Assert.Equal(Enumerable.Repeat($"{Tags.Load}=1 {Tags.Breach}=Counted", 4), progress.Select(one => one.Tags));
         Assert.Equal(4 * 5, Sum(Instruments.LoadSlices, $"{Tags.State}=done"));
-        // All but the API's and those of called clients, of which there are none here.
+        // All except the API's and the callbacks', which aren't used here.
         Assert.Equal(
             Constants.Of(typeof(Instruments)).Except(OfOthers).Order(), seen.Select(one => one.Name).Distinct().Except(OfOthers).Order());
 

@@ -8,7 +8,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>One load is one trace, whoever sent its messages; its spans say what an operator asks.</summary>
+/// <summary>Tests that a load is one trace, whoever sent its messages, and that its spans have the tags operators need.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class LoadTraceTests
 {
@@ -35,7 +35,7 @@ public sealed class LoadTraceTests
 
         var trace = await TraceAsync(rig, 1);
         Assert.All(spans.All, span => Assert.Equal((trace, "1", "Traced"), (span.TraceId, Tag(span, Tags.Load), Tag(span, Tags.Breach))));
-        // Two full batches and the rest. A run may get two of them done: its budget is a tick, and so is the clock's step.
+        // Two full batches and the rest. A run may complete two of them: its budget is a tick, and so is the clock's step.
         var (loads, batches, slices, matches, sends) =
             (spans.Of(Spans.Load), spans.Of(Spans.Batch), spans.Of(Spans.Slice), spans.Of(Spans.Match), spans.Of(Spans.Send));
         Assert.InRange(loads.Count, 2, 4);
@@ -44,11 +44,11 @@ public sealed class LoadTraceTests
         Assert.Equal(
             [("1", "100"), ("2", "100"), ("3", "100"), ("4", "100"), ("5", "50")],
             slices.Select(slice => (Tag(slice, Tags.Slice), Tag(slice, Tags.Entities))).Order());
-        // Three ranges, each of which uses the budget up, and the end.
+        // Three ranges, each of which uses up the budget, and the end.
         Assert.Equal(4, matches.Count);
         Assert.Equal(["1", "1"], sends.Select(send => Tag(send, Tags.Sent)));
 
-        // The first run is the root; what a span sent hangs on it.
+        // The first run is the root; later spans are children of the one that sent their message.
         Assert.Equal(default, loads[0].ParentSpanId);
         Assert.Equal(loads.SkipLast(1).Select(load => load.SpanId), loads.Skip(1).Select(load => load.ParentSpanId));
         Assert.All(batches, batch => Assert.Contains(loads, load => load.SpanId == batch.ParentSpanId));
@@ -79,7 +79,7 @@ public sealed class LoadTraceTests
         var (slices, operations, dispatcher) =
             (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.Get<LoadOperations>(), rig.Context.Get<MessageDispatcher>());
 
-        // What each load has by now is one trace, and not the other's.
+        // Each load's later spans are one trace, separate from the other's.
         var trace = await TraceAsync(rig, 2);
         Assert.NotEqual(trace, await TraceAsync(rig, 1));
         Assert.NotEqual(0, before);
@@ -87,7 +87,7 @@ public sealed class LoadTraceTests
 
         await operations.RequeueSlicesAsync("Traced", slice: 2, failedOnly: false, CancellationToken.None);
         var message = Assert.Single(await slices.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        Assert.Null(JsonNode.Parse(message.Body)!["traceparent"]); // there is no span in an operator's command
+        Assert.Null(JsonNode.Parse(message.Body)!["traceparent"]); // an operator's command has no span
         switch (how)
         {
             case "lost":

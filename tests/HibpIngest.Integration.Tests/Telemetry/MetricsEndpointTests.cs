@@ -9,7 +9,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>The operator's listener, as Prometheus reads it.</summary>
+/// <summary>Tests the operator's listener as Prometheus reads it.</summary>
 public sealed partial class MetricsEndpointTests
 {
     [Fact]
@@ -19,7 +19,7 @@ public sealed partial class MetricsEndpointTests
         await using var listener = await OperatorListener.StartAsync(
             "http://127.0.0.1:0", account, TimeProvider.System, CancellationToken.None);
         using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
-        // Names of this test's own: others run beside it.
+        // Names of this test's own, because other tests run concurrently.
         using var counter = Own("hibp.test.metrics.counted");
         counter.Instrument.Add(40, new KeyValuePair<string, object?>("breach", "A \"quoted\" \\ one"));
         counter.Instrument.Add(2, new KeyValuePair<string, object?>("breach", "A \"quoted\" \\ one"));

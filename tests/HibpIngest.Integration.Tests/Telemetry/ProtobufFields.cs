@@ -1,12 +1,9 @@
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>
-/// Reads protobuf without its schema (protobuf.dev/programming-guides/encoding), as far as finding fields by
-/// their numbers goes.
-/// </summary>
+/// <summary>Reads protobuf without its schema (protobuf.dev/programming-guides/encoding), enough to find fields by their numbers.</summary>
 internal static class ProtobufFields
 {
-    /// <summary>What lies at a path of field numbers, each a message, a string or bytes.</summary>
+    /// <summary>Returns the fields at a path of field numbers, each a message, a string or bytes.</summary>
     public static IEnumerable<byte[]> At(byte[] message, params int[] path) =>
         path is [var first, .. var rest]
         ? Fields(message).Where(field => field.Number == first).SelectMany(field => At(field.Content, rest)) : [message];

@@ -3,19 +3,18 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>Makes slices fail on a SQLite database.</summary>
 internal static class RowsFault
 {
-    /// <summary>Puts one row out of everybody's sight.</summary>
+    /// <summary>Hides one row from all readers.</summary>
     public static void Lose(string databaseFile, long load, long position) =>
         Assert.Equal(1, Execute(
             databaseFile, string.Create(CultureInfo.InvariantCulture, $"UPDATE rows SET id = -id WHERE id = {(load << 40) | position}")));
 
-    /// <summary>Puts it back.</summary>
+    /// <summary>Restores the hidden row.</summary>
     public static void PutBack(string databaseFile) =>
         Assert.Equal(1, Execute(databaseFile, "UPDATE rows SET id = -id WHERE id < 0"));
 
-    /// <summary>Fails the first attempt of every slice, by an exception of the database.</summary>
+    /// <summary>Makes the first attempt of every slice fail with a database error.</summary>
     /// <param name="error">SQLite's message.</param>
     public static void FailFirstAttempts(string databaseFile, string error) => Execute(
         databaseFile,

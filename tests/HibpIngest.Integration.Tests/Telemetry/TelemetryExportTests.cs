@@ -5,10 +5,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>
-/// What arrives in Application Insights and at an OTLP collector, from real processes; and that no person is in
-/// it.
-/// </summary>
+/// <summary>Tests what real processes send to Application Insights and to an OTLP collector, and that no address is in it.</summary>
 public sealed class TelemetryExportTests : IDisposable
 {
     // A demo has no clients to call.
@@ -53,7 +50,7 @@ public sealed class TelemetryExportTests : IDisposable
             demo.GetProperty("rejected")
             .GetDouble(), items.Where(item => item.Kind == "MetricData" && item.Name == Instruments.Rejected).Sum(item => item.Value));
 
-        // What the load's own lines say, within its trace.
+        // The load's own log lines, within its trace.
         var seen = items.Where(item => item.Kind == "MessageData" && item[Logs.EventId] == $"{Logs.LoadSeen}").ToList();
         Assert.Equal(
             ("1", "Contoso", "done", "100", trace),
@@ -76,7 +73,7 @@ public sealed class TelemetryExportTests : IDisposable
 
         var people = await PeopleAsync();
         Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), people));
-        // The search does find: in a mail there is its reader.
+        // The search works: a mail contains its reader.
         var mail = Directory.GetFiles(Path.Combine(_folder.Path, ".hibp", "demo", "mail"), "*.eml").First();
         Assert.NotEmpty(AddressSearch.Find([await File.ReadAllBytesAsync(mail)], people));
     }
@@ -107,7 +104,7 @@ public sealed class TelemetryExportTests : IDisposable
         Assert.Equal([false, false, false, false, false, true], tries.Select(item => item.Success));
         Assert.Equal(["1", "2", "3", "4", "5", "1"], tries.Select(item => item[Tags.Attempt]));
         Assert.All(tries.Take(5), item => Assert.Equal(("1", "Failing"), (item[Tags.Load], item[Tags.Breach])));
-        Assert.All(tries.Take(5), item => Assert.Contains("99", item[Tags.Error], StringComparison.Ordinal)); // rows of 100
+        Assert.All(tries.Take(5), item => Assert.Contains("99", item[Tags.Error], StringComparison.Ordinal)); // slices of 100 rows
         Assert.Single(items.Where(item => item.IsSpan).Select(item => item.Operation).Distinct());
         var failures = items.Where(item => item[Logs.EventId] == "1102").ToList();
         Assert.Equal(5, failures.Count);
@@ -129,7 +126,7 @@ public sealed class TelemetryExportTests : IDisposable
     public async Task It_signs_in_as_the_apps_identity_where_it_is_told_to()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
-        // A token is sent over TLS alone.
+        // Tokens are sent only over TLS.
         await using var proxy = new TlsProxy("ingestion.example", new Uri(endpoint.Address));
         await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>
         {
@@ -194,7 +191,7 @@ public sealed class TelemetryExportTests : IDisposable
             TelemetryExport.ApplicationInsightsVariable, (await host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
     }
 
-    /// <summary>Everybody in the sample: its accounts, found by a script of its own, and its subscribers.</summary>
+    /// <summary>Returns every address in the sample: its accounts, found by a separate script, and its subscribers.</summary>
     private static async Task<IReadOnlyCollection<string>> PeopleAsync()
     {
         var people = (await AcceptanceContract.ExtractAsync(RepositoryFile.Path("samples/Contoso.zip"))).ToHashSet();

@@ -4,7 +4,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Answers about accounts, as API v3 words them.</summary>
+/// <summary>Tests responses about accounts in the form of API v3.</summary>
 public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     private WebRig Web => fixture.Web;
@@ -200,7 +200,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     public async Task A_domain_above_the_plan_is_refused_before_the_first_byte()
     {
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, configure: options => options.DomainMax = 4);
-        // delta and hidden count as well: what they are in is not looked at.
+        // The limit counts the accounts delta and hidden as well, whatever breaches they are in.
         Assert.Equal(403, (await web.GetAsync("/api/v3/breacheddomain/example.com", fixture.AllScopes)).Status);
         Assert.Equal(200, (await web.GetAsync("/api/v3/breacheddomain/example.org", fixture.AllScopes)).Status);
         await using var larger = await WebRig.StartAsync(fixture.Pipeline.Connection, configure: options => options.DomainMax = 5);

@@ -10,7 +10,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>docs/api.md and the API's description for programs say what the API does.</summary>
+/// <summary>Tests that docs/api.md and the OpenAPI document describe what the API does.</summary>
 public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     private static readonly string Text = File.ReadAllText(RepositoryFile.Path(Path.Combine("docs", "api.md")));
@@ -59,7 +59,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     {
         var document = (await fixture.Web.GetAsync("/openapi/v3.json", agent: null)).Json;
         var paths = document.GetProperty("paths").EnumerateObject().Select(path => path.Name).ToList();
-        // Those of the archived contract (api-evangelist/have-i-been-pwned, commit 771c37f) that are served.
+        // The paths of the archived contract (api-evangelist/have-i-been-pwned, commit 771c37f) that are served.
         foreach (var path in (string[])["breachedaccount/{account}", "breachedaccount/range/{prefix}", "breacheddomain/{domain}",
             "subscribeddomains", "breaches", "breach/{name}", "latestbreach", "dataclasses", "subscription/status",
             "pasteaccount/{account}"])
@@ -69,7 +69,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         var real = (await fixture.Web.GetAsync("/api/v3/breach/Alpha")).Json.EnumerateObject().Select(property => property.Name).Order();
         Assert.Equal(real, breach);
         var account = document.GetProperty("paths").GetProperty("/api/v3/breachedaccount/{account}").GetProperty("get");
-        // Keys are security schemes: OpenAPI has no other way for a generated client to be given one.
+        // Keys are security schemes: OpenAPI offers generated clients no other way to be given one.
         Assert.Equal(
             ["account", "truncateResponse", "domain", "includeUnverified", "user-agent"],
             account.GetProperty("parameters").EnumerateArray().Select(one => one.GetProperty("name").GetString()!));
@@ -99,7 +99,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         Assert.All(operations, one => Assert.NotEqual("", one.Value.GetProperty("summary").GetString()));
         var ids = operations.Select(one => one.Value.GetProperty("operationId").GetString()).ToList();
         Assert.Equal(ids.Distinct(), ids);
-        // Where a key is required, so is it there.
+        // Every operation that requires a key declares it.
         Assert.All(operations, one => Assert.Equal(
             one.Value.GetProperty("responses").TryGetProperty("401", out _), SchemesOf(one.Value).Count > 0));
     }
@@ -111,7 +111,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         .Where(route => !route.Methods.Contains("OPTIONS"))
         .Select(route => $"{route.Methods[0]} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}");
 
-    /// <summary>Equal, but that "…" stands for any text.</summary>
+    /// <summary>Asserts equality, where "…" matches any text.</summary>
     private static void AssertLike(JsonElement expected, JsonElement found, string where)
     {
         if (expected.ValueKind == JsonValueKind.String && expected.GetString() == "…")

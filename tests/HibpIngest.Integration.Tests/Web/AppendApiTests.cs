@@ -19,7 +19,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Handing passwords in, over HTTP and into the stores.</summary>
+/// <summary>Tests submitting passwords, over HTTP and into the stores.</summary>
 public sealed class AppendApiTests
 {
     private const string NoSuch = "c2c59a12-4788-40b3-b8b4-4fa2e720aab8";
@@ -154,7 +154,7 @@ public sealed class AppendApiTests
         {
             var id = SenderRig.IdOf(await rig.PostAsync("/append", SenderRig.Json(One), headers));
             Assert.Equal(ApiKey.HashOf(rig.Key), (await rig.FindAsync(id)).Subscription);
-            // Nobody else's key confirms it, whoever it says it is.
+            // Another sender's key can't confirm it, whatever subscription id it claims.
             var refused = await rig.PostAsync(
                 "/append/confirm", SenderRig.Json($$"""{"transactionId":"{{id}}"}"""), (SenderRig.KeyHeader, other),
                 ("Api-Subscription-Id", ApiKey.HashOf(rig.Key)));
@@ -226,7 +226,7 @@ public sealed class AppendApiTests
     public async Task As_much_as_is_allowed_is_taken_and_no_more_whether_its_length_is_known_or_not()
     {
         await using var rig = await SenderRig.StartAsync();
-        // The rest is white space, which JSON may have anywhere.
+        // Padded with white space, which JSON allows anywhere.
         var most = new byte[AppendEndpoints.MaxBytes];
         most.AsSpan().Fill((byte)' ');
         Encoding.ASCII.GetBytes(SenderRig.Items(50_000)).CopyTo(most, 0);
@@ -302,7 +302,7 @@ public sealed class AppendApiTests
         await using (rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(
             inner => PortProxy<IPasswordAppends>.Create(inner, async method =>
             {
-                // Behind the read, somebody else writes.
+                // Between read and write, another client writes.
                 if (method == nameof(IPasswordAppends.UpdateAsync) && Interlocked.Decrement(ref between) == 0)
                     await rig!.Appends.UpdateAsync(await rig.FindAsync(id), None);
             }))))
@@ -369,20 +369,20 @@ public sealed class AppendApiTests
     public async Task Four_are_read_at_once_and_others_are_told_to_come_again()
     {
         await using var rig = await SenderRig.StartAsync();
-        // Fast enough at first not to be hung up on for being slow.
+        // Fast enough at first not to be disconnected for being slow.
         var head = $"POST /append HTTP/1.1\r\nHost: x\r\n{SenderRig.KeyHeader}: {rig.Key}\r\nContent-Type: application/json\r\n"
             + $"Content-Length: {AppendEndpoints.MaxBytes}\r\n\r\n{new string(' ', 1 << 20)}";
         var held = Enumerable.Range(0, AppendEndpoints.AtOnce).Select(_ => new RawBody(rig.Web.Address.Port)).ToList();
         try
         {
             await Task.WhenAll(held.Select(one => one.SendAsync(head)));
-            // Until all of them are in hand.
+            // Until the server is reading all of them.
             var reply = await rig.AppendAsync(One);
             for (var tries = 0; reply.Status == 200 && tries < 500; tries++)
                 reply = await rig.AppendAsync(One);
             Assert.Equal((503, "5", "no-store"), (reply.Status, reply.Header("Retry-After"), reply.Header("Cache-Control")));
             Assert.Equal("Others are handing passwords in just now; try again in a moment", reply.Text);
-            // What is small is not kept from it.
+            // Small requests are still served.
             Assert.Equal(404, (await rig.ConfirmAsync(NoSuch)).Status);
         }
         finally

@@ -2,7 +2,7 @@ using System.IO.Compression;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Answers about breaches, which anybody may have.</summary>
+/// <summary>Tests the public responses about breaches.</summary>
 public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     private WebRig Web => fixture.Web;
@@ -37,7 +37,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     [Fact]
     public async Task The_latest_breach_and_the_data_classes()
     {
-        // All were added within seconds: whichever is newest, it is one of those shown, and none is newer.
+        // All were added within seconds: the latest must be one of those shown, and none may be newer.
         var latest = (await Web.GetAsync("/api/v3/latestbreach")).Json;
         var all = (await Web.GetAsync("/api/v3/breaches")).Json.EnumerateArray().ToList();
         Assert.Equal(

@@ -5,7 +5,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Clients as people install them, against the API.</summary>
+/// <summary>Tests published clients against the API.</summary>
 public sealed class ClientTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     [Fact]

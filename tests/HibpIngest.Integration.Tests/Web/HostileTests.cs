@@ -9,7 +9,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>What comes in from the internet beside clients.</summary>
+/// <summary>Tests hostile traffic.</summary>
 public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) : IClassFixture<WebFixture>
 {
     private const int Requests = 4_000;
@@ -18,13 +18,13 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     private const int Shown = 300;
     private const long Megabyte = 1 << 20;
 
-    /// <summary>What the collector may not have given back yet.</summary>
+    /// <summary>Memory that the garbage collector may not have released yet.</summary>
     private const long FlatBytes = 64 * Megabyte;
 
     /// <summary>A connection's buffers and objects: 9 to 13 KB were measured.</summary>
     private const long MostPerIdleConnection = 40 * 1024;
 
-    /// <summary>10 seconds, as the server looks once a second, on a machine that may be busy.</summary>
+    /// <summary>10 seconds, as the server checks once a second, on a machine that may be busy.</summary>
     private static readonly TimeSpan HungUpWithin = TimeSpan.FromSeconds(40);
 
     [Fact]
@@ -87,7 +87,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
             await AssertAnswersAsync(fixture.Web.Address.Port, fixture.Key);
             answered++;
             Assert.True(Stopwatch.GetElapsedTime(began) < HungUpWithin, "they are listened to still");
-            // Fewer requests than the key may make.
+            // Fewer requests than the key allows.
             await Task.Delay(20);
         }
         Assert.True(answered > 1, "somebody else waited");
@@ -114,17 +114,17 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
             using var connection = new RawConnection(web.Address.Port);
             for (var i = 0; i < 500; i++)
             {
-                // Another address each time, by the client's own word: it counts for nothing where no proxy is set up.
+                // A different X-Forwarded-For each time: it is ignored if no proxy is configured.
                 statuses.Enqueue((await connection.AskAsync(Request(
                     $"{(worker * 1_000) + i:x32}", $"X-Forwarded-For: 203.0.{i % 256}.{worker}\r\n"))).Status);
             }
         }));
-        // A network's minute, and those that were looked up at once: at its end, and again for each second's refill.
+        // A network's requests of one minute, and those being looked up at once: initially, and again for each second's refill.
         var most = 60 + (8 * ((int)Stopwatch.GetElapsedTime(began).TotalSeconds + 2));
         Assert.InRange(statuses.Count(status => status == 401), 60, most);
         Assert.Equal(Connections * 500, statuses.Count(status => status is 401 or 429));
         Assert.InRange(Volatile.Read(ref reads), 61, most + 1);
-        // Who is known already asks on.
+        // A key that is already known still works.
         await AssertAnswersAsync(web.Address.Port, fixture.Key);
     }
 
@@ -165,7 +165,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         Assert.True(wrong.IsEmpty, string.Join('\n', wrong.Values));
     }
 
-    /// <summary>A request whose headers never end, a byte at a time, until the server has enough of it.</summary>
+    /// <summary>Sends headers that never end, one byte at a time, until the server disconnects.</summary>
     private static async Task DripAsync(int port)
     {
         using var client = new TcpClient(AddressFamily.InterNetwork);
@@ -182,7 +182,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
             }
             catch (IOException)
             {
-                break; // ended
+                break; // closed
             }
         }
         var said = await ended;
@@ -200,7 +200,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         }
         catch (IOException)
         {
-            // Reset: ended as well.
+            // A reset also counts as closed.
         }
         return said.ToString();
     }
@@ -231,7 +231,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
             RedirectStandardOutput = true,
         })!;
 
-    /// <summary>What a process holds of the machine's memory, in bytes.</summary>
+    /// <summary>Returns a process's resident memory in bytes.</summary>
     private static long Memory(int process) => 1024 * long.Parse(
         File.ReadLines($"/proc/{process}/status").Single(line => line.StartsWith("VmRSS:", StringComparison.Ordinal))
             .Split(' ', StringSplitOptions.RemoveEmptyEntries)[^2].Trim(), CultureInfo.InvariantCulture);

@@ -13,7 +13,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Who may ask, and how often.</summary>
+/// <summary>Tests API keys and rate limits.</summary>
 public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     private const string Path = "/api/v3/breachedaccount/" + WebFixture.InAlpha;
@@ -78,7 +78,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         Assert.Equal(
             $$"""{"statusCode":429,"message":"Rate limit is exceeded. Try again in {{seconds}} second{{(seconds == 1 ? "" : "s")}}."}""",
             refused.Text);
-        // Another one's minute is its own.
+        // Each key has a limit of its own.
         Assert.Equal(200, (await Web.GetAsync(Path, fixture.Key)).Status);
     }
 
@@ -100,7 +100,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         var statuses = new List<int>();
         for (var i = 0; i < 30; i++)
             statuses.Add((await Web.GetAsync(Path, key)).Status);
-        // 20 at once, and what half-seconds refilled meanwhile.
+        // 20 at once, and what half a second refilled meanwhile.
         Assert.All(statuses[..20], status => Assert.Equal(200, status));
         Assert.Contains(429, statuses);
     }
@@ -120,11 +120,11 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
                 return Task.CompletedTask;
             })));
         var statuses = await Task.WhenAll(Enumerable.Range(0, 300).Select(i => StatusAsync(i, "203.0.113.7")));
-        // Fewer, where others were being looked up whose permits were theirs; more by what a few seconds refill.
+        // Fewer if concurrent lookups held permits; more by the refill of a few seconds.
         Assert.InRange(statuses.Count(status => status == 401), 40, 60 + 8);
         Assert.Equal(300, statuses.Count(status => status is 401 or 429));
         Assert.InRange(Volatile.Read(ref reads), 40, 60 + 8);
-        // The same network, one that says it is another, and another one; a permit a second comes back meanwhile.
+        // The same network, the same with a forged address, and another network; a permit per second is refilled meanwhile.
         Assert.InRange(await GuessAsync("203.0.113.200"), 0, 30);
         Assert.InRange(await GuessAsync("198.51.100.1, 203.0.113.7"), 0, 20);
         Assert.Equal(40, await GuessAsync("203.0.114.7"));
@@ -171,7 +171,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     public async Task Open_refuses_what_nginx_passes_on_by_default(string path)
     {
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, isOpen: true);
-        // Its proxy_pass speaks HTTP/1.0, names the upstream as Host, and adds no header.
+        // Its proxy_pass uses HTTP/1.0, sends the upstream as Host, and adds no header.
         Assert.Equal(403, await StatusAsync("1.0"));
         Assert.NotEqual(403, await StatusAsync("1.1"));
 
@@ -235,7 +235,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         Assert.Equal(401, (await web.GetAsync(Of("account-exists"))).Status);
         Assert.Equal(401, (await web.GetAsync(Of("account-exists"), "0")).Status);
         Assert.Equal(404, (await web.GetAsync("/api/v3/pasteaccount/account-exists@hibp-integration-tests.com", key)).Status);
-        // Off, they are accounts as others are, for which this is no key.
+        // When turned off, they are ordinary accounts, for which this key isn't valid.
         Assert.Equal(401, (await Web.GetAsync(Of("account-exists"), key)).Status);
 
         static string Of(string account) => $"/api/v3/breachedaccount/{account}@hibp-integration-tests.com";

@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>The short form of the benchmark <c>-- lookups</c>: every answer is what a script of its own expects.</summary>
+/// <summary>Runs the short form of the benchmark <c>-- lookups</c>: every response equals what a separate script expects.</summary>
 public sealed class LookupCampaignTests(ITestOutputHelper output)
 {
     [Fact]

@@ -5,8 +5,8 @@ using System.Text;
 namespace HibpIngest.Integration.Tests.Web;
 
 /// <summary>
-/// Requests that no client of ours sends, each with the status that HTTP and docs/api.md give it; which ones, and what is in
-/// them, is drawn by a seed.
+/// Requests that no ordinary client sends, each with the status that HTTP and docs/api.md require; a seed determines
+/// their order and content.
 /// </summary>
 internal sealed class OddRequests(int seed, string key)
 {
@@ -15,10 +15,10 @@ internal sealed class OddRequests(int seed, string key)
 
     private readonly Random _random = new(seed);
 
-    /// <summary>As many as there are kinds of them.</summary>
+    /// <summary>Returns one request of each kind.</summary>
     public IEnumerable<OddRequest> Round()
     {
-        // Accounts that can't be one, but may be meant: nobody is there.
+        // Impossible accounts that could be meant as such: not found.
         yield return Get("encoded slash", $"{Account}{Word()}%2F{Word()}%40{Word()}.com", 404);
         yield return Get("encoded backslash", $"{Account}{Word()}%5C{Word()}%40{Word()}.com", 404);
         yield return Get("quote", $"{Account}{Word()}'%20or%20'1'%3D'1%40{Word()}.com", 404);
@@ -36,7 +36,7 @@ internal sealed class OddRequests(int seed, string key)
         yield return Get("control at the end", $"{Account}{Word()}@{Word()}.com{Pick("%0A", "%0D%0A", "%09", "%20")}", 404);
         yield return Get("long labels", $"{Account}{Word()}@{new string('a', _random.Next(64, 200))}.com", 404);
 
-        // What can't be meant at all.
+        // Not accounts at all.
         yield return Get("no @", $"{Account}{Word()}", 400);
         yield return Get("slash and no @", $"{Account}..%2F..%2F{Word()}", 400);
         yield return Get("two @", $"{Account}{Word()}@{Word()}%40{Word()}.com", 400);
@@ -50,7 +50,7 @@ internal sealed class OddRequests(int seed, string key)
         yield return Get("not six digits", $"/enterprise/range/search/{new string('A', Pick(1, 5, 7, 40))}", 401);
         yield return Get("domain that is none", $"/api/v3/breacheddomain/{Pick("*", "%25", "'", "a%2Fb", ".", "example.com%00")}", 400);
 
-        // Paths to nowhere.
+        // Paths without a route.
         yield return Get(
             "dots",
             $"/api/v3/{Pick("../../etc/passwd", "./breaches", "x/../breaches", "%2e%2e/%2e%2e/etc/passwd", "..%2f..%2f" + Word())}", 404);
@@ -137,11 +137,11 @@ internal sealed class OddRequests(int seed, string key)
             $"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: odd\r\nhibp-api-key: {key}\r\n"
             + $"{string.Concat(headers.Select(header => header + "\r\n"))}\r\n"));
 
-    /// <summary>A line of request that is its own, and headers, each with its end.</summary>
+    /// <summary>Makes a request with this request line and these headers, each with its line end.</summary>
     private static OddRequest Line(string kind, string line, int status, string headers = "") =>
         Raw(kind, $"{line} HTTP/1.1\r\nHost: x\r\nUser-Agent: odd\r\n{headers}\r\n", status);
 
-    /// <summary>One character a byte.</summary>
+    /// <summary>Encodes one character as one byte.</summary>
     private static OddRequest Raw(string kind, string text, int status) => new(kind, status, Encoding.Latin1.GetBytes(text));
 
     private string Word() => string.Concat(Enumerable.Range(0, _random.Next(3, 12)).Select(_ => (char)_random.Next('a', 'z' + 1)));
@@ -149,5 +149,5 @@ internal sealed class OddRequests(int seed, string key)
     private T Pick<T>(params T[] all) => all[_random.Next(all.Length)];
 }
 
-/// <summary>A request and the status that it is to get.</summary>
+/// <summary>A request and the status that it must get.</summary>
 internal sealed record OddRequest(string Kind, int Status, byte[] Bytes);

@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>GET /range/{prefix}, as API.md's clients need it.</summary>
+/// <summary>Tests GET /range/{prefix} as the published clients need it.</summary>
 public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     : IClassFixture<PasswordClientTests.Corpus>, IAsyncLifetime
 {
@@ -56,7 +56,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
             foreach (var header in new[] { "ETag", "Cache-Control", "Vary", "Last-Modified", "Content-MD5", "Access-Control-Allow-Origin" })
                 Assert.Equal(reply.Header(header), unchanged.Header(header));
         }
-        // The other encoding is another representation, with a tag of its own.
+        // The other encoding is another representation, with an ETag of its own.
         var other = await _web.GetAsync(
             $"/range/{Within}", agent: null,
             headers: [("Accept-Encoding", encoding == "gzip" ? "identity" : "gzip"), ("If-None-Match", reply.Header("ETag"))]);

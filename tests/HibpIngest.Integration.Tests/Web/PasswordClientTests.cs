@@ -2,10 +2,10 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Clients of Pwned Passwords as people install them, against the API over each of the back ends.</summary>
+/// <summary>Tests published Pwned Passwords clients against the API over each of the back ends.</summary>
 public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : IClassFixture<PasswordClientTests.Corpus>
 {
-    // It takes a third of a minute to log in; the others ask each back end in the same way.
+    // Its login takes 20 seconds; the other clients test each back end in the same way.
     private const string Slow = "bitwarden";
 
     private static readonly bool All = Environment.GetEnvironmentVariable("HIBP_TEST_CLIENTS") == "all";
@@ -37,7 +37,7 @@ public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : ICl
             client, web.Address, corpus.Made, isKeptAsGzip: backend != nameof(PasswordBackend.Table), corpus.ExportAsync);
     }
 
-    /// <summary>The corpus, in all three forms in one account.</summary>
+    /// <summary>Stores the corpus in all three back ends of one storage account.</summary>
     public sealed class Corpus : IAsyncLifetime
     {
         private PasswordRig _rig = null!;
@@ -50,7 +50,7 @@ public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : ICl
         {
             _rig = await PasswordRig.StartAsync();
             await _rig.ImportAsync(Made, "made");
-            // Packs are what is served, where nobody says otherwise.
+            // Packs are served by default.
             foreach (var backend in PasswordRig.Everywhere.Reverse())
                 await _rig.Releases.SwitchAsync(backend, "made", CancellationToken.None);
         }
@@ -61,7 +61,7 @@ public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : ICl
             return Task.CompletedTask;
         }
 
-        /// <summary>As hibp passwords export does.</summary>
+        /// <summary>Exports as <c>hibp passwords export</c> does.</summary>
         internal async Task ExportAsync(string file)
         {
             await using var output = File.Create(file);

@@ -16,7 +16,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Nothing that is written down says who was asked for, by whom, or with which key.</summary>
+/// <summary>Tests that nothing written reveals the requested account, the caller or the key.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
@@ -60,7 +60,7 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
             stand: services => Fail(services, failure).AddSingleton<IAccessBlobs>(access)))
             await AskAsync(web.Address.Port, failure switch { "" => 200, "unavailable" => 503, _ => 500 });
 
-        // They do listen.
+        // The listeners work.
         Assert.Contains(seen, one => one.StartsWith(Instruments.WebDuration, StringComparison.Ordinal));
         Assert.Contains(lines.Lines, line => line.Text.Contains("catalogue: version", StringComparison.Ordinal));
         Assert.Equal(failure.Length > 0, lines.Lines.Any(line => line.Text.StartsWith("/api/v3/", StringComparison.Ordinal)));
@@ -96,7 +96,7 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
         AssertSilent([ended.Error, ended.Output, .. endpoint.Got.Select(one => Encoding.Latin1.GetString(one.Body))]);
     }
 
-    /// <summary>Everything that names somebody, and what is not answered.</summary>
+    /// <summary>Requests everything that identifies a person, and paths that aren't served.</summary>
     private async Task AskAsync(int port, int found)
     {
         using var connection = new RawConnection(port);
@@ -140,14 +140,14 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
         var found = AddressSearch.Find(written.Select(Encoding.UTF8.GetBytes), people);
         Assert.True(found.Count == 0, $"{string.Join(", ", found)} in: {string.Join('\n', written.Where(one => people.Any(
             person => one.Contains(person, StringComparison.OrdinalIgnoreCase))).Take(10))}");
-        // Six digits alone: identifiers of connections and spans are longer.
+        // Six digits alone: ids of connections and spans are longer.
         Assert.DoesNotContain(written, one => Regex.IsMatch(
             one, $"(?<![0-9a-f]){Hash[..6]}(?![0-9a-f])", RegexOptions.IgnoreCase, TimeSpan.FromSeconds(10)));
-        // The search does find.
+        // The search works.
         Assert.NotEmpty(AddressSearch.Find([Encoding.UTF8.GetBytes($"GET /{Uri.EscapeDataString(Nobody)}")], people));
     }
 
-    /// <summary>A store whose errors name who was asked for, as those of a driver may.</summary>
+    /// <summary>Makes a store whose errors contain the requested account, as a driver's may.</summary>
     private static IServiceCollection Fail(IServiceCollection services, string failure) => failure.Length == 0 ? services
         : services.Wrap<IAccountReads>(accounts => PortProxy<IAccountReads>.Create(accounts, _ => failure == "unavailable"
             ? throw new StoreUnavailableException("the account table is down")

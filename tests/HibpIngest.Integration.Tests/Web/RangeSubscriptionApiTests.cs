@@ -11,7 +11,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Clients of callbacks say what they watch: one prefix, many, or all of them.</summary>
+/// <summary>Tests how callback clients choose what they watch: one prefix, many, or all.</summary>
 public sealed class RangeSubscriptionApiTests : IAsyncLifetime
 {
     private const string One = "/enterprise/range/subscribe";
@@ -48,7 +48,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         Assert.Equal((201, "{}"), await AskAsync("POST", One, """{"hashPrefix":"0a1b2c"}"""));
         Assert.Equal((200, "{}"), await AskAsync("POST", One, """{"hashPrefix":"0A1B2C"}"""));
         Assert.Equal((201, "{}"), await AskAsync("POST", One, """{"other":[1],"hashPrefix":"ffffff"}"""));
-        // What a known client sends by mistake.
+        // A mistake that a known client makes.
         Assert.Equal((200, "{}"), await AskAsync("GET", One));
         await AssertWatchedAsync(_client, 0x0A1B2C, 0xFFFFFF);
 
@@ -57,7 +57,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         await AssertWatchedAsync(_client, 0xFFFFFF);
         Assert.Equal((201, "{}"), await AskAsync("POST", One, """{"hashPrefix":"0A1B2C"}"""));
         await AssertWatchedAsync(_client, 0x0A1B2C, 0xFFFFFF);
-        // Nobody else watches them.
+        // No other client watches them.
         await AssertWatchedAsync(await AddAsync("another"));
     }
 
@@ -152,7 +152,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
             }
             Assert.Equal(200, (await SendAsync("GET", All, web: web)).Status);
         }
-        // Its key is good for reading ranges too, and for nothing else.
+        // The client's key can also read ranges, and nothing else.
         Assert.Equal(403, (await _web.GetAsync("/api/v3/breachedaccount/a@example.com", _client.Key)).Status);
     }
 
@@ -211,7 +211,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         Assert.Equal(2, writes);
         await AssertWatchedAsync(_client, [1, .. Enumerable.Range(3, 48)]);
 
-        // Carried out, and then the answer is lost: what is there at the next look was new all the same.
+        // The write is carried out, but its response is lost: what the next read finds still counts as new.
         var losing = new RangeSubscriptions(new LosingPrefixes(_account.Prefixes, () => !lost && (lost = true)), TimeProvider.System);
         Assert.True(await losing.SetAsync(number, 1_000, true, None));
         Assert.True(lost);
@@ -287,7 +287,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     private Task<NewClient> AddAsync(string name) =>
         Operations().AddAsync(name, "https://contoso.example/breached", isSensitive: false, cap: 4, rpm: 60_000, None);
 
-    /// <summary>By the bytes of the blob, and not by the class that wrote them.</summary>
+    /// <summary>Asserts on the blob's bytes, without the class that wrote them.</summary>
     private async Task AssertWatchedAsync(NewClient client, params int[] prefixes)
     {
         var blob = await _account.Prefixes.ReadAsync(client.Client.Number, None);
@@ -339,7 +339,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
             await response.Content.ReadAsByteArrayAsync());
     }
 
-    /// <summary>Carries out the first insert and the first change, and says that it was too late, as where the answer was lost.</summary>
+    /// <summary>Carries out the first insert and the first change, but reports a conflict, as if the response were lost.</summary>
     private sealed class LosingClients(ICallbackClients clients) : ICallbackClients
     {
         private bool _isAdded;
@@ -358,7 +358,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         public Task<bool> RemoveAsync(int number, CancellationToken cancellationToken) => clients.RemoveAsync(number, cancellationToken);
     }
 
-    /// <summary>Carries a write out and says that somebody else was first, as where the answer to its first try was lost.</summary>
+    /// <summary>Carries out a write, but reports a conflict, as if the response to its first attempt were lost.</summary>
     private sealed class LosingPrefixes(IPrefixBlobs blobs, Func<bool> isLost) : IPrefixBlobs
     {
         public Task CreateAsync(CancellationToken cancellationToken) => blobs.CreateAsync(cancellationToken);

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>A client that sends part of a request, and then no more.</summary>
+/// <summary>A client that sends part of a request, and then stops.</summary>
 internal sealed class RawBody : IDisposable
 {
     private readonly TcpClient _client = new(AddressFamily.InterNetwork) { NoDelay = true };
@@ -13,7 +13,7 @@ internal sealed class RawBody : IDisposable
 
     public Task SendAsync(string text) => _client.GetStream().WriteAsync(Encoding.ASCII.GetBytes(text)).AsTask();
 
-    /// <summary>All that the server says until it ends the connection.</summary>
+    /// <summary>Reads until the server closes the connection.</summary>
     public async Task<string> ReadToEndAsync()
     {
         using var reader = new StreamReader(_client.GetStream(), Encoding.ASCII);
@@ -26,7 +26,7 @@ internal sealed class RawBody : IDisposable
         }
         catch (IOException)
         {
-            // Reset: ended as well.
+            // A reset also counts as closed.
         }
         return said.ToString();
     }

@@ -5,13 +5,17 @@ using System.Text;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>A client that sends bytes as they are, one request after another; connects anew where the server has ended it.</summary>
+/// <summary>
+/// A client that sends bytes verbatim, one request after another, and reconnects if the server has closed the
+/// connection.
+/// </summary>
 internal sealed class RawConnection(int port) : IDisposable
 {
     private const int MostHeaderBytes = 16_384;
 
     /// <summary>
-    /// Longer than the server waits for its stores (30 seconds for the access log): a store that hangs is seen as the server's 503.
+    /// Longer than the server waits for its stores (30 seconds for the access log), so that a hanging store shows as
+    /// the server's 503.
     /// </summary>
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(60);
 
@@ -19,7 +23,7 @@ internal sealed class RawConnection(int port) : IDisposable
     private TcpClient? _client;
     private BufferedStream _from = null!;
 
-    /// <summary>The answer. A connection that the server has ended behind the request before is no answer to this one.</summary>
+    /// <summary>Returns the response. A connection that the server closed after the previous request doesn't count as one.</summary>
     public async Task<(int Status, string Head, string Body)> AskAsync(byte[] request)
     {
         if (_client is not null)
@@ -53,12 +57,12 @@ internal sealed class RawConnection(int port) : IDisposable
         }
         catch (IOException)
         {
-            // Refused before all of it was sent: the answer says so.
+            // Refused before all of it was sent: the response says why.
         }
         var head = await ReadHeadAsync(timeout.Token);
         var status = int.Parse(head.AsSpan("HTTP/1.1 ".Length, 3), CultureInfo.InvariantCulture);
         var body = status is 204 or 304 ? "" : await ReadBodyAsync(head, timeout.Token);
-        // Whatever of a body was not taken would be the next request.
+        // The unread rest of a body would be taken for the next request.
         if (status >= 400 || Header(head, "Connection") == "close")
             Close();
         return (status, head, body);

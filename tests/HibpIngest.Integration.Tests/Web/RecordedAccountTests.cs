@@ -4,7 +4,7 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>Which account is looked up for a request that a Functions host has passed on.</summary>
+/// <summary>Tests which account is looked up for a request that a Functions host has forwarded.</summary>
 public sealed class RecordedAccountTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     [Theory]
@@ -16,15 +16,15 @@ public sealed class RecordedAccountTests(WebFixture fixture) : IClassFixture<Web
     [InlineData(RecordedRequest.Proxying, "path-trailing-slash", 404, "test@example.com")]
     [InlineData(RecordedRequest.Proxying, "path-query", 404, "test@example.com")]
     [InlineData(RecordedRequest.Proxying, "path-double-encoded", 400, null)] // test%40example.com has no @
-    [InlineData(RecordedRequest.Proxying, "path-space-encoded", 404, null)] // no account has a space in it
+    [InlineData(RecordedRequest.Proxying, "path-space-encoded", 404, null)] // no account contains a space
     [InlineData(RecordedRequest.Proxying, "list-account-empty", 400, null)]
     [InlineData(RecordedRequest.Forwarding, "path-at-encoded", 404, "test@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-at-plain", 404, "test@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-plus", 404, "test+tag@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-plus-encoded", 404, "test+tag@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-upper-path", 404, "test@example.com")]
-    [InlineData(RecordedRequest.Forwarding, "path-double-encoded", 404, "test@example.com")] // the host has decoded once already
-    [InlineData(RecordedRequest.Forwarding, "path-hash-encoded", 400, null)] // cut off: te
+    [InlineData(RecordedRequest.Forwarding, "path-double-encoded", 404, "test@example.com")] // the host has already decoded once
+    [InlineData(RecordedRequest.Forwarding, "path-hash-encoded", 400, null)] // truncated to te
     [InlineData(RecordedRequest.Forwarding, "path-question-encoded", 400, null)]
     [InlineData(RecordedRequest.Forwarding, "path-backslash-encoded", 404, null)] // /te/st@example.com: no route
     [InlineData(RecordedRequest.Forwarding, "param-tab", 400, null)]
@@ -42,7 +42,7 @@ public sealed class RecordedAccountTests(WebFixture fixture) : IClassFixture<Web
         Assert.Equal(account is null ? [] : [account], asked.All);
     }
 
-    /// <summary>Nobody is in anything; what is asked for is written down.</summary>
+    /// <summary>Finds nothing, and records the requested accounts.</summary>
     private sealed class AskedAccounts : IAccountReads
     {
         public ConcurrentQueue<string> All { get; } = [];

@@ -12,7 +12,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
-/// <summary>The API over an account of its own, in which nothing was made, and somebody with a key who hands passwords in.</summary>
+/// <summary>The API over an empty storage account of its own, and a sender with a key that submits passwords.</summary>
 internal sealed class SenderRig : IAsyncDisposable
 {
     public const string KeyHeader = "Ocp-Apim-Subscription-Key";
@@ -46,7 +46,7 @@ internal sealed class SenderRig : IAsyncDisposable
         return new SenderRig(connection, web, await web.AddKeyAsync("sender", KeyScopes.Append));
     }
 
-    /// <summary>Items as they are sent: of one seed always the same.</summary>
+    /// <summary>Makes items to send; the same seed gives the same items.</summary>
     public static string Items(int count, int seed = 1) => $"[{string.Join(',', Enumerable.Range(0, count).Select(i =>
     {
         var word = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{seed} {i}"));
@@ -57,7 +57,7 @@ internal sealed class SenderRig : IAsyncDisposable
     public static HttpContent Json(string text, string type = "application/json") =>
         Content(new ByteArrayContent(Encoding.UTF8.GetBytes(text)), type);
 
-    /// <summary>The same without saying how long it is.</summary>
+    /// <summary>Makes content without a Content-Length.</summary>
     public static HttpContent Chunked(byte[] bytes) => Content(new UnknownLength(bytes), "application/json");
 
     public Task<WebReply> AppendAsync(string json, string? key = null, string path = "/ingestion/append") =>
@@ -96,14 +96,14 @@ internal sealed class SenderRig : IAsyncDisposable
         return all;
     }
 
-    /// <summary>Bodies of the messages that were sent.</summary>
+    /// <summary>Returns the bodies of the messages that were sent.</summary>
     public async Task<IReadOnlyList<string>> MessagesAsync()
     {
         await Queue.CreateAsync(CancellationToken.None);
         return [.. (await Queue.PeekAsync(32, CancellationToken.None)).Select(message => message.Body)];
     }
 
-    /// <summary>Ends what the server has in hand, and the server.</summary>
+    /// <summary>Completes the server's pending work, and stops it.</summary>
     public async Task StopAsync()
     {
         if (!_isStopped)

@@ -4,8 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Integration.Tests.Web;
 
 /// <summary>
-/// Five breaches through the whole pipeline, and the API over what it left: Alpha (verified), Beta (a spam list, unverified),
-/// Gamma (sensitive), Delta (retired), Hidden (taken out by an operator).
+/// Five breaches through the whole pipeline, and the API over the result: Alpha (verified), Beta (a spam list,
+/// unverified), Gamma (sensitive), Delta (retired), Hidden (hidden by an operator).
 /// </summary>
 public sealed class WebFixture : IAsyncLifetime
 {

@@ -170,9 +170,7 @@ internal sealed class RawZip
 
     private static byte[] Compress(Entry entry) => entry.Compressed ?? (entry.Method == 8 ? Deflate(entry.Data) : entry.Data);
 
-    /// <summary>
-    /// Returns deflate data of this size, rounded down, in empty blocks of five bytes, which inflate to nothing.
-    /// </summary>
+    /// <summary>Returns deflate data of this size, rounded down, in empty blocks of five bytes, which inflate to nothing.</summary>
     public static byte[] EmptyBlocks(int bytes)
     {
         var blocks = new byte[bytes / 5 * 5];

@@ -136,7 +136,7 @@ public abstract class AccountTableContract
     [InlineData(7, 1)] // fills its whole range
     [InlineData(7, 2)] // every other one
     [InlineData(7, 40)] // some far apart
-    [InlineData(307, 2)] // also in the account's second row
+    [InlineData(307, 2)] // in the accounts' second rows
     public async Task A_mark_goes_from_the_accounts_that_are_named_and_from_no_other(int mark, int every)
     {
         var (table, _) = await NewTableAsync();

@@ -7,9 +7,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// A server on loopback with responses chosen by the test, for faults that no real service produces on demand.
-/// </summary>
+/// <summary>A server on loopback with responses chosen by the test, for faults that no real service produces on demand.</summary>
 internal sealed class LoopbackServer : IAsyncDisposable
 {
     public const string Key = "c2VjcmV0LWtleS1tYXRlcmlhbC1vZi10ZXN0cw==";

@@ -106,7 +106,7 @@ public abstract class StoreRegisterContract
         }).ToList();
         foreach (var layout in layouts)
             await register.PutLayoutAsync(layout, CancellationToken.None);
-        Assert.False(await register.TrySwitchAsync(1, 2, CancellationToken.None)); // neither layout is read
+        Assert.False(await register.TrySwitchAsync(1, 2, CancellationToken.None)); // no layout is read yet
         await register.AddReadLayoutAsync(1, CancellationToken.None);
         Assert.False(await register.TrySwitchAsync(2, 3, CancellationToken.None));
         var switched = await Task.WhenAll(

@@ -1,9 +1,6 @@
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Runs commands, and hosts as processes, with a storage account, a database file and a mail folder of the test's
-/// own.
-/// </summary>
+/// <summary>Runs commands, and hosts as processes, with a storage account, a database file and a mail folder of the test's own.</summary>
 public abstract class CommandTestBase : IAsyncLifetime
 {
     protected TemporaryFolder Folder { get; } = new();

@@ -3,9 +3,7 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Runs the test's hook before each call to the database or a table, with the call's 1-based number and name.
-/// </summary>
+/// <summary>Runs the test's hook before each call to the database or a table, with the call's 1-based number and name.</summary>
 internal sealed class HookedPorts(Func<int, string, Task> before)
 {
     private int _calls;

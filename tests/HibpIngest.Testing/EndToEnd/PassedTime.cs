@@ -56,9 +56,7 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     /// <summary>Expires the locks of killed operator commands, which send no heartbeat.</summary>
     public Task ExpireLocksAsync() => ExecuteAsync("UPDATE locks SET expires_at = 0 WHERE name IN ('fill-ranges', 'layouts')");
 
-    /// <summary>
-    /// Re-sends the messages that Sweep regards as lost by then; messages that weren't lost get a second copy.
-    /// </summary>
+    /// <summary>Re-sends the messages that Sweep regards as lost by then; messages that weren't lost get a second copy.</summary>
     public async Task SweepAsync()
     {
         var clock = new TestClock();

@@ -45,9 +45,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
 
     public int ProcessId => _process.Id;
 
-    /// <summary>
-    /// Everything that host and worker would log: standard output and error, log lines sent to the host, exceptions.
-    /// </summary>
+    /// <summary>Everything that host and worker would log: standard output and error, log lines sent to the host, exceptions.</summary>
     public string Said
     {
         get

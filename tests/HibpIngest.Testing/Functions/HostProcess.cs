@@ -5,9 +5,7 @@ using System.Text;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// A real Functions host as a process, started by the script that <see cref="DrivenApp.HostVariable"/> names.
-/// </summary>
+/// <summary>A real Functions host as a process, started by the script that <see cref="DrivenApp.HostVariable"/> names.</summary>
 internal sealed class HostProcess : IAsyncDisposable
 {
     /// <summary>The key of the blob extension's webhook.</summary>

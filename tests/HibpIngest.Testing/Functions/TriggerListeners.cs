@@ -75,15 +75,12 @@ internal sealed class TriggerListeners : IAsyncDisposable
         }
         catch (InvalidOperationException e) when (e.Message == "The timer has already been stopped.")
         {
-            // Seen once in many stops of Microsoft.Azure.WebJobs, from a listener that had already stopped: nothing
-            // listens any more.
+            // Seen once in many stops of Microsoft.Azure.WebJobs, from a listener that had already stopped: nothing listens any more.
         }
         _host.Dispose();
     }
 
-    /// <summary>
-    /// Emits a class with one method per trigger, as the Functions host does: bound data is passed on unread.
-    /// </summary>
+    /// <summary>Emits a class with one method per trigger, as the Functions host does: bound data is passed on unread.</summary>
     private static Type Emit(IReadOnlyDictionary<string, JsonNode> triggers)
     {
         var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Host.Functions"), AssemblyBuilderAccess.RunAndCollect);

@@ -35,9 +35,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
     /// <summary>The value for HIBP_MAIL.</summary>
     public string Setting => $"smtp://127.0.0.1:{Port}?tls=none";
 
-    /// <summary>
-    /// Needed for TLS: STARTTLS is then offered or, with <see cref="ImplicitTls"/>, TLS is used from the first byte.
-    /// </summary>
+    /// <summary>Needed for TLS: STARTTLS is then offered or, with <see cref="ImplicitTls"/>, TLS is used from the first byte.</summary>
     public X509Certificate2? Certificate { get; init; }
 
     public bool ImplicitTls { get; init; }
@@ -91,8 +89,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
-        // Before the listener stops: the loop may be between two clients, and a stopped listener can't accept the
-        // next one.
+        // Before the listener stops: the loop may be between two clients, and a stopped listener can't accept the next one.
         await _accepting;
         _listener.Stop();
         await Task.WhenAll(_sessions);
@@ -269,8 +266,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
 
         private async Task<bool> EncryptAsync(CancellationToken cancellationToken)
         {
-            // Once the client's hello has arrived, the client waits for the handshake and no longer for the response
-            // before it.
+            // Once the client's hello has arrived, the client waits for the handshake and no longer for the response before it.
             if (await _stream.ReadAsync(Memory<byte>.Empty, cancellationToken) != 0)
                 throw new InvalidOperationException("nothing was asked for, only whether there is something");
             if (server.Script?.Invoke(new SmtpStep(number, "tls", "")) is { } answer && !await GiveAsync(answer, "", cancellationToken))
@@ -347,9 +343,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
     }
 }
 
-/// <summary>
-/// A step of a session: the connection's 1-based number, the step, and the command line or (at ".") the recipient.
-/// </summary>
+/// <summary>A step of a session: the connection's 1-based number, the step, and the command line or (at ".") the recipient.</summary>
 public sealed record SmtpStep(int Session, string Name, string Line);
 
 /// <summary>What the server does at a step instead of the normal response.</summary>

@@ -6,9 +6,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Appends to a release through the real senders, queues and functions, and computes the expected result by itself.
-/// </summary>
+/// <summary>Appends to a release through the real senders, queues and functions, and computes the expected result by itself.</summary>
 internal sealed class AppendRig
 {
     private static readonly TimeSpan Visibility = TimeSpan.FromMinutes(5);

@@ -87,8 +87,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([1, 2], due.Select(one => one.Key.Slice));
         Assert.All(due, one => Assert.Equal(("Adobe", 10, 0, 0, null), (one.Breach, one.Calls, one.Answered, one.Deferrals, one.Done)));
 
-        // Recording renews the lease; after it expires, another worker takes the turn and the first records nothing
-        // more.
+        // Recording renews the lease; after it expires, another worker takes the turn and the first records nothing more.
         Time.Advance(Lease * 0.8);
         Assert.Empty((await RecordAsync(Result(load, 1, 3)))!);
         Time.Advance(Lease * 0.8);

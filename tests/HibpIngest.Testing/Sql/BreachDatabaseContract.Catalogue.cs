@@ -128,7 +128,7 @@ public abstract partial class BreachDatabaseContract
                 await writer.MergeMetadataAsync(
                     i % 2 == 0 ? "Adobe" : "Bold", Encoding.UTF8.GetBytes($$"""{"Title":"{{i + 1}}"}"""), byOperator: true, None);
         });
-        // Wait for both writers: each produces new versions.
+        // Reader and writer run concurrently until the reader has seen 20 versions.
         var versions = new HashSet<long>();
         try
         {

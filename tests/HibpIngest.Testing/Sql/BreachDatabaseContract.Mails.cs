@@ -31,8 +31,7 @@ public abstract partial class BreachDatabaseContract
         }
         while (state == LoadState.Matching);
         Assert.Equal(LoadState.Notifying, state);
-        // 13 rows in 3 parts; 3 + 6 notifications taken over, 15 subscriptions checked, 15 notifications numbered, 4
-        // at a time.
+        // 13 rows in 3 parts; 3 + 6 notifications taken over, 15 subscriptions checked, 15 notifications numbered, 4 at a time.
         Assert.InRange(steps, 3 + 2 + 3 + 3, 14);
         var matched = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((9, new NotificationCounts(15, 0, 0)), (matched.Accounts, matched.Notifications));

@@ -232,8 +232,7 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(given.Id);
         await SendAllAsync(given.Id);
         await Database.AssignLoadAsync(given.Id, "Bold", null, None);
-        // A subscriber was notified of both: that stays under the name used in the notification, and Adobe's part is
-        // removed first.
+        // A subscriber was notified of both: that stays under the name used in the notification, and Adobe's part is removed first.
         Assert.Empty(await Database.BeginRemovalAsync("Adobe", None));
         Assert.Null(await Database.GetBreachAsync("Adobe", None));
         Assert.Equal([(int)bold.Id, (int)given.Id], (await Database.GetBreachAsync("Bold", None))!.Marks);

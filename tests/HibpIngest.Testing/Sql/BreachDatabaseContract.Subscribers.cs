@@ -73,7 +73,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(new SubscribersRemoved(3, 3), await Database.ApplySuppressionsAsync(those, Hashes, erase: true, None));
         Assert.Equal(["user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email));
         Assert.Equal(those.Select(one => one.Hash).Order(), (await Database.ListSuppressionsAsync(None)).Select(one => one.Hash).Order());
-        // The import would have brought back the subscriber that was missing.
+        // Without its suppression, user3, which was never subscribed, would be added here.
         Assert.Equal(
             new SubscribersImported(0, 2),
             await Database.ImportSubscribersAsync([new("user3@example.com", null), new("user1@example.com", null)], Hashes, None));

@@ -3,10 +3,7 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Searches sent payloads for addresses: verbatim, with the escapes of JSON, HTML and URLs undone, and base64
-/// decoded.
-/// </summary>
+/// <summary>Searches sent payloads for addresses: verbatim, with the escapes of JSON, HTML and URLs undone, and base64 decoded.</summary>
 internal static partial class AddressSearch
 {
     /// <summary>Returns those of the addresses that occur in a payload, each as alias, @ and domain.</summary>
