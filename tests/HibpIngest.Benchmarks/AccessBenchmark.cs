@@ -5,8 +5,9 @@ using HibpIngest.Hosting.Local;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Each access of a small document logged in the four published ways and in ours, beside servers without a log, in turn in one run.
-/// Every measurement has a server of its own, and records are counted in the store afterwards, by distinct id.
+/// Compares our access log for a small document with the four published ways of logging, and with servers that don't
+/// log, in turns. Each measurement has a server of its own, and the records in the store are counted afterwards, by
+/// distinct id.
 /// </summary>
 internal sealed class AccessBenchmark(string folder, string? sql)
 {
@@ -14,13 +15,13 @@ internal sealed class AccessBenchmark(string folder, string? sql)
 
     private const int Many = 2_000;
     private const int Rate = 2_000;
-    // Slow options answer a connection every few seconds.
+    // Slow options respond on a connection only every few seconds.
     private const int RoundSeconds = 15;
     private const int BurstSeconds = 10;
     private const int KillSeconds = 4;
     private const int KillConnections = 500;
 
-    // A steady rate comes over so many: each asks every 50 ms.
+    // The steady rate is spread over these connections: each sends a request every 50 ms.
     private const int SteadyConnections = 100;
 
     private const double LeastOfQueue = 15;
@@ -38,10 +39,10 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     private string _queue = "";
     private int _files;
 
-    /// <summary>Prints the tables; false where a demand is missed.</summary>
-    /// <param name="seconds">Of the steady rate.</param>
-    /// <param name="rounds">Of all options in turn.</param>
-    /// <param name="drawings">Where figures and plots are put; null: nowhere.</param>
+    /// <summary>Prints the tables; returns false if a requirement is missed.</summary>
+    /// <param name="seconds">Duration of the steady rate.</param>
+    /// <param name="rounds">Rounds of all options.</param>
+    /// <param name="drawings">The folder for figures and plots; null: none.</param>
     public async Task<bool> RunAsync(int seconds, int rounds, string? drawings)
     {
         if (!HttpLoad.IsInstalled())
@@ -49,7 +50,8 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         foreach (var option in (string[])
             ["none", "off", "sql", "task", .. sql is null ? (string[])[] : ["sqlserver", "sqlserver-task"], "queue", "client", "ours"])
             _rows[option] = new Row();
-        // The queue's messages are not to slow down the log's blobs, nor a client's posts its gets: an emulator is one thread.
+        // Two emulators, because one is single-threaded: the queue's messages must not slow down the log's blobs, nor
+        // a client's posts its gets.
         await using var log = await StartAsync("log");
         await using var queue = await StartAsync("queue");
         (_ours, _queue) = (log.ConnectionString, queue.ConnectionString);
@@ -62,8 +64,8 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         return Ended();
     }
 
-    /// <summary>Draws the plots again from the figures of runs before.</summary>
-    /// <param name="drawings">Where they are.</param>
+    /// <summary>Redraws the plots from the figures of earlier runs.</summary>
+    /// <param name="drawings">Their folder.</param>
     public static async Task DrawAgainAsync(string drawings)
     {
         var benchmark = new AccessBenchmark("", null);
@@ -73,8 +75,8 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         await benchmark.DrawAsync(drawings);
     }
 
-    /// <summary>The steady rate on ours alone; false where a demand is missed.</summary>
-    /// <param name="seconds">How long.</param>
+    /// <summary>Measures our log at the steady rate; returns false if a requirement is missed.</summary>
+    /// <param name="seconds">Duration.</param>
     public async Task<bool> HoldAsync(int seconds)
     {
         if (!HttpLoad.IsInstalled())
@@ -118,11 +120,11 @@ internal sealed class AccessBenchmark(string folder, string? sql)
                 else
                 {
                     await using var one = await AccessServer.StartAsync(option, store);
-                    await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, SteadyConnections, 1); // warms it
+                    await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, SteadyConnections, 1); // warm-up
                     load = await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, Many, RoundSeconds);
                 }
                 if (option is "queue" or "ours")
-                    await CountAsync(option, store); // leaves nothing for the next
+                    await CountAsync(option, store); // discards the records before the next measurement
                 row.Rates.Add(load.Rate);
                 row.Medians.Add(load.Median);
                 row.Tails.Add(load.Tail);
@@ -143,7 +145,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             _misses.Add($"{Many:N0} connections, ours: {_rows["ours"].Errors} errors");
     }
 
-    /// <summary>All connections ask at once, each second.</summary>
+    /// <summary>Sends one request on each connection at once, every second.</summary>
     private async Task MeasureBurstsAsync(int rounds)
     {
         string[] options = ["off", "ours"];
@@ -245,7 +247,8 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         _ => _ours,
     };
 
-    /// <summary>The records that there are; null where there is no log.</summary>
+    /// <summary>Returns the number of records.</summary>
+    /// <returns>Null if the option doesn't log.</returns>
     private async Task<long?> CountAsync(string option, string store)
     {
         if (option is "none" or "off")
@@ -279,12 +282,12 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     private static readonly JsonSerializerOptions Indented = new()
     {
         WriteIndented = true,
-        NumberHandling = System.Text.Json.Serialization.JsonNumberHandling.AllowNamedFloatingPointLiterals, // no answer, no times
+        NumberHandling = System.Text.Json.Serialization.JsonNumberHandling.AllowNamedFloatingPointLiterals, // a run without responses has none
     };
 
     private static double Median(IEnumerable<double> values) => values.Order().ElementAt(values.Count() / 2);
 
-    /// <summary>What was measured of an option.</summary>
+    /// <summary>The figures of an option.</summary>
     private sealed class Row
     {
         public List<double> Rates { get; init; } = [];

@@ -8,8 +8,8 @@ using HibpIngest.Web;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The API with its access log on the emulator, killed again and again under load, and with the emulator stopped for a while. What
-/// was answered beside what is in the log then, as a script of its own counts it (access-records.mjs).
+/// Kills the API with its access log on the emulator repeatedly under load, stops the emulator for a while, and
+/// compares the responses with the log's records as counted by a separate script (access-records.mjs).
 /// </summary>
 internal sealed class AccessKills(string folder, Action<string> say)
 {
@@ -19,17 +19,17 @@ internal sealed class AccessKills(string folder, Action<string> say)
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan Behind = TimeSpan.FromSeconds(3);
 
-    // Some 2,500 a second: a store that stands still for a few seconds, as emulators do on a busy machine, leaves room for them all.
+    // About 2,500 per second: if a store stalls for a few seconds, as emulators do on a busy machine, the buffer still has room.
     private static readonly TimeSpan BehindPause = TimeSpan.FromMilliseconds(10);
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(5);
 
     private readonly List<string> _faults = [];
 
-    /// <summary>Prints what was found; false where anything is not as it is stated.</summary>
-    /// <param name="kills">How often the process is killed.</param>
+    /// <summary>Prints the result; returns false if a requirement is missed.</summary>
+    /// <param name="kills">Number of kills.</param>
     /// <param name="outage">How long the emulator is stopped.</param>
-    /// <param name="seed">Of the moments.</param>
+    /// <param name="seed">Determines the moments.</param>
     public async Task<bool> RunAsync(int kills, TimeSpan outage, int seed)
     {
         say($"seed {seed}");
@@ -51,7 +51,7 @@ internal sealed class AccessKills(string folder, Action<string> say)
         return Ended();
     }
 
-    /// <summary>Some 2,000 requests a second for a while: each is answered, and in the log.</summary>
+    /// <summary>Sends about 2,000 requests per second: each must get a response and be logged.</summary>
     public async Task<bool> HoldAsync(TimeSpan held)
     {
         await using var emulator = await StartAsync(new AzuriteOptions { DataFolder = Path.Combine(folder, "emulator") });
@@ -90,14 +90,14 @@ internal sealed class AccessKills(string folder, Action<string> say)
         Demand(durable.Others + behind.Others + durable.Unavailable + behind.Unavailable == 0, $"kill {kill}: there were errors before it");
     }
 
-    /// <summary>Returns the emulator that goes on with the data of the one that was stopped.</summary>
+    /// <summary>Stops the emulator for a while; returns one that continues with its data.</summary>
     private async Task<AzuriteEmulator> StopAWhileAsync(AzuriteEmulator emulator, AccessServer server, TimeSpan outage)
     {
         var connection = emulator.ConnectionString;
         var (before, beforeBehind) = Loads(server.Address);
         await AskAsync(before, beforeBehind, Behind);
 
-        // What is in hand when it stops may wait; from the first that is refused on, all are.
+        // Requests in progress may wait; after the first refusal, all are refused.
         var (going, goingBehind) = Loads(server.Address, TimeSpan.FromMilliseconds(20));
         using (var end = new CancellationTokenSource())
         {
@@ -116,7 +116,7 @@ internal sealed class AccessKills(string folder, Action<string> say)
             QueuePort = PortOf(connection, "QueueEndpoint="),
             TablePort = PortOf(connection, "TableEndpoint="),
         });
-        // One that is durable: whatever came before it is too.
+        // A request of the durable route: everything before it is durable too.
         var asked = 0;
         await UntilAsync(() =>
         {
@@ -143,7 +143,7 @@ internal sealed class AccessKills(string folder, Action<string> say)
         Demand(going.Others + going.Failed == 0, "something else than 200 and 503 was answered");
         Demand(first.Of(before.Route, 200) > before.Ok + going.Ok - 1, "requests of a durable route that were answered are not logged");
         var missing = beforeBehind.Ok + goingBehind.Ok + downBehind.Ok - first.Of(downBehind.Route, 200);
-        // Who was refused has a record too, where there was room.
+        // Refused requests have a record too if there was room.
         var lost = asked + new[] { before, beforeBehind, going, goingBehind, down, downBehind }.Sum(load => load.Ok + load.Unavailable)
             - first.Counts.Values.Sum();
         say($"not logged of those behind: {missing}, of all: {lost}");

@@ -2,11 +2,11 @@ using System.Net;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Requests of one route, each connection's after its own last, of which every answer is counted.</summary>
-/// <param name="server">Who is asked.</param>
-/// <param name="route">What for.</param>
-/// <param name="connections">As many at once.</param>
-/// <param name="pause">Of a connection behind each of its answers; zero: none.</param>
+/// <summary>Sends requests for one route, one after another on each connection, and counts every response.</summary>
+/// <param name="server">The server's address.</param>
+/// <param name="route">The path.</param>
+/// <param name="connections">Concurrent connections.</param>
+/// <param name="pause">Pause of a connection after each response.</param>
 internal sealed class AccessLoad(string server, string route, int connections, TimeSpan pause = default)
 {
     private int _ok;
@@ -14,22 +14,21 @@ internal sealed class AccessLoad(string server, string route, int connections, T
     private int _others;
     private int _failed;
 
-    /// <summary>What is asked for.</summary>
     public string Route => route;
 
-    /// <summary>Answers of 200 whose body came whole.</summary>
+    /// <summary>Responses of 200 with a complete body.</summary>
     public int Ok => Volatile.Read(ref _ok);
 
-    /// <summary>Answers of 503 that say when to come again.</summary>
+    /// <summary>Responses of 503 with a Retry-After header.</summary>
     public int Unavailable => Volatile.Read(ref _unavailable);
 
-    /// <summary>Any other answers.</summary>
+    /// <summary>Other responses.</summary>
     public int Others => Volatile.Read(ref _others);
 
-    /// <summary>Requests without an answer.</summary>
+    /// <summary>Requests without a response.</summary>
     public int Failed => Volatile.Read(ref _failed);
 
-    /// <summary>Asks until it is told to end, and has no request in hand when it returns.</summary>
+    /// <summary>Sends requests until cancelled; none is open when it returns.</summary>
     public async Task RunAsync(CancellationToken end)
     {
         using var client = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = connections, UseProxy = false });
@@ -37,7 +36,7 @@ internal sealed class AccessLoad(string server, string route, int connections, T
         await Task.WhenAll(Enumerable.Range(0, connections).Select(_ => Task.Run(() => AskAsync(client, end), CancellationToken.None)));
     }
 
-    /// <summary>Whether a client that asked once was answered so.</summary>
+    /// <summary>Sends one request, and returns whether it got this status.</summary>
     public static async Task<bool> IsAnsweredAsync(string server, string route, HttpStatusCode status)
     {
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });

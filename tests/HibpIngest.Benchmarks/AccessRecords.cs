@@ -8,20 +8,20 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The records that are in the access log of an account, counted by a script of its own (access-records.mjs), and by the product's
-/// reader, which has to come to the same.
+/// The records in a storage account's access log, counted by a separate script (access-records.mjs) and by the
+/// product's reader, which must agree.
 /// </summary>
-/// <param name="Distinct">All, each process's numbers once.</param>
-/// <param name="Counts">Of a route's template and a status, with a space between.</param>
+/// <param name="Distinct">Number of records, each process's numbers counted once.</param>
+/// <param name="Counts">Count by route template and status, separated by a space.</param>
 internal sealed record AccessRecords(long Distinct, IReadOnlyDictionary<string, long> Counts)
 {
-    /// <summary>Those of a route that were answered with a status.</summary>
+    /// <summary>Returns the number of records with this route and status.</summary>
     public long Of(string route, int status) => Counts.GetValueOrDefault($"{route} {status}");
 
-    /// <summary>Reads them.</summary>
-    /// <param name="connection">The account.</param>
-    /// <param name="folder">For the blobs' bytes; it is made, and removed.</param>
-    /// <param name="areRemoved">Nothing of it is left for the next who counts.</param>
+    /// <summary>Reads the records.</summary>
+    /// <param name="connection">The storage account.</param>
+    /// <param name="folder">A temporary folder for the blobs' bytes.</param>
+    /// <param name="areRemoved">Deletes the log afterwards, for the next count.</param>
     public static async Task<AccessRecords> ReadAsync(string connection, string folder, bool areRemoved)
     {
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);

@@ -13,21 +13,21 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A server of the small document in a process of its own (this program again), with one way of logging each access. It ends in order
-/// when it is disposed of, or is killed.
+/// A server of the small document as a process (this program again), with one way of logging each request. It is
+/// stopped on disposal, or killed.
 /// </summary>
 internal sealed class AccessServer : IAsyncDisposable
 {
-    /// <summary>The document, which <c>/latestbreach</c> is, under every option.</summary>
+    /// <summary>The document, served as <c>/latestbreach</c> under every option.</summary>
     public const string DurableRoute = "/api/v3/latestbreach";
 
-    /// <summary>A route whose requests are logged behind the answer.</summary>
+    /// <summary>A route whose requests are logged after the response.</summary>
     public const string BehindRoute = "/api/v3/dataclasses";
 
     // A document of 1.9 KB.
     private const int Sentences = 30;
 
-    // What ends in order does so within the half minute that a host gives.
+    // An orderly stop must fit into the 30 seconds that a host allows.
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(30);
 
     private readonly Process _process;
@@ -35,18 +35,17 @@ internal sealed class AccessServer : IAsyncDisposable
 
     private AccessServer(Process process, string address) => (_process, Address) = (process, address);
 
-    /// <summary>Where it listens.</summary>
     public string Address { get; }
 
-    /// <summary>What it has in memory now.</summary>
+    /// <summary>Resident memory of the process.</summary>
     public double MemoryMiB => double.Parse(
         File.ReadLines($"/proc/{_process.Id}/status").First(line => line.StartsWith("VmRSS", StringComparison.Ordinal))
             .Split(' ', StringSplitOptions.RemoveEmptyEntries)[1],
         CultureInfo.InvariantCulture) / 1024;
 
-    /// <summary>Starts one, and returns when it answers.</summary>
-    /// <param name="option">How it logs: one of <see cref="PlainAccessLog"/>'s, ours, or off.</param>
-    /// <param name="store">A storage account's connection, or a database's.</param>
+    /// <summary>Starts a server, and returns when it responds.</summary>
+    /// <param name="option">The way of logging: one of <see cref="PlainAccessLog"/>'s, ours, or off.</param>
+    /// <param name="store">A storage account's or a database's connection string.</param>
     public static async Task<AccessServer> StartAsync(string option, string store)
     {
         var process = Process.Start(new ProcessStartInfo("dotnet", [typeof(AccessServer).Assembly.Location, "access-child", option, store])
@@ -60,7 +59,7 @@ internal sealed class AccessServer : IAsyncDisposable
         return new AccessServer(process, address);
     }
 
-    /// <summary>The process itself: it ends with its standard input.</summary>
+    /// <summary>Runs the server process, which ends when its standard input closes.</summary>
     public static async Task ChildAsync(string option, string store)
     {
         if (option is "ours" or "off")
@@ -87,17 +86,17 @@ internal sealed class AccessServer : IAsyncDisposable
         }));
     }
 
-    /// <summary>The document's bytes.</summary>
+    /// <summary>Returns the document's bytes.</summary>
     public static byte[] Document() => new ReadyCatalogue(1, Sentences).Json(CatalogueDocuments.Latest);
 
-    /// <summary>SIGKILL: nothing that it had in hand is written.</summary>
+    /// <summary>Sends SIGKILL: no pending record is written.</summary>
     public async Task KillAsync()
     {
         _process.Kill();
         await _process.WaitForExitAsync();
     }
 
-    /// <summary>Ends it in order: what it logged from warnings on.</summary>
+    /// <summary>Stops it; returns its log lines from warnings on.</summary>
     public async Task<string> StopAsync()
     {
         var said = _process.StandardOutput.ReadToEndAsync();

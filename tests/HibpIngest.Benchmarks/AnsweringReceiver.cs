@@ -8,7 +8,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>A client's server that accepts each call at once.</summary>
+/// <summary>A callback client's server that accepts each call at once.</summary>
 internal sealed class AnsweringReceiver : IAsyncDisposable
 {
     private readonly WebApplication _app;
@@ -28,7 +28,7 @@ internal sealed class AnsweringReceiver : IAsyncDisposable
         });
     }
 
-    /// <summary>Calls that came.</summary>
+    /// <summary>Calls received.</summary>
     public long Calls => Interlocked.Read(ref _calls);
 
     public string Url { get; private set; } = "";

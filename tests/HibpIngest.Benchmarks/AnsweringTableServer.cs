@@ -10,8 +10,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A table server that only answers: every upsert is a success. It can give the requests it got away, so that
-/// the very same ones are sent by other means.
+/// A table server that responds to every upsert with success. It can pass on the requests it received, so that they
+/// can be sent again by other means.
 /// </summary>
 internal sealed class AnsweringTableServer : IAsyncDisposable
 {
@@ -48,12 +48,12 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
         });
     }
 
-    /// <summary>Writes that came: tables that are made are none.</summary>
+    /// <summary>Writes received; creating a table doesn't count.</summary>
     public long Requests => Interlocked.Read(ref _requests);
 
     public string Endpoint { get; private set; } = "";
 
-    /// <param name="keep">Told of each request, of several at once.</param>
+    /// <param name="keep">Receives each request, possibly several concurrently.</param>
     public static async Task<AnsweringTableServer> StartAsync(Action<TableRequest>? keep = null)
     {
         var server = new AnsweringTableServer(keep);
@@ -95,11 +95,11 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
     }
 }
 
-/// <summary>One request as it came.</summary>
+/// <summary>A request as received.</summary>
 internal sealed record TableRequest(
     string Method, string Path, string? ContentType, string? Accept, string? Prefer, string? DataServiceVersion, byte[] Body)
 {
-    /// <summary>The same for another server of the same account name.</summary>
+    /// <summary>Returns the same request for another server with the same account name.</summary>
     public TableRequest For(string from, string to)
     {
         var text = Encoding.ASCII.GetString(Body).Replace(from, to, StringComparison.Ordinal);

@@ -15,9 +15,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Passwords handed in over HTTP, to <c>hibp serve</c>, and added by <c>hibp run</c> on the emulator, while both are killed again and
-/// again, and somebody sends every other message twice and later; then every range beside what a script of its own expects
-/// (expected-ranges.mjs), before and after repacking.
+/// Submits passwords over HTTP to <c>hibp serve</c> and adds them with <c>hibp run</c> on the emulator, while both
+/// are killed repeatedly and every other message is sent twice, the second time later. Then compares every range with
+/// what a separate script expects (expected-ranges.mjs), before and after a repack.
 /// </summary>
 internal sealed class AppendCampaign(string folder, Action<string> say)
 {
@@ -39,12 +39,12 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
     private int _twice;
     private int _kills;
 
-    /// <summary>Prints the figures; false where an answer is not what is expected.</summary>
-    /// <param name="appends">Transactions that are confirmed.</param>
-    /// <param name="rows">Of each.</param>
-    /// <param name="kills">How often a process is killed.</param>
-    /// <param name="seed">Of everything that is random.</param>
-    /// <param name="skipsTime">Sends messages that a killed process had received again instead of waiting for them.</param>
+    /// <summary>Prints the figures; returns false if a response differs from what is expected.</summary>
+    /// <param name="appends">Confirmed transactions.</param>
+    /// <param name="rows">Rows per transaction.</param>
+    /// <param name="kills">Number of kills.</param>
+    /// <param name="seed">Seeds everything random.</param>
+    /// <param name="skipsTime">Re-sends messages that a killed process had received, instead of waiting for them.</param>
     public async Task<bool> RunAsync(int appends, int rows, int kills, int seed, bool skipsTime = false)
     {
         say($"seed {seed}");
@@ -69,7 +69,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         var began = Stopwatch.GetTimestamp();
         var mischief = SendTwiceAsync(queue, new Random(seed + 1), stop.Token);
         var killing = KillAsync(processes, new Random(seed + 2), kills, stop.Token);
-        // Who sends has kept what it sends, and sends it as long as it is not told that it was taken.
+        // A sender keeps its body, and repeats it until it gets a confirmation.
         var bodies = Enumerable.Range(0, appends + (appends / UnconfirmedEvery)).Select(number => (
             number, body: Body(random, prefixes, rows, isCounted: number < appends))).ToList();
         await Parallel.ForEachAsync(bodies, new ParallelOptions { MaxDegreeOfParallelism = SendersAtOnce }, async (one, token) =>
@@ -128,7 +128,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         await process.WaitForExitAsync();
     }
 
-    /// <summary>Kills one of the two now and then, and starts it again.</summary>
+    /// <summary>Kills one of the two processes from time to time, and restarts it.</summary>
     private async Task KillAsync(CommandProcesses processes, Random random, int kills, CancellationToken cancellationToken)
     {
         for (; _kills < kills; _kills++)
@@ -147,7 +147,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         }
     }
 
-    /// <summary>Takes messages away, and sends each of them twice, later and in another order.</summary>
+    /// <summary>Receives messages, and sends each of them twice, later and in another order.</summary>
     private async Task SendTwiceAsync(IMessageQueue queue, Random random, CancellationToken cancellationToken)
     {
         while (true)
@@ -181,7 +181,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
             }
             catch (HttpRequestException)
             {
-                // It was killed: whether this was taken nobody knows.
+                // It was killed: whether this was accepted is unknown.
             }
             await Task.Delay(LookEvery, cancellationToken);
         }
@@ -205,7 +205,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         foreach (var mode in HashModes.All)
         {
             using var list = new StreamWriter(ListOf(mode));
-            // Of some there is nothing yet.
+            // Some ranges are empty.
             foreach (var prefix in prefixes.Where(_ => random.Next(8) > 0))
             {
                 for (var row = 0; row < RowsOfPrefix; row++)
@@ -214,7 +214,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         }
     }
 
-    /// <summary>Rows of an append; what is counted goes into the lists that the script reads.</summary>
+    /// <summary>Makes the body of an append; rows that count are added to the lists that the script reads.</summary>
     private string Body(Random random, int[] prefixes, int rows, bool isCounted)
     {
         var (body, own) = (new StringBuilder("["), Enumerable.Range(0, PrefixesOfAppend).Select(_ => prefixes[random.Next(prefixes.Length)])
@@ -224,7 +224,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
         {
             var (sha1, ntlm) = (Line(random, HashMode.Sha1, own[random.Next(own.Length)]), Line(
                 random, HashMode.Ntlm, own[random.Next(own.Length)]).Split(':')[0]);
-            // Now and then a hash comes twice in one body.
+            // Some bodies repeat a hash.
             if (random.Next(20) == 0 && row > 0)
                 sha1 = lines[HashMode.Sha1][random.Next(row)];
             var (hash, count) = (sha1.Split(':')[0], sha1.Split(':')[1]);

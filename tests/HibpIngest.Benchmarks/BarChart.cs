@@ -4,7 +4,7 @@ using System.Text;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Bars, one below the other, as an SVG document.</summary>
+/// <summary>Draws a horizontal bar chart as SVG.</summary>
 internal static class BarChart
 {
     private const int Width = 860;
@@ -13,9 +13,9 @@ internal static class BarChart
     private const int Line = 28;
     private const int Margin = 24;
 
-    /// <summary>Draws them.</summary>
-    /// <param name="title">What they are.</param>
-    /// <param name="bars">From the top; one that is published elsewhere is paler.</param>
+    /// <summary>Draws the chart.</summary>
+    /// <param name="title">Its title.</param>
+    /// <param name="bars">From the top; published figures are paler.</param>
     public static string Draw(string title, IReadOnlyList<(string Name, double Value, bool IsPublished)> bars)
     {
         var height = (2 * Margin) + (Line * (bars.Count + 1));

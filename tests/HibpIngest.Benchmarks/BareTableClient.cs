@@ -5,7 +5,7 @@ using System.Text;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Sends requests to a table service by a bare HttpClient, signed, and reads their answers to the end.</summary>
+/// <summary>Sends signed requests to a table service with a bare HttpClient, and reads the responses to the end.</summary>
 internal sealed class BareTableClient : IDisposable
 {
     private readonly HttpClient _http;

@@ -6,16 +6,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>A load of a database that a benchmark has to itself, up to where its batches can be copied.</summary>
+/// <summary>Prepares loads in a database of the benchmark's own.</summary>
 internal static class BenchmarkLoad
 {
     private const string Owner = "bench";
     private static readonly TimeSpan Lease = TimeSpan.FromHours(1);
 
-    /// <summary>The table of accounts that a store begins with.</summary>
+    /// <summary>The account table of a new store.</summary>
     public static IAccountTable FirstTable(IStoreTables tables) => tables.Accounts(new TablePlace(1, LayoutFacts.Accounts));
 
-    /// <summary>Records a load of a blob version of its own.</summary>
+    /// <summary>Starts a load of a new blob version.</summary>
     public static async Task<Load> StartAsync(IBreachDatabase database, IngestOptions? options = null, string breach = "Bench")
     {
         var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
@@ -24,14 +24,14 @@ internal static class BenchmarkLoad
             new NewLoad(id, breach, blob, LoadStart.NewSettings(options ?? new IngestOptions())), CancellationToken.None);
     }
 
-    /// <summary>Takes a load and opens its copy.</summary>
+    /// <summary>Acquires a load's lease, and opens its copy.</summary>
     public static async Task<IBatchCopy> OpenCopyAsync(IBreachDatabase database, Load load)
     {
         await database.TryTakeLoadAsync(load.Id, LoadState.Ingesting, Owner, Lease, CancellationToken.None);
         return await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Owner, 1, load.Settings.SliceRows, Lease), CancellationToken.None);
     }
 
-    /// <summary>Says of a slice that it is in the table.</summary>
+    /// <summary>Records that a slice is in the table.</summary>
     public static async Task CompleteSliceAsync(IBreachDatabase database, Slice slice)
     {
         var work = await database.BeginSliceAsync(slice.Load, slice.Number, Owner, Lease, maxTries: 1, CancellationToken.None);
@@ -39,11 +39,11 @@ internal static class BenchmarkLoad
             slice.Load, slice.Number, Owner, slice.Count, work!.Layouts.Version, CancellationToken.None);
     }
 
-    /// <summary>All batches are in.</summary>
+    /// <summary>Records that all batches have been copied.</summary>
     public static Task FinishAsync(IBreachDatabase database, Load load) =>
         database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
 
-    /// <summary>A load of so many sample accounts, upserted as far as the database knows, and in state matching. Returns its id.</summary>
+    /// <summary>Makes a load of sample accounts whose slices are recorded as upserted, in state matching; returns its id.</summary>
     public static async Task<long> StartMatchingAsync(IBreachDatabase database, int rows)
     {
         var settings = LoadStart.NewSettings(new IngestOptions());

@@ -15,8 +15,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The upsert stage, with as many slices in flight as the local host has, against an emulator that gets a tenth of the time: with
-/// the number of transactions in flight that the throttle finds, and with fixed ones.
+/// Runs the upsert stage with as many slices in flight as the local host has, against an emulator that gets a tenth
+/// of the time: with the number of transactions in flight that the throttle finds, and with fixed numbers.
 /// </summary>
 internal sealed class BusyBenchmark(string folder)
 {
@@ -24,20 +24,20 @@ internal sealed class BusyBenchmark(string folder)
     private const double Share = 0.1;
     private const double LeastOfBest = 0.8;
 
-    /// <summary>The last is what all slices together would have in flight by default.</summary>
+    /// <summary>The last one is what all slices together would have in flight by default.</summary>
     private static readonly int?[] Settings = [null, 2, 8, 32, 128, SlicesInFlight * new UpsertOptions().TransactionsInFlight];
 
-    /// <summary>A slice that fails this often is given up: the setting drowns.</summary>
+    /// <summary>After this many failures a slice is given up: the setting overloads the emulator.</summary>
     private const int MaxFailures = 100;
 
-    /// <summary>Prints the table; false where the throttle reaches less than 80% of the best fixed setting.</summary>
-    /// <param name="accounts">That are upserted with each setting.</param>
-    /// <param name="limit">No setting is given more time than that.</param>
+    /// <summary>Prints the table; returns false if the throttle reaches less than 80% of the best fixed setting.</summary>
+    /// <param name="accounts">Accounts upserted with each setting.</param>
+    /// <param name="limit">The time limit of each setting.</param>
     public async Task<bool> RunAsync(int accounts, TimeSpan limit)
     {
         Console.WriteLine("| in flight | entities | s | entities/s | slices done | slices put off | of the best fixed |");
         Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-        // Not of interest here: how long a process takes that has just been started.
+        // Warm-up: a process's first run is slower.
         await MeasureAsync(accounts: 1_000, inFlight: null, limit);
         var results = new List<(int? InFlight, BusyResult Result)>();
         foreach (var inFlight in Settings)
@@ -58,10 +58,10 @@ internal sealed class BusyBenchmark(string folder)
         return results[0].Result.Rate >= LeastOfBest * best && results[0].Result.Done == results[0].Result.Slices;
     }
 
-    /// <summary>Upserts so many accounts into an emulator of its own.</summary>
+    /// <summary>Upserts this many accounts into an emulator of its own.</summary>
     public async Task<BusyResult> MeasureAsync(int accounts, int? inFlight, TimeSpan limit)
     {
-        // So many that all are in flight, and some wait.
+        // So many slices that the maximum is in flight, and some wait.
         var options = new TestOptions { Ingest = { SliceRows = Math.Clamp(accounts / (SlicesInFlight + 6), 100, 10_000) } };
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"{Guid.NewGuid():N}.db"), TimeProvider.System);
@@ -97,7 +97,7 @@ internal sealed class BusyBenchmark(string folder)
                 }
                 catch (OperationCanceledException) when (stop.IsCancellationRequested)
                 {
-                    // Out of time; what slices that are not done have written isn't counted.
+                    // Out of time; the writes of unfinished slices aren't counted.
                 }
                 catch (StoreUnavailableException)
                 {
@@ -109,12 +109,12 @@ internal sealed class BusyBenchmark(string folder)
     }
 }
 
-/// <summary>What a setting came to.</summary>
-/// <param name="Entities">Of slices that were done.</param>
-/// <param name="Seconds">It took.</param>
-/// <param name="Done">Slices that were done.</param>
-/// <param name="Slices">That there were.</param>
-/// <param name="PutOff">Slices that were put off since the emulator did not answer.</param>
+/// <summary>The result of a setting.</summary>
+/// <param name="Entities">Entities of finished slices.</param>
+/// <param name="Seconds">Duration.</param>
+/// <param name="Done">Finished slices.</param>
+/// <param name="Slices">All slices.</param>
+/// <param name="PutOff">Slices that were deferred because the emulator didn't respond.</param>
 internal sealed record BusyResult(long Entities, double Seconds, int Done, int Slices, int PutOff)
 {
     public double Rate => Entities / Seconds;

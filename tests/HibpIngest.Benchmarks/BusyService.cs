@@ -5,35 +5,36 @@ using HibpIngest.Stores;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A simulated table service in virtual time, written to by processes that know nothing of one another, each through the
-/// <see cref="WriteThrottle"/> that the pipeline has. It refuses nothing: it only gets slow.
+/// A simulated table service in virtual time, written to by independent processes, each through the pipeline's <see
+/// cref="WriteThrottle"/>. It refuses nothing, and only slows down.
 /// </summary>
-/// <param name="time">The time.</param>
-/// <param name="atOnce">Requests that it works on at once; 1: the emulator, whose others wait in the order they came.</param>
-/// <param name="latency">What a request of so many entities takes, at a time, once it is worked on.</param>
+/// <param name="time">The clock.</param>
+/// <param name="atOnce">Requests processed at once; 1 simulates the emulator, which queues the others in order of
+/// arrival.</param>
+/// <param name="latency">The processing time of a request with this many entities at this time.</param>
 internal sealed class BusyService(VirtualTime time, int atOnce, Func<int, TimeSpan, TimeSpan> latency)
 {
-    // As a mixed load has them: many domains with one account, some with many.
+    // As in a mixed load: many domains with one account, some with many.
     private static readonly int[] Sizes = [1, 1, 1, 1, 1, 1, 2, 4, 20, 100];
 
     private readonly Queue<TaskCompletionSource> _waiting = new();
     private int _working;
 
-    /// <summary>After so long nobody waits for the answer any more, and sends again; it is worked on all the same.</summary>
+    /// <summary>The client's timeout, after which it sends the request again; the service processes both.</summary>
     public TimeSpan Timeout { get; init; } = System.Threading.Timeout.InfiniteTimeSpan;
 
-    /// <summary>Whether a request finds no server at a time.</summary>
+    /// <summary>Whether the server is unavailable at this time.</summary>
     public Func<TimeSpan, bool> IsDown { get; init; } = _ => false;
 
-    /// <summary>Entities that were written, each as often as it was.</summary>
+    /// <summary>Entities written, counting repeats.</summary>
     public long Entities { get; private set; }
 
-    /// <summary>Requests whose answer nobody waited for, or that found no server.</summary>
+    /// <summary>Requests that timed out or found no server.</summary>
     public int Lost { get; private set; }
 
-    /// <summary>Writes for as long, with so many in flight at once as there is work for.</summary>
-    /// <param name="inFlight">What the slices of the process would have in flight at most.</param>
-    /// <param name="limited">Through the throttle; otherwise it is all sent at once.</param>
+    /// <summary>Writes until this time.</summary>
+    /// <param name="inFlight">The most that the process's slices would have in flight.</param>
+    /// <param name="limited">Uses the throttle; otherwise everything is sent at once.</param>
     public async Task<BusyClient> WriteAsync(int inFlight, TimeSpan until, bool limited = true)
     {
         using var throttle = new WriteThrottle(time);
@@ -78,7 +79,7 @@ internal sealed class BusyService(VirtualTime time, int atOnce, Func<int, TimeSp
             throttle?.Lost(sentAt);
             if (time.Elapsed >= until)
                 return null;
-            // As the client libraries do, more or less.
+            // Roughly as the client libraries do.
             await time.PauseAsync(TimeSpan.FromSeconds(1));
         }
         client.Answered(time.Elapsed, time.Elapsed - began, entities);
@@ -104,7 +105,7 @@ internal sealed class BusyService(VirtualTime time, int atOnce, Func<int, TimeSp
     }
 }
 
-/// <summary>What one process has seen.</summary>
+/// <summary>One process's measurements.</summary>
 internal sealed class BusyClient
 {
     private readonly List<(TimeSpan At, TimeSpan Latency, int Entities, int InFlight)> _answers = [];
@@ -114,17 +115,17 @@ internal sealed class BusyClient
 
     public void Answered(TimeSpan at, TimeSpan latency, int entities) => _answers.Add((at, latency, entities, _inFlight--));
 
-    /// <summary>Entities that it has written since.</summary>
+    /// <summary>Entities written since then.</summary>
     public long EntitiesSince(TimeSpan since) => _answers.Where(one => one.At >= since).Sum(one => (long)one.Entities);
 
-    /// <summary>What was in flight at most since.</summary>
+    /// <summary>The most in flight since then.</summary>
     public int MostInFlightSince(TimeSpan since) =>
         _answers.Where(one => one.At >= since).Select(one => one.InFlight).DefaultIfEmpty().Max();
 
-    /// <summary>When so many were in flight first.</summary>
+    /// <summary>When this many were first in flight.</summary>
     public TimeSpan Reached(int inFlight) => _answers.First(one => one.InFlight >= inFlight).At;
 
-    /// <summary>Of a hundred answers since, 99 came within this time.</summary>
+    /// <summary>The 99th percentile of response times since then.</summary>
     public TimeSpan SlowSince(TimeSpan since)
     {
         var latencies = _answers.Where(one => one.At >= since).Select(one => one.Latency).Order().ToList();

@@ -19,9 +19,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// One client that watches many prefixes, and a breach: hashing and testing in memory; slices looked through, from SQLite into sealed
-/// blobs on the emulator; and the calls, with the largest usual cap, to a server that accepts each at once, beside a bare HttpClient that
-/// posts as much. The two stages are in a process each, whose memory is looked at after half of it, and at the end.
+/// Measures one client that watches many prefixes, and a breach: hashing and testing in memory; evaluating slices,
+/// from SQLite into sealed blobs on the emulator; and the calls, with the largest usual cap, to a server that accepts
+/// each at once, compared with a bare HttpClient that posts as much. Each of the two stages has a process of its own,
+/// whose memory is read half-way and at the end.
 /// </summary>
 internal static class CallbackBenchmark
 {
@@ -30,14 +31,15 @@ internal static class CallbackBenchmark
 
     private const double MostGrowth = 1.2;
     private const int Cap = 64;
-    private const int SlicesAtOnce = 24; // as many as a host takes messages
+    private const int SlicesAtOnce = 24; // as many messages as a host processes at once
     private const int BareCalls = 50_000;
 
-    /// <summary>Prints what it measures.</summary>
-    /// <param name="accounts">Of the breach.</param>
-    /// <param name="subscriptions">Drawn at random; some are drawn twice, as addresses of a large service share prefixes.</param>
-    /// <param name="calls">Most to be made; 0: all.</param>
-    /// <param name="folder">Where the database is.</param>
+    /// <summary>Runs the benchmark, and prints the figures.</summary>
+    /// <param name="accounts">Accounts of the breach.</param>
+    /// <param name="subscriptions">Watched prefixes, drawn at random with repeats, as addresses of a large service
+    /// share prefixes.</param>
+    /// <param name="calls">The most calls to make; 0: all.</param>
+    /// <param name="folder">The database's folder.</param>
     public static async Task<CallbackResult> RunAsync(int accounts, int subscriptions, long calls, string folder)
     {
         var watched = Watch(subscriptions);
@@ -71,7 +73,7 @@ internal static class CallbackBenchmark
             (long)looked[0], (long)made[0], receiver.Calls - BareCalls);
     }
 
-    /// <summary>The measured process that looks through all slices. Tells calls, seconds, and memory twice.</summary>
+    /// <summary>Evaluates all slices in a measured process. Reports calls, seconds, and memory twice.</summary>
     public static async Task LookAsync(string connection, string file, string secret)
     {
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
@@ -93,7 +95,10 @@ internal static class CallbackBenchmark
         MeasuredChild.Tell(load.Calls.Open, took.TotalSeconds, early, MeasuredChild.PeakMiB());
     }
 
-    /// <summary>The measured process that calls. Tells calls, seconds, memory twice, and what a bare client posts in a second.</summary>
+    /// <summary>
+    /// Makes the calls in a measured process. Reports calls, seconds, memory twice, and a bare client's posts per
+    /// second.
+    /// </summary>
     public static async Task CallAsync(string connection, string file, string secret, long most, string url)
     {
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
@@ -115,7 +120,7 @@ internal static class CallbackBenchmark
         }
         catch (OperationCanceledException) when (end.IsCancellationRequested)
         {
-            // As many as were asked for.
+            // The requested number of calls was made.
         }
         var took = Stopwatch.GetElapsedTime(began);
         await end.CancelAsync();
@@ -142,7 +147,7 @@ internal static class CallbackBenchmark
         }
     }
 
-    /// <summary>As many in flight, of a body as long as most.</summary>
+    /// <summary>Posts with the same number in flight and a typical body length; returns posts per second.</summary>
     private static async Task<double> PostAsync(string url)
     {
         using var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = Cap });
@@ -161,7 +166,7 @@ internal static class CallbackBenchmark
         return BareCalls / Stopwatch.GetElapsedTime(began).TotalSeconds;
     }
 
-    /// <summary>Nanoseconds an account, of a slice as the stage has it: hashed, put in order, and looked up.</summary>
+    /// <summary>Returns the nanoseconds per account for hashing, sorting and looking up a slice as the stage does.</summary>
     private static double MeasureHashing(PrefixBitmap watched)
     {
         var accounts = HashedAccounts.Rent(new IngestOptions().SliceRows);
@@ -174,7 +179,7 @@ internal static class CallbackBenchmark
             accounts.Accounts.Add(account[..at], account[(at + 1)..]);
         }
         var least = double.MaxValue;
-        // A slice meets it compiled to the end, which takes the runtime a while.
+        // Until tiered compilation has finished, as in a running host.
         for (var began = Stopwatch.GetTimestamp(); Stopwatch.GetElapsedTime(began) < TimeSpan.FromSeconds(2);)
         {
             var time = ThreadTime.Of(() =>
@@ -195,7 +200,7 @@ internal static class CallbackBenchmark
         return watched;
     }
 
-    /// <summary>A published load of so many rows.</summary>
+    /// <summary>Makes a published load of this many rows.</summary>
     private static async Task LoadAsync(string file, int rows)
     {
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
@@ -211,7 +216,7 @@ internal static class CallbackBenchmark
         while (await database.FinishMatchingAsync(load, new MatchEnd(null, Hold: false) { CallsClients = true }, CancellationToken.None)
             == LoadState.Matching)
         {
-            // the next step
+            // The next step.
         }
     }
 
@@ -223,18 +228,18 @@ internal static class CallbackBenchmark
     private static void Say(FormattableString line) => Console.WriteLine(line.ToString(CultureInfo.InvariantCulture));
 }
 
-/// <summary>What was measured.</summary>
-/// <param name="Nanoseconds">Of hashing and testing an account.</param>
-/// <param name="CallsPerSecond">As accepted.</param>
-/// <param name="Share">Of what a bare client posts.</param>
-/// <param name="IsFlat">The memory did not grow.</param>
-/// <param name="Found">Calls that there were to make.</param>
-/// <param name="Made">Those that were accepted, by the database.</param>
-/// <param name="Received">Those that came.</param>
+/// <summary>The figures.</summary>
+/// <param name="Nanoseconds">Hashing and testing an account.</param>
+/// <param name="CallsPerSecond">Accepted calls.</param>
+/// <param name="Share">Rate relative to a bare client's posts.</param>
+/// <param name="IsFlat">Whether memory did not grow.</param>
+/// <param name="Found">Calls to make.</param>
+/// <param name="Made">Accepted calls according to the database.</param>
+/// <param name="Received">Calls received.</param>
 internal sealed record CallbackResult(
     double Nanoseconds, double CallsPerSecond, double Share, bool IsFlat, long Found, long Made, long Received)
 {
-    /// <summary>All of it is as it is to be.</summary>
+    /// <summary>Whether all requirements are met.</summary>
     public bool Holds =>
         Nanoseconds <= CallbackBenchmark.MostNanoseconds && CallsPerSecond >= CallbackBenchmark.LeastCallsPerSecond && IsFlat;
 }

@@ -13,8 +13,9 @@ using HibpIngest.Testing;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Two breaches through two <c>hibp run</c> on one emulator, one of which is killed again and again while two clients are called, whose
-/// server fails, stalls, throttles and refuses by turns. What it was told beside what a script of its own expects (call-campaign.mjs).
+/// Loads two breaches through two <c>hibp run</c> on one emulator, one of which is killed repeatedly while two
+/// clients are called whose server fails, stalls, throttles and refuses by turns. Compares the accepted calls with
+/// what a separate script expects (call-campaign.mjs).
 /// </summary>
 internal sealed class CallbackCampaign(string folder, Action<string> say)
 {
@@ -26,16 +27,16 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromHours(2);
 
-    // A killed host's client is another's after its lease, and after a sweep at the latest.
+    // After a kill, another host continues with the client when the lease has expired, at the latest after a sweep.
     private static readonly TimeSpan LongestQuiet = TimeSpan.FromMinutes(4);
 
     private readonly Dictionary<string, string> _variables = [];
 
-    /// <summary>Prints the figures; false where something else was said than is expected, or not all kills were in time.</summary>
-    /// <param name="accounts">Of each breach; a fifth of the second is in the first too.</param>
-    /// <param name="kills">How often a host is killed.</param>
-    /// <param name="seed">Of everything that is random but what is watched and answered.</param>
-    /// <param name="skipsTime">Gives the stores the state of minutes after each kill instead of waiting for it.</param>
+    /// <summary>Prints the figures; returns false if the calls differ from what is expected, or if not all kills came in time.</summary>
+    /// <param name="accounts">Accounts per breach; a fifth of the second's are in the first too.</param>
+    /// <param name="kills">Number of kills.</param>
+    /// <param name="seed">Seeds everything random except what is watched and responded.</param>
+    /// <param name="skipsTime">Puts the stores into the state of minutes after each kill, instead of waiting.</param>
     public async Task<bool> RunAsync(int accounts, int kills, int seed, bool skipsTime = false)
     {
         say($"seed {seed}");
@@ -149,7 +150,7 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
         return host;
     }
 
-    /// <summary>How many calls were received when there was one more than before; -1: there will be none.</summary>
+    /// <summary>Returns the number of calls once it exceeds this one; -1 if there will be none.</summary>
     private async Task<int> WaitForCallAsync(SqliteBreachDatabase database, int before)
     {
         var began = Stopwatch.GetTimestamp();

@@ -8,14 +8,14 @@ using Azure.Storage.Sas;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>The fourth published option: there is no API. A client gets a public blob, and sends its own record to a queue.</summary>
+/// <summary>The fourth published option, without an API: a client gets a public blob, and sends its own record to a queue.</summary>
 internal static class ClientLog
 {
-    /// <summary>Makes both from as many connections as there may be, each after its own last.</summary>
-    /// <param name="blobs">The account of the blob.</param>
-    /// <param name="queues">That of the queue.</param>
-    /// <param name="connections">As many at once.</param>
-    /// <param name="seconds">How long.</param>
+    /// <summary>Gets the blob and sends the record, one pair after another on each connection.</summary>
+    /// <param name="blobs">The blob's storage account.</param>
+    /// <param name="queues">The queue's storage account.</param>
+    /// <param name="connections">Concurrent connections.</param>
+    /// <param name="seconds">Duration.</param>
     public static async Task<HttpLoad> RunAsync(string blobs, string queues, int connections, int seconds)
     {
         var container = new BlobContainerClient(blobs, "public");

@@ -5,14 +5,14 @@ using HibpIngest.Testing;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>The real command line in processes of its own, which end with this at the latest.</summary>
-/// <param name="folder">Where they work.</param>
-/// <param name="variables">Of their environment; what is put there later counts for those that start later.</param>
+/// <summary>Runs the real command line in processes, which are ended on disposal.</summary>
+/// <param name="folder">Their working directory.</param>
+/// <param name="variables">Their environment; later additions apply to processes started afterwards.</param>
 internal sealed class CommandProcesses(string folder, Dictionary<string, string> variables) : IAsyncDisposable
 {
     private readonly List<Process> _processes = [];
 
-    /// <summary>Starts a command whose output is read by the caller.</summary>
+    /// <summary>Starts a command; the caller reads its output.</summary>
     public Process Start(params string[] arguments)
     {
         var start = new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), .. arguments])
@@ -31,10 +31,10 @@ internal sealed class CommandProcesses(string folder, Dictionary<string, string>
     }
 
     /// <summary>
-    /// Runs a command to its end, and returns what it shows. Runs in this process, since starting another one costs up to a second of
-    /// CPU: paths must be absolute.
+    /// Runs a command to its end, and returns its output. It runs in this process, because starting one costs up to a
+    /// second of CPU: paths must be absolute.
     /// </summary>
-    /// <exception cref="InvalidOperationException">It failed.</exception>
+    /// <exception cref="InvalidOperationException">The command failed.</exception>
     public async Task<string> RunAsync(params string[] arguments)
     {
         var result = await HibpInProcess.RunAsync(folder, variables, arguments);
@@ -42,7 +42,7 @@ internal sealed class CommandProcesses(string folder, Dictionary<string, string>
             : throw new InvalidOperationException($"hibp {string.Join(' ', arguments)}: {result.ExitCode}: {result.Error}");
     }
 
-    /// <summary>The first line on standard error that begins so; what comes behind it is read too, and dropped.</summary>
+    /// <summary>Returns the first line on standard error with this beginning; later output is discarded.</summary>
     public static async Task<string> SaysAsync(Process process, string beginning)
     {
         var said = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -8,8 +8,8 @@ using SQLitePCL;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Batches with rows, checkpoint and slices, each one transaction, beside bare prepared inserts of the same
-/// rows into the same table, as many to a transaction.
+/// Compares batches (rows, checkpoint and slices in one transaction) with bare prepared inserts of the same rows into
+/// the same table, with as many rows per transaction.
 /// </summary>
 internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string folder)
 {
@@ -17,7 +17,7 @@ internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string 
 
     public Task MeasureAsync(Pairs pairs) => pairs.MeasureAsync("copy", "row", InsertAsync, CopyAsync);
 
-    /// <summary>The first accounts of a zip, in batches.</summary>
+    /// <summary>Returns the first accounts of a zip in batches.</summary>
     public static async Task<List<AccountBatch>> ReadAsync(string zip, int most)
     {
         var load = ExtractBenchmark.NewLoad(new IngestOptions());

@@ -8,15 +8,15 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What a script of its own (expected-ranges.mjs) expects of ranges, and what a server answers.</summary>
-/// <param name="folder">Where the script's plan is.</param>
-/// <param name="say">Told what differs.</param>
+/// <summary>Compares a server's ranges with what a separate script (expected-ranges.mjs) expects.</summary>
+/// <param name="folder">The folder of the script's plan.</param>
+/// <param name="say">Receives the differences.</param>
 internal sealed class ExpectedRanges(string folder, Action<string> say)
 {
     private const int AtOnce = 8;
     private const int DifferencesShown = 5;
 
-    /// <summary>What the script expects, of both modes.</summary>
+    /// <summary>Returns what the script expects for both modes.</summary>
     /// <param name="listOf">The file of a mode's hashes.</param>
     /// <param name="prefixes">The ranges.</param>
     public async Task<IReadOnlyList<ExpectedRange>> ReadAsync(Func<HashMode, string> listOf, string[] prefixes)
@@ -43,8 +43,8 @@ internal sealed class ExpectedRanges(string folder, Action<string> say)
         return expected;
     }
 
-    /// <summary>Asks a server, every other time for gzip.</summary>
-    /// <returns>Answers that are not what is expected.</returns>
+    /// <summary>Requests all ranges, every other one as gzip.</summary>
+    /// <returns>The number of unexpected responses.</returns>
     public async Task<int> AskAsync(string address, string what, IReadOnlyList<ExpectedRange> expected)
     {
         using var client = new HttpClient { BaseAddress = new Uri(address), Timeout = TimeSpan.FromMinutes(5) };
@@ -73,5 +73,5 @@ internal sealed class ExpectedRanges(string folder, Action<string> say)
     }
 }
 
-/// <summary>What is asked, and what is to be answered.</summary>
+/// <summary>A request and its expected response.</summary>
 internal sealed record ExpectedRange(string Path, int Length, string Sha256);

@@ -5,14 +5,14 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>From zip to batches (inflating, scanning, rules, dedupe) beside inflating only, in bytes of text.</summary>
+/// <summary>Compares extraction (inflating, scanning, rules, dedupe) with inflating alone, in bytes of text.</summary>
 internal sealed class ExtractBenchmark(string zip)
 {
     private const int ReadBytes = 256 * 1024;
 
     public Task MeasureAsync(Pairs pairs) => pairs.MeasureAsync("extract", "text byte", InflateAsync, ExtractAsync);
 
-    /// <summary>A load that has just begun, as the stage sees it.</summary>
+    /// <summary>A load that has just begun, as the stage gets it.</summary>
     public static Load NewLoad(IngestOptions options) => new()
     {
         Id = 1,

@@ -5,18 +5,18 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What h2load (Debian: nghttp2-client) has seen.</summary>
-/// <param name="Ok">Answers of 2xx.</param>
-/// <param name="Errors">Other answers, and requests without one.</param>
-/// <param name="Seconds">It was told to take.</param>
-/// <param name="Median">Of the times until an answer was whole, in milliseconds.</param>
-/// <param name="Tail">The 99th percentile of them.</param>
+/// <summary>Results of h2load (Debian: nghttp2-client).</summary>
+/// <param name="Ok">Responses with a 2xx status.</param>
+/// <param name="Errors">Other responses, and requests without one.</param>
+/// <param name="Seconds">The requested duration.</param>
+/// <param name="Median">Median time to a complete response, in milliseconds.</param>
+/// <param name="Tail">The 99th percentile of the same times.</param>
 internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, double Median, double Tail)
 {
-    /// <summary>Answers a second.</summary>
+    /// <summary>Responses per second.</summary>
     public double Rate => Ok / Seconds;
 
-    /// <summary>Whether it is installed; says how it is, where it is not.</summary>
+    /// <summary>Returns whether h2load is installed; if not, prints how to install it.</summary>
     public static bool IsInstalled()
     {
         try
@@ -37,16 +37,16 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
         }
     }
 
-    /// <summary>Asks over HTTP/1.1 without a pause, or at a rate.</summary>
-    /// <param name="address">What for.</param>
-    /// <param name="connections">As many at once.</param>
-    /// <param name="seconds">How long.</param>
-    /// <param name="perConnection">Requests a second of each; null: as many as are answered.</param>
-    /// <param name="left">Seconds at the beginning whose times don't count, as connections are made in them.</param>
+    /// <summary>Sends HTTP/1.1 requests without a pause, or at a rate.</summary>
+    /// <param name="address">The URL.</param>
+    /// <param name="connections">Concurrent connections.</param>
+    /// <param name="seconds">Duration.</param>
+    /// <param name="perConnection">Requests per second and connection; null: without a pause.</param>
+    /// <param name="left">Seconds at the beginning whose times are ignored, because connections are still being made.</param>
     public static async Task<HttpLoad> RunAsync(string address, int connections, int seconds, int? perConnection = null, int left = 0)
     {
         var log = Path.GetTempFileName();
-        File.Delete(log); // it appends to one of its own
+        File.Delete(log); // h2load appends to an existing log
         try
         {
             string[] rate = perConnection is null ? [] : ["--rps", $"{perConnection}"];
@@ -62,7 +62,7 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
             var output = await process.StandardOutput.ReadToEndAsync();
             await process.WaitForExitAsync();
             await error;
-            // A server that is killed ends it early: what it had counted until then counts.
+            // If the server is killed, h2load ends early: what it counted until then counts.
             if (Counts().Match(output) is not { Success: true } counts || Statuses().Match(output) is not { Success: true } statuses)
                 throw new InvalidOperationException($"h2load ended with {process.ExitCode} and without its figures: {output}");
             var times = await TimesAsync(log, left);

@@ -14,17 +14,18 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A segment of the account log: how long it is, and how fast it is written and read, beside plain reading of the same file, range
-/// scans of SQLite and JSON lines. Rates are of one thread's processor time, the best of 15 rounds.
+/// Measures a segment of the account log: its size, and the speed of writing and reading it, compared with reading
+/// the same file, SQLite range scans and JSON lines. Rates are per processor time of one thread, the best of 15
+/// rounds.
 /// </summary>
 internal sealed class LogBenchmark(int accounts, int others, string folder)
 {
     public const double MostBytes = 12.9;
 
-    /// <summary>Times the accounts a second that System.Text.Json reads from lines, in the same run.</summary>
+    /// <summary>Ratio to the accounts per second that System.Text.Json reads from lines, in the same run.</summary>
     public const double LeastOverJson = 14;
 
-    /// <summary>A pass's few objects count as the 8 KB that the runtime takes for a thread at once.</summary>
+    /// <summary>The few objects of a pass count as 8 KB, which the runtime hands to a thread at once.</summary>
     public const double MostAllocated = 0.01;
 
     private const int Rounds = 15;
@@ -78,10 +79,10 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         return perAccount <= MostBytes && overJson >= LeastOverJson && allocated <= MostAllocated;
     }
 
-    /// <summary>The least of each: beside other processes, whatever is more is theirs.</summary>
+    /// <summary>Returns the least of each figure: any excess is due to other processes.</summary>
     private static ThreadTime Repeat(Func<ThreadTime> run)
     {
-        // Compiled to the end, which takes the runtime a while where others use the processors.
+        // Until tiered compilation has finished, which takes a while on a busy machine.
         for (var began = Stopwatch.GetTimestamp(); Stopwatch.GetElapsedTime(began) < TimeSpan.FromSeconds(1);)
             run();
         var times = Enumerable.Range(0, Rounds).Select(_ => run()).ToList();
@@ -107,7 +108,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
             new(one.Wall + other.Wall, one.Cpu + other.Cpu, one.AllocatedBytes + other.AllocatedBytes);
     }
 
-    /// <summary>All of it on this thread, as the reader does over two.</summary>
+    /// <summary>Decodes everything on this thread; the reader uses two.</summary>
     private static ThreadTime Decode(string path)
     {
         using var file = File.OpenHandle(path, options: FileOptions.SequentialScan);
@@ -148,7 +149,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         });
     }
 
-    /// <summary>The same file, out of the page cache.</summary>
+    /// <summary>Evicts the file from the page cache.</summary>
     private static string Cold(string path)
     {
         using var file = File.OpenHandle(path, FileMode.Open, FileAccess.ReadWrite);
@@ -211,7 +212,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
     {
         var file = Path.Combine(folder, "rows.db");
         var time = await ScanAsync(file);
-        // Closed, so that what was written beside it is in it.
+        // Closed, so that the write-ahead log is merged into the file.
         return (new FileInfo(file).Length, time);
     }
 
@@ -279,7 +280,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static extern int Advise(SafeFileHandle file, long offset, long length, int advice);
 
-    /// <summary>Looks at each account: its lengths, and a byte of each part.</summary>
+    /// <summary>Reads each account's lengths, and a byte of each part.</summary>
     private struct TouchVisitor : IAccountVisitor
     {
         private long _sum;
@@ -299,7 +300,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         }
     }
 
-    /// <summary>A file that is written on the thread that asks for it: a FileStream would hand it to another.</summary>
+    /// <summary>A file written on the calling thread; a FileStream would use another.</summary>
     private sealed class PlainFile(string path) : MemoryStream
     {
         private readonly SafeFileHandle _file = File.OpenHandle(path, FileMode.Create, FileAccess.Write);

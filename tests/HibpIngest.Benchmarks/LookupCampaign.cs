@@ -11,8 +11,9 @@ using HibpIngest.Sql.Sqlite;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Breaches through <c>hibp run</c> on the emulator, one of them sensitive, one hidden and one removed, and answers of
-/// <c>hibp serve</c> beside what a script of its own expects (expected-answers.mjs), while a further breach is loading.
+/// Loads breaches through <c>hibp run</c> on the emulator, one of them sensitive, one hidden and one removed, and
+/// compares responses of <c>hibp serve</c> with what a separate script expects (expected-answers.mjs), while another
+/// breach is being loaded.
 /// </summary>
 internal sealed class LookupCampaign(string folder, Action<string> say)
 {
@@ -27,31 +28,29 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromHours(2);
 
-    /// <summary>A hidden breach is to be out of every answer so soon.</summary>
+    /// <summary>A hidden breach must be out of every response by then.</summary>
     private static readonly TimeSpan OutWithin = TimeSpan.FromSeconds(10);
 
     private readonly Dictionary<string, string> _variables = [];
 
-    /// <summary>Prints the figures; false where an answer is not what is expected.</summary>
-    /// <param name="accounts">Of each of the two large breaches.</param>
-    /// <param name="drawn">Accounts asked for.</param>
-    /// <param name="prefixes">Prefixes asked for.</param>
-    /// <param name="loading">Of the breach that is loading meanwhile; a third of the first breach comes on top.</param>
-    /// <param name="seed">Of everything that is random.</param>
-    /// <param name="freezes">
-    /// The host is ended once some slices of it are in, so that it stays half-loaded however slow the asking is; else it goes
-    /// on loading, and has to be large enough.
-    /// </param>
+    /// <summary>Prints the figures; returns false if a response differs from what is expected.</summary>
+    /// <param name="accounts">Accounts of each of the two large breaches.</param>
+    /// <param name="drawn">Accounts to request.</param>
+    /// <param name="prefixes">Prefixes to request.</param>
+    /// <param name="loading">Accounts of the breach being loaded, in addition to a third of the first breach's.</param>
+    /// <param name="seed">Seeds everything random.</param>
+    /// <param name="freezes">Stops the host once some of its slices are done, so that the breach stays half loaded
+    /// however slow the requests are; otherwise loading continues, and the breach must be large enough.</param>
     public async Task<bool> RunAsync(int accounts, int drawn, int prefixes, int loading, int seed, bool freezes = false)
     {
         say($"seed {seed}");
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         (_variables["HIBP_STORAGE"], _variables["HIBP_DATABASE"], _variables["HIBP_MAIL"]) =
             (emulator.ConnectionString, File("hibp.db"), $"pickup:{File("mail")}");
-        // Of the breach that is loading meanwhile some slices are in, and most aren't.
+        // Some slices of the breach being loaded are done, and most aren't.
         _variables["HIBP_SLICEROWS"] = Math.Clamp(loading / LoadingSlices, 100, 10_000).ToString(CultureInfo.InvariantCulture);
         await using var processes = new CommandProcesses(folder, _variables);
-        // Whoever is in the small ones is in the first, the second, or the small one before as well, or in none of them.
+        // Accounts of the small breaches are also in the first, the second or the previous small one, or in no other.
         var small = Math.Max(accounts / 20, 1);
         await WriteSampleAsync("First", accounts, seed);
         await WriteSampleAsync("Second", accounts, seed + 1, overlap: 20, with: seed);
@@ -65,7 +64,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
         await CommandProcesses.SaysAsync(host, "ready");
         var serve = processes.Start("serve", "--urls", "http://127.0.0.1:0");
         var address = (await CommandProcesses.SaysAsync(serve, "API:"))["API:".Length..].Trim();
-        // The emulator looks through all of a table for each range.
+        // The emulator scans a whole table for each range.
         using var client = new HttpClient { BaseAddress = new Uri(address), Timeout = TestTimeout };
         client.DefaultRequestHeaders.Add("user-agent", "campaign");
         var key = await processes.RunAsync("keys", "create", "campaign", "--rpm", "1000000", "--scope", "search,range", "--json");
@@ -119,8 +118,8 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
     }
 
     /// <summary>
-    /// Lets a host work a second of each five: the emulator is one thread, which a host at full speed has to itself, so that the
-    /// breach would be in before the questions are answered.
+    /// Lets a host run for one second in five: the emulator is single-threaded, and a host at full speed would load
+    /// the breach before the requests are done.
     /// </summary>
     private static async Task PaceAsync(Process host, CancellationToken cancellationToken)
     {
@@ -146,7 +145,8 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
         await kill.WaitForExitAsync();
     }
 
-    /// <summary>The load that is to be going on; null: it has ended.</summary>
+    /// <summary>Returns the load that must still be open.</summary>
+    /// <returns>Null if it has ended.</returns>
     private static Load? Open(IReadOnlyList<Load> loads) =>
         loads.SingleOrDefault(load => load is { Breach: Loading, State: LoadState.Ingesting or LoadState.Upserting });
 
@@ -158,7 +158,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
             CancellationToken.None);
     }
 
-    /// <summary>A third of the first breach's accounts, then others.</summary>
+    /// <summary>Writes a third of the first breach's accounts, then others.</summary>
     private async Task WriteLoadingAsync(int accounts, int seed)
     {
         await WriteSampleAsync("Others", accounts, seed);
@@ -174,7 +174,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
         }
     }
 
-    /// <summary>What the script expects.</summary>
+    /// <summary>Returns what the script expects.</summary>
     private async Task<IReadOnlyList<Answer>> ExpectAsync(int drawn, int prefixes, int seed)
     {
         var plan = JsonSerializer.Serialize(new
@@ -210,12 +210,12 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
         var differences = new ConcurrentQueue<string>();
         await Parallel.ForEachAsync(expected, new ParallelOptions { MaxDegreeOfParallelism = AtOnce }, async (one, cancellationToken) =>
         {
-            // The path goes out as it is written.
+            // Sends the path exactly as written.
             var address = new Uri(client.BaseAddress!.AbsoluteUri.TrimEnd('/') + one.Path, Verbatim);
             for (var left = MostTries; ; left--)
             {
                 using var response = await client.GetAsync(address, cancellationToken);
-                // An emulator that is busy loading may keep the server waiting for longer than it does: any client asks again.
+                // While the emulator is busy loading, the server may give up waiting for it: any client retries.
                 if (response.StatusCode == System.Net.HttpStatusCode.ServiceUnavailable && left > 1)
                     continue;
                 var body = await response.Content.ReadAsStringAsync(cancellationToken);
@@ -229,7 +229,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
 
     private static readonly UriCreationOptions Verbatim = new() { DangerousDisablePathAndQueryCanonicalization = true };
 
-    /// <summary>How long the server still tells of a breach.</summary>
+    /// <summary>Returns how long the server still shows a breach.</summary>
     private static async Task<TimeSpan> OutAfterAsync(HttpClient client, string breach)
     {
         var began = Stopwatch.GetTimestamp();
@@ -263,6 +263,6 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
 
     private string File(string name) => Path.Combine(folder, name);
 
-    /// <summary>What is asked, and what is to be answered.</summary>
+    /// <summary>A request and its expected response.</summary>
     private sealed record Answer(string Path, int Status, string Body);
 }

@@ -7,17 +7,17 @@ using HibpIngest.Stores;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Matching a load: how long it takes, and how many rows the server says that it read for it, beside the load
-/// and, for each range, its subscribers. Half of the people and of the domains are in the load.
+/// Measures matching a load: the time, and the rows read according to the server, compared with the load's rows plus
+/// the subscribers for each range. Half of the people and of the domains are in the load.
 /// </summary>
 internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int people, int domains, int range)
 {
     private const int ImportAtOnce = 10_000;
 
-    /// <param name="readsOf">Rows that the server has read of the load's rows and of the subscribers until now,
-    /// by its own count; null where it has none.</param>
-    /// <returns>Whether it read no more than the load once, the subscribers once for each range, and the
-    /// subscriber of each notification that it wrote.</returns>
+    /// <param name="readsOf">Returns how many of the load's rows and of the subscribers the server has read so far by
+    /// its own count; null if it has no count.</param>
+    /// <returns>Whether it read no more than the load once, the subscribers once for each range, and the subscriber
+    /// of each notification written.</returns>
     public async Task<bool> RunAsync(Func<Task<long?>> readsOf)
     {
         await ImportAsync();
@@ -38,7 +38,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         began = Stopwatch.GetTimestamp();
         while (await database.FinishMatchingAsync(load, new MatchEnd(null, Hold: true), CancellationToken.None) == LoadState.Matching)
         {
-            // the next step
+            // The next step.
         }
         var finished = Stopwatch.GetElapsedTime(began);
         var readAtLast = await readsOf() - before - read;
@@ -48,8 +48,8 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
             + $"{matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s more, {found.Notifications.Open:N0} notifications");
         if (read is not { } count)
             return true;
-        // Each range is one statement, which reads its rows once and the subscribers once; the server looks up
-        // the subscriber of each notification that is written, for its foreign key.
+        // Each range is one statement that reads its rows and the subscribers once; for the foreign key, the server
+        // looks up the subscriber of each notification written.
         var ranges = ((rows - 1) / range) + 1;
         var allowed = rows + ((long)ranges * (people + domains)) + written;
         Console.WriteLine($"rows read by the server's own count: {count:N0}; {rows:N0} of the load, {people + domains:N0} subscribers in "

@@ -3,10 +3,10 @@ using System.Globalization;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>A measured process of its own: this program again, whose last line has its figures.</summary>
+/// <summary>Runs a measurement in a process of its own: this program again, whose last line contains the figures.</summary>
 internal static class MeasuredChild
 {
-    /// <summary>Runs it, and reads its figures.</summary>
+    /// <summary>Runs the process, and returns its figures.</summary>
     public static async Task<double[]> RunAsync(params string[] args)
     {
         using var child = Process.Start(new ProcessStartInfo("dotnet", [typeof(MeasuredChild).Assembly.Location, .. args])
@@ -21,11 +21,11 @@ internal static class MeasuredChild
         return [.. output.Trim().Split(' ').Select(figure => double.Parse(figure, CultureInfo.InvariantCulture))];
     }
 
-    /// <summary>Says the figures, as the process itself.</summary>
+    /// <summary>Prints the figures, in the measured process.</summary>
     public static void Tell(params double[] figures) =>
         Console.WriteLine(string.Join(' ', figures.Select(figure => figure.ToString("R", CultureInfo.InvariantCulture))));
 
-    /// <summary>What this process had in memory at most so far (VmHWM, the kernel's own count).</summary>
+    /// <summary>Returns the peak resident memory of this process (VmHWM, counted by the kernel).</summary>
     public static double PeakMiB()
     {
         var peak = File.ReadLines("/proc/self/status")

@@ -11,9 +11,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Peak memory (VmHWM, the kernel's own count) of the ingest of two breaches of different size into SQLite with
-/// no upsert beside it, and of the upsert of all their slices against a table server that only answers. Each in
-/// a process of its own.
+/// Measures peak memory (VmHWM, counted by the kernel) of ingesting two breaches of different size into SQLite
+/// without concurrent upserts, and of upserting all their slices against a table server that only responds. Each run
+/// has a process of its own.
 /// </summary>
 internal static class MemoryBenchmark
 {
@@ -47,7 +47,7 @@ internal static class MemoryBenchmark
         return flat;
     }
 
-    /// <summary>The measured process.</summary>
+    /// <summary>Runs the measured process.</summary>
     public static async Task ChildAsync(string stage, string connection, string file)
     {
         var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
@@ -66,7 +66,7 @@ internal static class MemoryBenchmark
         }
         else
         {
-            // As many slices at once as the host takes messages.
+            // As many slices at once as the host processes messages.
             var slices = await database.ListSlicesAsync(1, failedOnly: false, CancellationToken.None);
             var upsert = context.Get<UpsertSlice>();
             await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = 24 }, async (slice, token) =>
@@ -76,7 +76,7 @@ internal static class MemoryBenchmark
         MeasuredChild.Tell(rows, MeasuredChild.PeakMiB(), stage == "ingest" ? SetBytes(rows) / 1048576.0 : 0);
     }
 
-    /// <summary>What the dedupe set takes for so many accounts under the same cap, by its own count of a set as full.</summary>
+    /// <summary>Returns the memory of a dedupe set with this many accounts under the same cap, by its own count.</summary>
     private static long SetBytes(long accounts)
     {
         var set = new DedupeSet(DedupeSet.DefaultCap());

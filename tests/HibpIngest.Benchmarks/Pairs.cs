@@ -1,17 +1,17 @@
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Measures a stage and its ceiling in turn, so that a machine that slows down slows both, and quotes the
-/// median of the ratios.
+/// Measures a stage and its ceiling alternately, so that a machine that slows down slows both, and reports the median
+/// of the ratios.
 /// </summary>
 internal sealed class Pairs(int count)
 {
     private readonly List<(string Stage, string Unit, double Ceiling, double Ours, double Ratio, double Lowest, double Highest)> _rows = [];
 
-    /// <param name="stage">What is measured.</param>
-    /// <param name="unit">What the rates count, in a second.</param>
-    /// <param name="ceiling">One run of the ceiling: how many units it did, and the seconds.</param>
-    /// <param name="ours">One run of ours.</param>
+    /// <param name="stage">The name of the measurement.</param>
+    /// <param name="unit">What is counted per second.</param>
+    /// <param name="ceiling">Runs the ceiling once; returns its units and time.</param>
+    /// <param name="ours">Runs our stage once.</param>
     public async Task MeasureAsync(
         string stage, string unit, Func<Task<(double Units, TimeSpan Time)>> ceiling, Func<Task<(double Units, TimeSpan Time)>> ours)
     {
@@ -32,8 +32,8 @@ internal sealed class Pairs(int count)
     }
 
     /// <summary>
-    /// Prints what was measured; true when every stage reaches the share of its ceiling, or the one that is
-    /// named: the others are peers.
+    /// Prints the results; returns whether every stage reaches this share of its ceiling, or only the named one if
+    /// the others are peers.
     /// </summary>
     public bool Print(double share, string? stage = null)
     {

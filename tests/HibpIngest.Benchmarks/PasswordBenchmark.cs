@@ -14,16 +14,17 @@ using Microsoft.Extensions.Options;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Ranges of each back end, read from a store that answers at once, beside a bare read of the very same requests: in process, and
-/// through Kestrel beside an endpoint that makes the same read and copies its bytes. From memory beside Kestrel sending the same
-/// bytes. And how much longer than a blob the emulator takes for a table's partition.
+/// Measures ranges from each back end, read from a store that responds at once, compared with a bare read of the same
+/// requests: in process, and through Kestrel compared with an endpoint that makes the same read and copies its bytes.
+/// Ranges from memory are compared with Kestrel sending the same bytes. Also measures how much longer the emulator
+/// takes for a table's partition than for a blob.
 /// </summary>
 internal sealed class PasswordBenchmark(string folder, int rounds, int requests) : IAsyncDisposable
 {
     private const double MostLatency = 1.3;
     private const double LeastThroughput = 0.8;
 
-    // As many hashes in each as the published list has.
+    // As many hashes in each as in the published list.
     private const int Prefixes = 100;
     private const int RowsOfPrefix = 1_953;
 
@@ -38,8 +39,8 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     private readonly HttpClient _bare = new(new SocketsHttpHandler { MaxConnectionsPerServer = 512, UseProxy = false });
     private readonly Dictionary<string, byte[]> _ready = [];
 
-    /// <summary>Whether every ratio is within its limit.</summary>
-    /// <param name="seconds">How long 2,000 requests a second are held, where h2load is installed; 0: not at all.</param>
+    /// <summary>Returns whether every ratio is within its limit.</summary>
+    /// <param name="seconds">Duration of a test at 2,000 requests per second, if h2load is installed; 0: none.</param>
     public async Task<bool> RunAsync(int seconds)
     {
         var address = await _load.StartAsync(_store.AnswerAsync);
@@ -90,7 +91,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
             var kept = _store.Keep();
             var range = await ranges.FindAsync(HashMode.Sha1, _list.Prefix(i), CancellationToken.None)
                 ?? throw new InvalidOperationException("a range that was imported is not there");
-            // The list of what is served is looked at now and then as well.
+            // The list of served releases is read from time to time as well.
             reads.Add([.. kept.Where(one => !one.Address.Contains(".json", StringComparison.Ordinal))]);
             _ready.TryAdd(Path(i), range.For(takesGzip: true).Bytes.ToArray());
         }
@@ -118,7 +119,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
             $"{name}, logged behind", client, i => copying + Path(i), i => logging.Addresses[0] + Path(i), null, null);
     }
 
-    /// <summary>The same requests of both, by wrk where it is installed, else by a client of this process.</summary>
+    /// <summary>Sends the same requests to both, with wrk if it is installed, otherwise with a client in this process.</summary>
     private async Task MeasureMemoryAsync(string ready, string ours)
     {
         const string What = "from memory, requests/s";
@@ -143,7 +144,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
             {
                 var (bare, our) = (await WrkAsync(script, ready), await WrkAsync(script, ours));
                 if (round < 0)
-                    continue; // warms both
+                    continue; // warm-up
                 bares.Add(bare);
                 own.Add(our);
             }
@@ -157,7 +158,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         }
     }
 
-    /// <returns>Requests a second.</returns>
+    /// <returns>Requests per second.</returns>
     private static async Task<double> WrkAsync(string script, string address)
     {
         var start = new ProcessStartInfo("wrk", ["-t1", "-c32", "-d5s", "-s", script, address])
@@ -175,7 +176,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         return double.Parse(line[Rate.Length..], CultureInfo.InvariantCulture);
     }
 
-    /// <summary>What Have I Been Pwned published for both: 122 ms and 54.</summary>
+    /// <summary>Have I Been Pwned published 122 ms for one and 54 ms for the other.</summary>
     private async Task MeasureEmulatorAsync()
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
@@ -257,7 +258,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         _ = range!.For(takesGzip: true).ETag;
     }
 
-    /// <summary>The requests that ours made, by a client that knows no store.</summary>
+    /// <summary>Sends the requests that our code made, with a client that knows no store.</summary>
     private async Task<byte[]> ReadBareAsync(string address, IReadOnlyList<ReadyPasswords.KeptRequest> reads)
     {
         var bytes = Array.Empty<byte>();

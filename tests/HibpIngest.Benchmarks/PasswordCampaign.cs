@@ -6,9 +6,9 @@ using HibpIngest.Passwords;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Hashes of both modes through <c>hibp passwords import</c> on the emulator into each back end, beside <c>sort</c> of the same
-/// file, and answers of <c>hibp serve</c> beside what a script of its own expects (expected-ranges.mjs); then imports that are
-/// killed, and run again until they end.
+/// Imports hashes of both modes with <c>hibp passwords import</c> on the emulator into each back end, compared with
+/// <c>sort</c> of the same file, and compares responses of <c>hibp serve</c> with what a separate script expects
+/// (expected-ranges.mjs). Then kills imports, and repeats them until they end.
 /// </summary>
 internal sealed class PasswordCampaign(string folder, Action<string> say)
 {
@@ -18,7 +18,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
     private const int EmptyPrefixes = 20;
     private const string Release = "campaign";
 
-    // As long as it fits well into memory, that is faster.
+    // In memory the emulator is faster, as long as the data fits.
     private const long MostRowsInMemory = 3_000_000;
 
     private static readonly TimeSpan LookAtMemoryEvery = TimeSpan.FromMilliseconds(20);
@@ -26,12 +26,15 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
     private readonly Dictionary<string, string> _variables = [];
     private readonly List<string> _misses = [];
 
-    /// <summary>Prints the figures; false where an answer is not what is expected, or it took too long or too much memory.</summary>
-    /// <param name="rows">Lines of each mode.</param>
-    /// <param name="drawn">Prefixes asked for.</param>
-    /// <param name="kills">How often imports are killed.</param>
-    /// <param name="seed">Of everything that is random.</param>
-    /// <param name="most">How many times as long as sort an import into pack may take; null: however long.</param>
+    /// <summary>
+    /// Prints the figures; returns false if a response differs from what is expected, or if an import took too long
+    /// or too much memory.
+    /// </summary>
+    /// <param name="rows">Lines per mode.</param>
+    /// <param name="drawn">Prefixes to request.</param>
+    /// <param name="kills">Number of killed imports.</param>
+    /// <param name="seed">Seeds everything random.</param>
+    /// <param name="most">The longest import into packs, as a multiple of sort; null: no limit.</param>
     public async Task<bool> RunAsync(long rows, int drawn, int kills, int seed, double? most)
     {
         say($"seed {seed}");
@@ -47,7 +50,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
             + $"{new FileInfo(ListOf(HashMode.Ntlm)).Length >> 20:N0} MiB");
 
         random.Shuffle(order);
-        // Where there is no hash, that is to be said as well.
+        // Empty ranges are requested as well.
         string[] asked = [.. order.Take(drawn).Select(list.Prefix)
             .Concat(Enumerable.Range(0, Math.Min(EmptyPrefixes, drawn)).Select(_ => random.Next(0x2800, HashModes.Ranges)))
             .Distinct().Select(HashModes.PrefixText)];
@@ -76,7 +79,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
             await ImportAsync(processes, mode, "", Release, "blob", rows, null);
         foreach (var mode in HashModes.All)
             await ImportAsync(processes, mode, ".small", Release + "small", "table", small.Count * rows / prefixes, null, "--no-switch");
-        // So much smaller than what is served, it is served by nobody else.
+        // The release in tables is much smaller than the served one, so only this server reads it.
         await SwitchAsync(processes, "table", Release + "small");
 
         say("| back end | prefixes | bytes | differences |");
@@ -88,7 +91,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
         {
             foreach (var mode in HashModes.All)
             {
-                // Half of them at most in the first mode's import.
+                // The first mode's import gets at most half of the kills.
                 var most1 = mode == HashMode.Sha1 ? (left + 1) / 2 : left;
                 left -= await ImportKilledAsync(processes, mode, $"{Release}killed{number}", random, undisturbed[mode], most1);
             }
@@ -99,7 +102,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
         return _misses.Count == 0;
     }
 
-    /// <summary>The bare ceiling: the same file sorted, with the same memory.</summary>
+    /// <summary>The ceiling: sort of the same file with the same memory.</summary>
     private async Task<double> SortAsync(string list)
     {
         var start = new ProcessStartInfo("sort", ["-S", $"{MemoryMiB}M", "-T", folder, "-o", File("sorted.txt"), list])
@@ -151,7 +154,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
             throw new InvalidOperationException($"switch to {backend}: {process.ExitCode}: {await output}{await error}");
     }
 
-    /// <summary>What the process had in memory at most (the kernel's VmHWM), in MiB, once it has ended.</summary>
+    /// <summary>Returns the peak resident memory of the process (VmHWM, counted by the kernel) in MiB, once it has ended.</summary>
     private static async Task<double> PeakAsync(Process process)
     {
         var peak = 0.0;
@@ -176,8 +179,8 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
         return peak;
     }
 
-    /// <summary>Kills the import at random moments, and runs the same command again each time, until it ends.</summary>
-    /// <returns>How often it was killed.</returns>
+    /// <summary>Kills the import at random moments, and repeats the command until it ends.</summary>
+    /// <returns>The number of kills.</returns>
     private async Task<int> ImportKilledAsync(
         CommandProcesses processes, HashMode mode, string release, Random random, double undisturbed, int most)
     {
@@ -209,7 +212,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
         }
     }
 
-    /// <summary>Asks a server that reads from one back end.</summary>
+    /// <summary>Sends requests to a server that reads from one back end.</summary>
     private async Task AskAsync(CommandProcesses processes, string backend, string what, IReadOnlyList<ExpectedRange> expected)
     {
         _variables["HIBP_PASSWORDS"] = backend;

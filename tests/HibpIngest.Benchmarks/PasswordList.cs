@@ -5,15 +5,15 @@ using HibpIngest.Passwords;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Made-up hashes as people give them: in random order, some several times, some with a count of 0, most with a small count and a
-/// few with a huge one, a few in lower case or with the other line end.
+/// Made-up hashes as in real lists: in random order, some repeated, some with a count of 0, most with a small count
+/// and a few with a huge one, a few in lower case or with the other line end.
 /// </summary>
 /// <param name="rows">Lines.</param>
-/// <param name="prefixes">In so many prefixes, evenly over 00000 to 027FF.</param>
-/// <param name="seed">Of all of it.</param>
+/// <param name="prefixes">Number of prefixes, spread evenly over 00000 to 027FF.</param>
+/// <param name="seed">Seeds all of it.</param>
 internal sealed class PasswordList(long rows, int prefixes, int seed)
 {
-    // As the published list has them, 20 million hashes are in so many prefixes.
+    // The density of the published list: 20 million hashes in this many prefixes.
     private const int FirstEmptyPrefix = 0x2800;
 
     private const double Repeated = 0.03;
@@ -21,14 +21,14 @@ internal sealed class PasswordList(long rows, int prefixes, int seed)
     private const double Odd = 0.001;
     private const double LargestCount = 50_000_000;
 
-    /// <summary>Number of one of its prefixes.</summary>
+    /// <summary>Returns one of its prefixes.</summary>
     public int Prefix(int index) => (int)((long)index * FirstEmptyPrefix / prefixes);
 
-    /// <summary>Writes the list, and the same lines of some prefixes as another.</summary>
-    /// <param name="mode">How it is hashed.</param>
+    /// <summary>Writes the list, and the lines of some prefixes to a second file.</summary>
+    /// <param name="mode">The hash.</param>
     /// <param name="file">The list.</param>
-    /// <param name="smallFile">The other.</param>
-    /// <param name="isSmall">Which prefixes are in that, by index.</param>
+    /// <param name="smallFile">The second file.</param>
+    /// <param name="isSmall">Whether a prefix, by index, is in the second file.</param>
     public void Write(HashMode mode, string file, string smallFile, Func<int, bool> isSmall)
     {
         using var output = new BufferedStream(File.Create(file), 1 << 20);
@@ -49,7 +49,7 @@ internal sealed class PasswordList(long rows, int prefixes, int seed)
             var count = random.NextDouble() < Zeros ? 0 : (long)Math.Min(1 / (1 - random.NextDouble()), LargestCount);
             count.TryFormat(line[at..], out var digits, default, CultureInfo.InvariantCulture);
             at += digits;
-            // The published list of SHA-1 has CRLF; that of NTLM is taken to have LF.
+            // The published SHA-1 list has CRLF; the NTLM list is assumed to have LF.
             if ((mode == HashMode.Sha1) != isOdd)
                 line[at++] = (byte)'\r';
             line[at++] = (byte)'\n';
@@ -60,7 +60,7 @@ internal sealed class PasswordList(long rows, int prefixes, int seed)
     }
 
     /// <summary>Makes the hash of a number.</summary>
-    /// <returns>Its prefix, by index.</returns>
+    /// <returns>The index of its prefix.</returns>
     private int Fill(Span<byte> hash, HashMode mode, long number)
     {
         var state = (ulong)number ^ BitOperations.RotateLeft(Mix((ulong)(((long)seed << 1) | (long)mode)), 17);

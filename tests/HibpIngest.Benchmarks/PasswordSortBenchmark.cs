@@ -5,14 +5,14 @@ using HibpIngest.Passwords;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// From a file of hashes in any order to sorted ranges, in a process of its own, beside <c>sort</c> of the same file with the same
-/// memory.
+/// Measures a process that turns a file of unordered hashes into sorted ranges, compared with <c>sort</c> of the same
+/// file with the same memory.
 /// </summary>
 internal static class PasswordSortBenchmark
 {
     private const int Seed = 13;
 
-    /// <summary>Prefixes 00000 to 027FF, as many hashes each with 20 million as a published list has.</summary>
+    /// <summary>Prefixes 00000 to 027FF: with 20 million hashes, each has as many as in a published list.</summary>
     private const int Prefixes = 0x2800;
 
     private const int MemoryMiB = 512;
@@ -53,7 +53,7 @@ internal static class PasswordSortBenchmark
         return ratio <= most && peak <= MemoryMiB;
     }
 
-    /// <summary>The measured process.</summary>
+    /// <summary>Runs the measured process.</summary>
     public static async Task ChildAsync(string list, string work)
     {
         var began = Stopwatch.GetTimestamp();
@@ -75,7 +75,7 @@ internal static class PasswordSortBenchmark
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{sum} {read} {MeasuredChild.PeakMiB()}"));
     }
 
-    /// <summary>Random hashes with counts that most often are small.</summary>
+    /// <summary>Writes random hashes, most of them with a small count.</summary>
     /// <returns>The sum of the counts.</returns>
     private static UInt128 Write(string list, long rows)
     {

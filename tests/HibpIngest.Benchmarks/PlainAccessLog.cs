@@ -6,25 +6,23 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What the published options log of a request.</summary>
+/// <summary>The fields that the published options log of a request.</summary>
 internal readonly record struct PlainRecord(Guid Id, long Time, string Route, int Status);
 
-/// <summary>The published ways of logging a request, each as plain as it is told: <see cref="OpenAsync"/> names them.</summary>
+/// <summary>The published ways of logging a request, in their simplest form; see <see cref="OpenAsync"/> for their names.</summary>
 internal abstract class PlainAccessLog : IAsyncDisposable
 {
     private const string Insert = "INSERT INTO requests (id, time, route, status) VALUES (@id, @time, @route, @status)";
 
-    /// <summary>Returns when the request may be answered.</summary>
+    /// <summary>Completes when the response may be sent.</summary>
     public abstract Task AppendAsync(PlainRecord record);
 
     public virtual ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
-    /// <summary>Opens one, empty.</summary>
-    /// <param name="option">
-    /// none; sql and task: an insert for each request, awaited or in a task of the process's, by SQLite; sqlserver and sqlserver-task;
-    /// queue: a message for each request, awaited.
-    /// </param>
-    /// <param name="store">A file, a connection, or <see cref="QueueOf"/>.</param>
+    /// <summary>Opens an empty log.</summary>
+    /// <param name="option">none; sql and task: an insert per request into SQLite, awaited or in a background task;
+    /// sqlserver and sqlserver-task: the same on SQL Server; queue: a message per request, awaited.</param>
+    /// <param name="store">A file, a connection string, or <see cref="QueueOf"/>.</param>
     public static async Task<PlainAccessLog> OpenAsync(string option, string store)
     {
         switch (option)
@@ -55,10 +53,10 @@ internal abstract class PlainAccessLog : IAsyncDisposable
         }
     }
 
-    /// <summary>A queue by its account and name: each server has one of its own, as messages of the last may still come.</summary>
+    /// <summary>Names a queue by account and name: each server has its own, because messages of the last one may still arrive.</summary>
     public static string QueueOf(string connection, string name) => $"{name}|{connection}";
 
-    /// <summary>How many records there are, by distinct id but in a queue; a queue is removed with them.</summary>
+    /// <summary>Returns the number of records, by distinct id except in a queue. Deletes the queue.</summary>
     public static async Task<long> CountAsync(string option, string store)
     {
         const string Count = "SELECT COUNT(DISTINCT id) FROM requests";
@@ -81,7 +79,7 @@ internal abstract class PlainAccessLog : IAsyncDisposable
         return new QueueClient(parts[1], parts[0]);
     }
 
-    // As the queue counts them: receiving tens of thousands takes the emulator, which looks through all of them each time, half an hour.
+    // By the queue's own count: receiving tens of thousands takes the emulator half an hour, because it scans all of them each time.
     private static async Task<long> CountMessagesAsync(QueueClient queue)
     {
         var count = (await queue.GetPropertiesAsync()).Value.ApproximateMessagesCount;
@@ -110,7 +108,7 @@ internal abstract class PlainAccessLog : IAsyncDisposable
         public override Task AppendAsync(PlainRecord record) => Task.CompletedTask;
     }
 
-    /// <summary>Option 1. One connection, as there is one writer of a file at a time.</summary>
+    /// <summary>Option 1. One connection, because a file has one writer at a time.</summary>
     private sealed class SqliteLog : PlainAccessLog
     {
         private readonly SqliteConnection _connection;
@@ -161,7 +159,7 @@ internal abstract class PlainAccessLog : IAsyncDisposable
         }
     }
 
-    /// <summary>Option 2: nobody waits for it, and it ends with the process.</summary>
+    /// <summary>Option 2: nothing waits for the insert, and it is lost if the process ends.</summary>
     private sealed class TaskLog(PlainAccessLog inner) : PlainAccessLog
     {
         public override Task AppendAsync(PlainRecord record)

@@ -115,7 +115,7 @@ const string Usage = """
           code 1 when it grows by more than 1.3 times
     """;
 const double LeastShare = 0.6;
-const int ExtractTimes = 8; // extraction is so fast that a small zip measures the start of its threads
+const int ExtractTimes = 8; // extraction is so fast that a single pass over a small zip measures the start of its threads
 
 if (args is ["memory-child", var stage, var connection, var file])
 {

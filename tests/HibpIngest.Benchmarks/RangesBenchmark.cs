@@ -15,8 +15,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// What ranges by hash cost: the same slices of the same rows, with them and without, in turn, into a table server
-/// that only answers; and the SHA-1 of an account as a slice takes it.
+/// Measures what ranges cost: the same slices of the same rows, with and without ranges by turns, into a table server
+/// that only responds; and the SHA-1 of an account as a slice computes it.
 /// </summary>
 internal static class RangesBenchmark
 {
@@ -25,7 +25,7 @@ internal static class RangesBenchmark
 
     private const int SlicesEachTime = 4;
 
-    /// <summary>Prints what it measures as it goes.</summary>
+    /// <summary>Runs the benchmark, and prints the figures.</summary>
     public static async Task<RangesResult> RunAsync(int accounts, int pairs, string folder)
     {
         var zip = Path.Combine(folder, "Ranges.zip");
@@ -42,7 +42,7 @@ internal static class RangesBenchmark
         var ratios = new List<(double Off, double On)>();
         for (var i = 0; i < pairs; i++)
         {
-            // Each is the first of every other pair.
+            // The two take turns at being first.
             var (first, second) = i % 2 == 0 ? (off, on) : (on, off);
             var (one, other) = (await RunSlicesAsync(first), await RunSlicesAsync(second));
             ratios.Add(i % 2 == 0 ? (one, other) : (other, one));
@@ -87,7 +87,7 @@ internal static class RangesBenchmark
         }
     }
 
-    /// <summary>Milliseconds a slice, one after the other.</summary>
+    /// <summary>Returns milliseconds per slice, run one after another.</summary>
     private static async Task<double> RunSlicesAsync(Store store)
     {
         await store.Database.RequeueSlicesAsync(store.Slices[0].Load, null, failedOnly: false, CancellationToken.None);
@@ -99,10 +99,10 @@ internal static class RangesBenchmark
 
     private static (double Nanoseconds, long Bytes) MeasureHash(AccountBatch accounts, int times)
     {
-        // A millisecond at a time, so that some are had without another process in between.
+        // Samples of a millisecond, so that some run without interference from another process.
         var count = Math.Min(accounts.Count, 2_000);
         var row = new byte[AccountHash.RowDigits];
-        // A slice meets it compiled to the end, which takes the runtime a while.
+        // Until tiered compilation has finished, as in a running host.
         for (var began = Stopwatch.GetTimestamp(); Stopwatch.GetElapsedTime(began) < TimeSpan.FromSeconds(1);)
             Hash();
         var bytes = GC.GetAllocatedBytesForCurrentThread();
@@ -114,7 +114,7 @@ internal static class RangesBenchmark
             Hash();
             return Stopwatch.GetElapsedTime(began).TotalNanoseconds / count;
         });
-        // The least: beside other processes whatever is more is theirs.
+        // The least: any excess is due to other processes.
         return (measured.Min(), bytes);
 
         void Hash()
@@ -141,12 +141,12 @@ internal static class RangesBenchmark
     }
 }
 
-/// <summary>What ranges cost.</summary>
-/// <param name="Times">Of a slice's time without them.</param>
-/// <param name="Nanoseconds">Of a SHA-1.</param>
-/// <param name="Bytes">Allocated for those of a batch.</param>
+/// <summary>The cost of ranges.</summary>
+/// <param name="Times">A slice's time, as a multiple of the time without ranges.</param>
+/// <param name="Nanoseconds">Time per SHA-1.</param>
+/// <param name="Bytes">Bytes allocated for a batch of hashes.</param>
 internal sealed record RangesResult(double Times, double Nanoseconds, long Bytes)
 {
-    /// <summary>Whether it is within what was asked for.</summary>
+    /// <summary>Whether the requirements are met.</summary>
     public bool Holds => Times <= RangesBenchmark.MostTimes && Nanoseconds <= RangesBenchmark.MostNanoseconds && Bytes == 0;
 }

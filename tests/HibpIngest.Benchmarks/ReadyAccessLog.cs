@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>A store of the access log that answers at once and keeps nothing: what is left is the work of the process that logs.</summary>
+/// <summary>An access log store that succeeds at once and stores nothing, which leaves the logging process's own work.</summary>
 internal sealed class ReadyAccessLog : IAccessBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;

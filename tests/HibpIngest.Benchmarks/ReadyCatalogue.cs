@@ -5,13 +5,13 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>A catalogue in memory of so many breaches, each with one mark.</summary>
+/// <summary>A catalogue in memory whose breaches have one mark each.</summary>
 internal sealed class ReadyCatalogue : ICatalogueBlobs
 {
     private readonly Dictionary<string, byte[]> _blobs = [];
 
-    /// <param name="breaches">How many.</param>
-    /// <param name="sentences">Of each description, some 50 bytes each.</param>
+    /// <param name="breaches">Number of breaches.</param>
+    /// <param name="sentences">Length of each description, in sentences of about 50 bytes.</param>
     public ReadyCatalogue(int breaches, int sentences = 8)
     {
         var models = Enumerable.Range(1, breaches).Select(i => new PublicBreach
@@ -36,7 +36,7 @@ internal sealed class ReadyCatalogue : ICatalogueBlobs
 
     public byte[] Bytes(string name) => _blobs[name];
 
-    /// <summary>The same, not compressed.</summary>
+    /// <summary>Returns a document uncompressed.</summary>
     public byte[] Json(string name)
     {
         using var gzip = new GZipStream(new MemoryStream(_blobs[name]), CompressionMode.Decompress);

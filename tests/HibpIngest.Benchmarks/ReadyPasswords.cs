@@ -10,18 +10,18 @@ using Microsoft.AspNetCore.Http;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Blobs and tables of Pwned Passwords in memory: written by an import in this process, and read over HTTP, as the storage
-/// service answers, at once.
+/// Blobs and tables of Pwned Passwords in memory: written by an import in this process, and served over HTTP like the
+/// storage service, at once.
 /// </summary>
 internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
 {
-    /// <summary>Where the container is.</summary>
+    /// <summary>The container's path.</summary>
     public const string BlobRoot = "/b";
 
-    /// <summary>Where the tables are.</summary>
+    /// <summary>The tables' path.</summary>
     public const string TableRoot = "/t";
 
-    // What the service gives at most at once.
+    // The service's page size.
     private const int PageRows = 1_000;
 
     private const string BlobPath = BlobRoot + "/" + IPasswordBlobs.Container + "/";
@@ -36,10 +36,10 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
     private readonly ConcurrentDictionary<(string Table, string Prefix), (byte[][] Pages, IReadOnlyList<PasswordRow> Rows)> _rows = new();
     private List<KeptRequest>? _kept;
 
-    /// <summary>What is asked over HTTP from now on.</summary>
+    /// <summary>Records all later HTTP requests.</summary>
     public IReadOnlyList<KeptRequest> Keep() => _kept = [];
 
-    /// <summary>Answers a request of the blob or the table service.</summary>
+    /// <summary>Handles a request of the blob or the table service.</summary>
     public Task AnswerAsync(HttpContext context)
     {
         if (_kept is { } kept)
@@ -204,8 +204,8 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
         }
     }
 
-    /// <summary>A request as it came.</summary>
+    /// <summary>A recorded request.</summary>
     /// <param name="Address">Path and query.</param>
-    /// <param name="Headers">Those that the service would look at.</param>
+    /// <param name="Headers">The headers that the service would read.</param>
     public sealed record KeptRequest(string Address, IReadOnlyList<(string Name, string Value)> Headers);
 }

@@ -4,8 +4,8 @@ using System.Data.Common;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Rows of (load, position, alias, domain) whose strings lie ready in memory: as little beside SqlBulkCopy
-/// itself as can be.
+/// Rows of (load, position, alias, domain) whose strings are ready in memory, for the least possible work besides
+/// SqlBulkCopy itself.
 /// </summary>
 internal sealed class ReadyReader(string[] columns, List<(string Alias, string Domain)> accounts) : DbDataReader
 {

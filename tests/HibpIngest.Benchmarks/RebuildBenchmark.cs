@@ -18,9 +18,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A rebuild of five logged loads, of which the later four have a fifth of their accounts from the first: how many requests it
-/// makes beside a replay slice by slice, what it costs without HTTP, and how long it takes into a table server that only answers,
-/// beside a bare HttpClient that sends the very same requests. The measured ones are processes of their own, in turn.
+/// Measures a rebuild of five logged loads, of which the later four share a fifth of their accounts with the first:
+/// its number of requests compared with a replay slice by slice, its cost without HTTP, and its time into a table
+/// server that only responds, compared with a bare HttpClient that sends the same requests. Each measurement has a
+/// process of its own, in turns.
 /// </summary>
 internal sealed class RebuildBenchmark(int rows, int count, string folder)
 {
@@ -41,8 +42,9 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
     private readonly byte[] _account = new byte[SampleAccounts.MaxBytes];
     private long _naive;
 
-    /// <param name="leastSaving">Fewer rows have fewer in common.</param>
-    /// <returns>Whether all of it holds but what a busy machine decides, and all of it.</returns>
+    /// <param name="leastSaving">The required saving; fewer rows share fewer requests.</param>
+    /// <returns>Whether the requirements on requests and memory are met, and whether all are, including those on
+    /// speed.</returns>
     public async Task<(bool Requests, bool All)> RunAsync(double leastSaving = LeastSaving)
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), None);
@@ -82,7 +84,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
             counted && saving >= leastSaving && peak <= MostMiB && rate >= LeastRate && ratio >= LeastRatio);
     }
 
-    /// <summary>The measured rebuild: seconds, seconds of CPU, MiB, accounts.</summary>
+    /// <summary>Runs the measured rebuild; reports seconds, CPU seconds, MiB, accounts.</summary>
     public static async Task ChildAsync(string folder, string connection, string endpoint, string name)
     {
         await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, "rebuild.db"), TimeProvider.System);
@@ -96,7 +98,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
             result.Accounts);
     }
 
-    /// <summary>The same requests from their file: seconds, requests, seconds of CPU.</summary>
+    /// <summary>Sends the recorded requests from a file; reports seconds, requests, CPU seconds.</summary>
     public static async Task BareAsync(string file, string connection)
     {
         using var client = new BareTableClient(connection, InFlight);
@@ -129,7 +131,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         static string? Text(BinaryReader reader) => reader.ReadString() is { Length: > 0 } text ? text : null;
     }
 
-    /// <summary>Loads that are in SQL, done, and in the log; counts what a replay of their slices would send.</summary>
+    /// <summary>Makes loads that are in SQL, done, and in the log; counts what a replay of their slices would send.</summary>
     private async Task<IReadOnlyList<IMergeSource>> LoadAsync(string connection)
     {
         await using var database = SqliteBreachDatabase.Open(_file, TimeProvider.System);
@@ -184,7 +186,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         return batch.Count;
     }
 
-    /// <summary>All of a rebuild but its requests, whose bodies are made.</summary>
+    /// <summary>Does everything of a rebuild except sending its requests, whose bodies are made.</summary>
     private async Task<(long Requests, long Accounts, TimeSpan Cpu)> MergeAsync(IReadOnlyList<IMergeSource> sources)
     {
         var address = "http://127.0.0.1:10002/devstoreaccount1/accounts"u8.ToArray();
@@ -218,7 +220,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         return (requests, accounts, best);
     }
 
-    /// <summary>A run that isn't measured: what it sends is kept.</summary>
+    /// <summary>Runs unmeasured, and records the requests.</summary>
     private async Task RecordAsync(string connection)
     {
         await using var output = new FileStream(_requests, FileMode.Create, FileAccess.Write, FileShare.None, 1 << 20);

@@ -10,10 +10,10 @@ using HibpIngest.Testing;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Five breaches through <c>hibp run</c> on four emulators (one removed, one replaced, one purged, one held), rebuilt by
-/// <c>hibp rebuild</c> into a layout over all four with a spread domain, which is killed again and again while a sixth breach is
-/// loading; switched to in its middle, and back, and dropped. Both layouts beside what a script of its own expects
-/// (compare-layout.mjs).
+/// Loads five breaches through <c>hibp run</c> on four emulators (one removed, one replaced, one purged, one held),
+/// and rebuilds them with <c>hibp rebuild</c> into a layout over all four with a spread domain. The rebuild is killed
+/// repeatedly while a sixth breach is being loaded; reads are switched to the layout in its middle, and back, and it
+/// is dropped. Compares both layouts with what a separate script expects (compare-layout.mjs).
 /// </summary>
 internal sealed class RebuildCampaign(string folder, Action<string> say)
 {
@@ -26,11 +26,12 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
     private readonly Dictionary<string, string> _variables = [];
     private readonly List<AzuriteEmulator> _emulators = [];
 
-    /// <summary>Prints the figures; false where a layout has something else than is expected.</summary>
-    /// <param name="accounts">Of each breach; the sixth has twice as many.</param>
-    /// <param name="kills">How often a rebuild is killed.</param>
-    /// <param name="seed">Of everything that is random.</param>
-    /// <param name="skipsTime">Waits a minute neither for the lock of a killed rebuild nor until a dropped layout has no reader.</param>
+    /// <summary>Prints the figures; returns false if a layout's content differs from what is expected.</summary>
+    /// <param name="accounts">Accounts per breach; the sixth has twice as many.</param>
+    /// <param name="kills">Number of killed rebuilds.</param>
+    /// <param name="seed">Seeds everything random.</param>
+    /// <param name="skipsTime">Doesn't wait a minute for the lock of a killed rebuild, or until a dropped layout has
+    /// no reader.</param>
     public async Task<bool> RunAsync(int accounts, int kills, int seed, bool skipsTime = false)
     {
         say($"seed {seed}");
@@ -81,7 +82,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
             await Task.Delay(LookEvery);
         await processes.RunAsync("purge", $"{purged}");
 
-        // The sixth is half in, and stays so as long as it has to.
+        // The sixth is half loaded, and stays so as long as needed.
         await processes.RunAsync("drop", File("Sixth.zip"));
         await WaitAsync(host, database, loads => loads.Any(load => load is { Breach: "Sixth", Slices.Done: > 0 }));
         await SignalAsync(host, "STOP");
@@ -104,7 +105,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
                 continue;
             }
             await rebuild.WaitForExitAsync();
-            // The locks of one that was killed are free after a while.
+            // The locks of a killed rebuild expire after a while.
             if (rebuild.ExitCode != 0 && LockedOut.Any((await said).Contains))
             {
                 await Task.Delay(TimeSpan.FromSeconds(5));
@@ -115,7 +116,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
             say((await output).Trim());
             if (killed >= kills)
                 break;
-            // It was faster than the kills: the next ones are another layout's.
+            // It finished before the kill: the next kills hit another layout.
             layout = $"wide{runs}";
         }
         var rebuilt = Stopwatch.GetElapsedTime(began);
@@ -133,7 +134,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
         return differences == 0 && killed == kills;
     }
 
-    /// <summary>At a random moment of its work; false: it ended first.</summary>
+    /// <summary>Kills it at a random moment; returns false if it ended first.</summary>
     private static async Task<bool> KillAsync(Process process, Random random)
     {
         using var soon = new CancellationTokenSource(TimeSpan.FromSeconds(1 + (4 * random.NextDouble())));
@@ -150,7 +151,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
         }
     }
 
-    /// <summary>How many accounts and hashes of a layout are not as the zips have them.</summary>
+    /// <summary>Returns how many accounts and hashes of a layout differ from the zips.</summary>
     private async Task<int> CompareAsync(SqliteBreachDatabase database, string layout, int storageAccounts)
     {
         var loads = await database.ListLoadsAsync(null, CancellationToken.None);

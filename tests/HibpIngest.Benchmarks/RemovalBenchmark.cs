@@ -15,14 +15,14 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Removal of a breach from one emulator, where every other account is in another breach as well: by its rows,
-/// and by walking the table, its rows purged.
+/// Measures removing a breach from one emulator, where every other account is in another breach as well: by its rows,
+/// and by a walk over the table with its rows purged.
 /// </summary>
 internal static class RemovalBenchmark
 {
     /// <param name="batches">The breach.</param>
-    /// <param name="folder">For the databases.</param>
-    /// <param name="share">Of the time that the emulator gets during the removal.</param>
+    /// <param name="folder">The databases' folder.</param>
+    /// <param name="share">The share of time that the emulator gets during the removal.</param>
     public static async Task RunAsync(IReadOnlyList<AccountBatch> batches, string folder, double share)
     {
         foreach (var purged in (bool[])[false, true])
@@ -74,7 +74,7 @@ internal static class RemovalBenchmark
         return load;
     }
 
-    /// <summary>What the emulator was asked, and for how long it was waited for.</summary>
+    /// <summary>Counts requests to the emulator and the time spent waiting for them.</summary>
     private sealed class CountedRequests() : DelegatingHandler(new SocketsHttpHandler { UseProxy = false })
     {
         private readonly ConcurrentDictionary<string, (int Count, TimeSpan Waited)> _requests = [];

@@ -3,10 +3,10 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Runs slices without a queue.</summary>
 internal static class SliceStage
 {
-    /// <exception cref="StoreUnavailableException">The table throttles; the slice has been given back.</exception>
+    /// <summary>Runs a slice without a queue.</summary>
+    /// <exception cref="StoreUnavailableException">The table throttles; the slice was released.</exception>
     public static async Task RunAsync(this UpsertSlice stage, long load, int slice, CancellationToken cancellationToken = default)
     {
         await using var run = await stage.TakeAsync(new SliceMessage { Load = load, Slice = slice }, cancellationToken);

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A process that gets a share of the time only, as on a busy machine: stopped (SIGSTOP) and continued by turns until this is
-/// disposed. Its sockets stay open; what connects meanwhile waits in the accept queue.
+/// Gives a process only a share of the time, as on a busy machine, by stopping (SIGSTOP) and continuing it until
+/// disposed. Its sockets stay open; new connections wait in the accept queue.
 /// </summary>
 internal sealed class SlowedProcess : IDisposable
 {
@@ -15,11 +15,11 @@ internal sealed class SlowedProcess : IDisposable
     private readonly ManualResetEventSlim _ended = new();
     private readonly Thread _thread;
 
-    /// <param name="process">Its id.</param>
-    /// <param name="share">Of the time that it runs.</param>
+    /// <param name="process">Process id.</param>
+    /// <param name="share">The share of time in which it runs.</param>
     public SlowedProcess(int process, double share)
     {
-        // Not a task: the pool is busy with what is measured.
+        // A thread, because the pool is busy with what is measured.
         _thread = new Thread(() =>
         {
             while (!_ended.IsSet)

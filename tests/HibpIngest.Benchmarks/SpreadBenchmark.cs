@@ -5,12 +5,12 @@ using System.Globalization;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// How long a load and a rebuild take over N storage accounts, with the largest domain in M partitions, beside what the published
-/// limits allow: simulated, in virtual time.
+/// Simulates, in virtual time, how long a load and a rebuild take over N storage accounts, with the largest domain in
+/// M partitions, compared with what the published limits allow.
 /// </summary>
 internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string> say)
 {
-    /// <summary>As it is published: what is demanded doesn't move with the parameters.</summary>
+    /// <summary>The published limit: requirements don't change with the parameters.</summary>
     private const double PartitionRate = 2_000;
     private const double LeastRate = 0.85;
     private const double MostRefused = 0.2;
@@ -20,7 +20,7 @@ internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string
     private static readonly TimeSpan MostTimeWithRanges = TimeSpan.FromMinutes(25);
     private static readonly int[] Spreads = [1, 2, 4, 8, 16, 32];
 
-    /// <summary>All of N and M.</summary>
+    /// <summary>All combinations of N and M.</summary>
     public static IReadOnlyList<SpreadPoint> Table { get; } =
     [
         .. from rebuild in new[] { false, true }
@@ -30,16 +30,16 @@ internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string
            select new SpreadPoint(accounts, spread, ranges, rebuild),
     ];
 
-    /// <summary>Those that something is demanded of: N=10 with M=32, and M=1.</summary>
+    /// <summary>The points with a requirement: N=10 with M=32, and M=1.</summary>
     public static IReadOnlyList<SpreadPoint> Demanded { get; } =
         [.. Table.Where(point => point.StorageAccounts == MostAccounts && (point.Partitions == Spreads[^1] || point.Partitions == 1))];
 
     private static SpreadPoint Demanding { get; } = new(MostAccounts, Spreads[^1], WithRanges: false, IsRebuild: true);
 
-    /// <summary>Prints the table; false where a demand isn't met.</summary>
-    /// <param name="points">That are simulated.</param>
-    /// <param name="scale">So many times fewer accounts.</param>
-    /// <param name="seed">Of everything that is drawn here; the jitter of the throttle itself is its own.</param>
+    /// <summary>Prints the table; returns false if a requirement isn't met.</summary>
+    /// <param name="points">The points to simulate.</param>
+    /// <param name="scale">The factor by which accounts are reduced.</param>
+    /// <param name="seed">Seeds everything drawn here; the throttle's jitter is separate.</param>
     public bool Run(IReadOnlyList<SpreadPoint> points, double scale, int seed)
     {
         say(string.Create(
@@ -55,7 +55,7 @@ internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string
             {
                 var began = Stopwatch.GetTimestamp();
                 var result = results[point] = new SpreadRun(parameters, point, ScaleOf(point, scale), seed).Run();
-                // For whoever waits.
+                // Shows progress.
                 Console.Error.WriteLine(Text(
                     $"{point}: simulated in {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s; {result}"));
             });
@@ -68,13 +68,13 @@ internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string
     }
 
     /// <summary>
-    /// A rebuild has a tenth of a load's transactions, and takes more of itself to find out what it may send: the one that much is
-    /// demanded of is simulated whole.
+    /// A rebuild has a tenth of a load's transactions, and spends more of its time finding the allowed rate: the
+    /// point with the strictest requirement is simulated in full.
     /// </summary>
     private static double ScaleOf(SpreadPoint point, double scale) =>
         !point.IsRebuild ? scale : point == Demanding with { WithRanges = point.WithRanges } ? 1 : Math.Max(scale / 5, 1);
 
-    /// <summary>What is demanded of a point and isn't so.</summary>
+    /// <summary>Returns the requirements that a point doesn't meet.</summary>
     public static IEnumerable<string> FaultsOf(SpreadPoint point, SpreadResult result)
     {
         if (point.StorageAccounts == MostAccounts && point.Partitions == Spreads[^1])

@@ -5,10 +5,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>The domains of the simulated accounts, the largest first, and how they are spread.</summary>
+/// <summary>The domains of the simulated accounts, largest first, and how they are spread.</summary>
 internal sealed class SpreadDomains
 {
-    private readonly double[] _upTo; // shares, added up
+    private readonly double[] _upTo; // cumulative shares
     private readonly string[] _names;
 
     public SpreadDomains(SpreadParameters parameters)
@@ -27,12 +27,12 @@ internal sealed class SpreadDomains
             _upTo[i] = sum += All[i].Share;
     }
 
-    /// <summary>A quarter of the accounts is in it.</summary>
+    /// <summary>Holds a quarter of the accounts.</summary>
     public const string Hot = "hot.example.net";
 
     public IReadOnlyList<(string Name, double Share)> All { get; }
 
-    /// <summary>One, as likely as its share.</summary>
+    /// <summary>Draws a domain with the probability of its share.</summary>
     public string Draw(Random random)
     {
         var at = Array.BinarySearch(_upTo, random.NextDouble());
@@ -40,8 +40,8 @@ internal sealed class SpreadDomains
     }
 
     /// <summary>
-    /// A layout with the hot domain over so many partitions, and others over as many as keep each of theirs no larger, as somebody would
-    /// have it who has looked at what lies in the log.
+    /// Returns a layout with the hot domain over this many partitions, and the others over as many as keep their
+    /// partitions no larger, as an operator would choose after looking at the log.
     /// </summary>
     public LayoutFacts Spread(int storageAccounts, int partitions) => new()
     {
@@ -50,7 +50,6 @@ internal sealed class SpreadDomains
             .Where(one => partitions > 1 && one.Partitions > 1).ToDictionary(one => one.Name, one => one.Partitions),
     };
 
-    /// <summary>Writes an alias; returns its length.</summary>
     public static int WriteAlias(long number, Span<byte> alias)
     {
         "user."u8.CopyTo(alias);
@@ -59,8 +58,8 @@ internal sealed class SpreadDomains
     }
 
     /// <summary>
-    /// How many accounts of so many are in each domain, in each of its partitions: one in so many is looked at, which makes the
-    /// partitions rather more uneven than they are.
+    /// Returns the number of accounts in each partition of each domain. Only a sample is computed, which makes the
+    /// partitions somewhat more uneven than they are.
     /// </summary>
     public IEnumerable<(string Name, byte[] Bytes, int[] Buckets)> Count(long accounts, double scale, LayoutPlacement placement)
     {
@@ -82,7 +81,7 @@ internal sealed class SpreadDomains
         }
     }
 
-    /// <summary>As the footers of segments tell of them.</summary>
+    /// <summary>Returns the large domains as segment footers list them.</summary>
     public IEnumerable<LargeDomain> LargeOf(long accounts) =>
         All.Where(one => one.Share * accounts >= 1_000).Select(one => new LargeDomain(one.Name, (int)(one.Share * accounts)));
 }

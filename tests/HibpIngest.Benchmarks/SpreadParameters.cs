@@ -2,7 +2,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What the simulation of spreading assumes: a file of numbers (spread.json), each with where it is from.</summary>
+/// <summary>The assumptions of the spreading simulation: a file of numbers (spread.json), each with its source.</summary>
 internal sealed class SpreadParameters
 {
     private readonly Dictionary<string, SpreadParameter> _all;
@@ -64,12 +64,12 @@ internal sealed class SpreadParameters
 
     public long MergeMemoryBytes => (long)this["mergeMemoryBytes"];
 
-    /// <summary>The file that comes with the program.</summary>
+    /// <summary>The file delivered with the program.</summary>
     public static string DefaultFile => Path.Combine(AppContext.BaseDirectory, "spread.json");
 
     private double this[string name] => _all[name].Value;
 
-    /// <summary>Reads a file.</summary>
+    /// <summary>Reads a parameter file.</summary>
     /// <exception cref="InvalidOperationException">A parameter is missing, unknown, or without a source.</exception>
     public static SpreadParameters Read(string file)
     {
@@ -89,11 +89,11 @@ internal sealed class SpreadParameters
             : throw new InvalidOperationException($"{file}: expected each parameter with its source, found: {string.Join(", ", wrong)}");
     }
 
-    /// <summary>The same with another number.</summary>
+    /// <summary>Returns the parameters with another number.</summary>
     public SpreadParameters With(string name, double value) => new(new(_all) { [name] = new SpreadParameter(value, "asked for") });
 
     private TimeSpan Milliseconds(string name) => TimeSpan.FromMilliseconds(this[name]);
 }
 
-/// <summary>A number and where it is from.</summary>
+/// <summary>A number and its source.</summary>
 internal sealed record SpreadParameter(double Value, string Source);

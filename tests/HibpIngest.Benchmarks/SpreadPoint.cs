@@ -1,16 +1,16 @@
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What is simulated.</summary>
+/// <summary>A point to simulate.</summary>
 /// <param name="StorageAccounts">N.</param>
-/// <param name="Partitions">M: those of the largest domain.</param>
-/// <param name="WithRanges">Hashes are written beside accounts.</param>
-/// <param name="IsRebuild">False: it is a load.</param>
+/// <param name="Partitions">M: the partitions of the largest domain.</param>
+/// <param name="WithRanges">Whether hashes are written as well.</param>
+/// <param name="IsRebuild">A rebuild instead of a load.</param>
 internal sealed record SpreadPoint(int StorageAccounts, int Partitions, bool WithRanges, bool IsRebuild)
 {
-    /// <summary>To see that it shows: everything lies in the first storage account, whatever the layout says.</summary>
+    /// <summary>Fault check: everything goes to the first storage account, whatever the layout says.</summary>
     public bool IsOneAccount { get; init; }
 
-    /// <summary>To see that it shows: what is refused is sent again at once.</summary>
+    /// <summary>Fault check: refused transactions are repeated at once.</summary>
     public bool IsHasty { get; init; }
 
     public override string ToString() =>

@@ -1,14 +1,15 @@
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What a simulated run came to.</summary>
-/// <param name="Time">It took, for all accounts.</param>
-/// <param name="Bound">The least that the published limits allow: of the fullest account, or of the largest partition.</param>
-/// <param name="HotRate">Entities/s that the hot domain took, all its partitions together, until it had all.</param>
-/// <param name="Refused">Of the requests, the part that was refused.</param>
-/// <param name="Splits">Partitions that were split off.</param>
-/// <param name="Transactions">That were done.</param>
+/// <summary>The result of a simulated run.</summary>
+/// <param name="Time">Duration for all accounts.</param>
+/// <param name="Bound">The least time that the published limits allow, for the fullest account or the largest
+/// partition.</param>
+/// <param name="HotRate">Entities/s that the hot domain took over all its partitions until it was complete.</param>
+/// <param name="Refused">The share of requests that were refused.</param>
+/// <param name="Splits">Partition splits.</param>
+/// <param name="Transactions">Completed transactions.</param>
 internal sealed record SpreadResult(TimeSpan Time, TimeSpan Bound, double HotRate, double Refused, int Splits, long Transactions)
 {
-    /// <summary>Of what the limits allow.</summary>
+    /// <summary>Speed relative to the limits.</summary>
     public double Rate => Bound / Time;
 }

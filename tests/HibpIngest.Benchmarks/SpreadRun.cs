@@ -4,26 +4,25 @@ using HibpIngest.Stores;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// One point of the simulation: the transactions of <see cref="SpreadWork"/> go through the throttle that the pipeline has
-/// (<see cref="WriteThrottle"/>, one for each process and storage account) to a simulated service, all in virtual time.
+/// Simulates one point: the transactions of <see cref="SpreadWork"/> go through the pipeline's throttle (<see
+/// cref="WriteThrottle"/>, one for each process and storage account) to a simulated service, all in virtual time.
 /// </summary>
-/// <param name="scale">
-/// So many times fewer slices, or merged partitions, with heat and splits as many times shorter; what is returned is of all of them.
-/// </param>
+/// <param name="scale">The factor by which slices, or merged partitions, are reduced, and heat and splits are
+/// shortened; results are extrapolated to all.</param>
 internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, double scale, int seed)
 {
-    /// <summary>Slices that are made; each comes again and again.</summary>
+    /// <summary>Slices that are made; they are reused in turn.</summary>
     private const int SlicesMade = 16;
 
     private readonly VirtualTime _time = new();
     private readonly Random _random = new(seed);
     private SpreadWork _work = null!;
     private SpreadService[] _services = [];
-    private long[] _sent = []; // entities of each partition
+    private long[] _sent = []; // entities per partition
     private readonly List<TimeSpan>[] _doneAt = [.. Enumerable.Range(0, point.StorageAccounts).Select(_ => new List<TimeSpan>())];
     private readonly Dictionary<SpreadPartition, List<TimeSpan>> _partitionDoneAt = new(ReferenceEqualityComparer.Instance);
     private TimeSpan _hotUntil;
-    private double _scale; // as far as slices and merged partitions can be counted
+    private double _scale; // rounded to whole slices and merged partitions
 
     public SpreadResult Run()
     {
@@ -49,7 +48,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
         var bound = TimeSpan.FromSeconds(Math.Max(ofFullest / limits.AccountRate, ofLargest / limits.PartitionRate));
         var hot = all.Where(one => one.partition.IsHot).Sum(one => one.entities);
         var (done, refused) = (_services.Sum(one => one.Done), _services.Sum(one => one.Refused));
-        // What each process has to find out first takes as long as with all of them: the middle half is what the rest is like.
+        // What each process must find out first takes as long as in a full run, so the middle half is extrapolated.
         var doneAt = isPartitionBound ? _partitionDoneAt[largest] : _doneAt[fullest];
         var (quarter, threeQuarters) = (doneAt[doneAt.Count / 4], doneAt[doneAt.Count * 3 / 4]);
         return new SpreadResult(
@@ -57,7 +56,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
             hot / _hotUntil.TotalSeconds, (double)refused / (done + refused), _services.Sum(one => one.Splits), done);
     }
 
-    /// <summary>Slices in their order, so many at once in each process.</summary>
+    /// <summary>Runs slices in order, with this many at once in each process.</summary>
     private async Task LoadAsync(IReadOnlyList<SpreadTransaction[]> slices, int count)
     {
         var next = 0;
@@ -81,7 +80,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
         }
     }
 
-    /// <summary>As RebuildLayout does: a merged partition is made, then written, then the next one; or several overlap.</summary>
+    /// <summary>Works as RebuildLayout does: a merged partition is made, then written, then the next one; or several overlap.</summary>
     private async Task RebuildAsync(IReadOnlyList<SpreadTransaction[]> merged)
     {
         var throttles = Throttles();
@@ -106,7 +105,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
 
     private WriteThrottle[] Throttles() => [.. _services.Select(_ => new WriteThrottle(_time))];
 
-    /// <summary>As SliceRun does.</summary>
+    /// <summary>Sends as SliceRun does.</summary>
     private async Task SendAsync(SpreadTransaction[] transactions, int most, WriteThrottle[] throttles)
     {
         var inFlight = new TransactionsInFlight(most, CancellationToken.None);
@@ -151,7 +150,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
         {
             while (await service.SendAsync(number, entities) is not null)
             {
-                // At once again.
+                // Repeats at once.
             }
         }
         else

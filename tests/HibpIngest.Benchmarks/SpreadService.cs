@@ -5,7 +5,7 @@ namespace HibpIngest.Benchmarks;
 
 /// <summary>The simulated table service of one storage account, in virtual time.</summary>
 /// <param name="parameters">Its limits and times.</param>
-/// <param name="scale">Heat and splits take so much less of the time, as the whole run does.</param>
+/// <param name="scale">Divides the times of heat and splits, as in the whole run.</param>
 internal sealed class SpreadService(SpreadParameters parameters, double scale, VirtualTime time, Random random)
 {
     private const int HeatSteps = 10;
@@ -22,7 +22,8 @@ internal sealed class SpreadService(SpreadParameters parameters, double scale, V
 
     public int Splits { get; private set; }
 
-    /// <summary>Answers a transaction; null: it is done.</summary>
+    /// <summary>Processes a transaction.</summary>
+    /// <returns>Null if it succeeded.</returns>
     public async Task<WriteRefusal?> SendAsync(int partition, int entities)
     {
         if (random.NextDouble() < parameters.BusyShare || IsSplitting(partition) || !_tables.Take(partition, entities))
@@ -41,7 +42,7 @@ internal sealed class SpreadService(SpreadParameters parameters, double scale, V
 
     private bool IsSplitting(int partition) => _heat.TryGetValue(partition, out var heat) && time.Elapsed < heat.SplitUntil;
 
-    /// <summary>Of each of the steps it has to have taken the share.</summary>
+    /// <summary>A partition heats up in steps, and must have taken its share at each.</summary>
     private void Warm(int partition, int entities)
     {
         if (!_heat.TryGetValue(partition, out var heat))

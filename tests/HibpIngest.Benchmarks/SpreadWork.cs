@@ -6,9 +6,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The transactions that a load or a rebuild sends, in their order: of a load as <see cref="SliceBuffers"/> cuts and orders each
-/// slice; of a rebuild those of one merged partition after another, as <see cref="MergePlan"/> cuts them and
-/// <see cref="TransactionOrder"/> orders them. Where each goes is <see cref="LayoutPlacement"/>'s.
+/// The transactions of a load or a rebuild, in order: for a load as <see cref="SliceBuffers"/> cuts and orders each
+/// slice; for a rebuild those of one merged partition after another, as <see cref="MergePlan"/> cuts them and <see
+/// cref="TransactionOrder"/> orders them. <see cref="LayoutPlacement"/> decides where each goes.
 /// </summary>
 internal sealed class SpreadWork
 {
@@ -29,13 +29,13 @@ internal sealed class SpreadWork
         _placement = new LayoutPlacement(_domains.Spread(point.StorageAccounts, point.Partitions));
     }
 
-    /// <summary>Every partition there is, by its number.</summary>
+    /// <summary>All partitions by number.</summary>
     public List<SpreadPartition> Partitions { get; } = [];
 
-    /// <summary>Of a rebuild of all accounts.</summary>
+    /// <summary>The number of merged partitions in a rebuild of all accounts.</summary>
     public int MergedPartitions { get; private set; }
 
-    /// <summary>Slices of accounts that are drawn.</summary>
+    /// <summary>Makes slices of drawn accounts.</summary>
     public IReadOnlyList<SpreadTransaction[]> Slices(int count, Random random)
     {
         var rows = SliceBuffers.Rent(_parameters.SliceRows);
@@ -62,9 +62,7 @@ internal sealed class SpreadWork
         return slices;
     }
 
-    /// <summary>
-    /// The transactions of the merged partitions of a rebuild, each as large as it is with all accounts; of one in so many of them.
-    /// </summary>
+    /// <summary>Makes the transactions of a rebuild's merged partitions in full size, for a sample of the partitions.</summary>
     public IReadOnlyList<SpreadTransaction[]> Rebuild(double scale, Random random)
     {
         var accounts = _parameters.Accounts;
@@ -99,7 +97,7 @@ internal sealed class SpreadWork
         return [.. merged.Select(Order)];
     }
 
-    /// <summary>In transactions, as many as may be of a hundred.</summary>
+    /// <summary>Cuts the entities into transactions of at most a hundred, and orders them.</summary>
     private static SpreadTransaction[] Order(List<(int Partition, int Entities)> partitions)
     {
         const int Most = IAccountTable.MaxTransactionEntities;
@@ -123,7 +121,7 @@ internal sealed class SpreadWork
     private static int Part(int count, int part, int parts) =>
         (int)(((long)count * (part + 1) / parts) - ((long)count * part / parts));
 
-    /// <summary>Of so many, those whose hash is in one of the ranges' partitions: hashes are spread as if by chance.</summary>
+    /// <summary>Draws how many hashes fall into one of the ranges' partitions: hashes are distributed as if at random.</summary>
     private static int DrawEven(int count, Random random)
     {
         var mean = (double)count / RangePartitions;
@@ -145,15 +143,15 @@ internal sealed class SpreadWork
     }
 }
 
-/// <summary>Where a transaction goes.</summary>
-/// <param name="Table">Its name.</param>
-/// <param name="Key">Of the partition.</param>
-/// <param name="StorageAccount">From 0.</param>
-/// <param name="IsRange">It is one of hashes.</param>
-/// <param name="IsHot">It is one of the hot domain's.</param>
+/// <summary>The target of a transaction.</summary>
+/// <param name="Table">The table's name.</param>
+/// <param name="Key">The partition key.</param>
+/// <param name="StorageAccount">0-based.</param>
+/// <param name="IsRange">Whether it holds hashes.</param>
+/// <param name="IsHot">Whether it belongs to the hot domain.</param>
 internal sealed record SpreadPartition(string Table, byte[] Key, int StorageAccount, bool IsRange, bool IsHot);
 
-/// <summary>One transaction.</summary>
-/// <param name="Partition">Number of its partition.</param>
+/// <summary>A transaction.</summary>
+/// <param name="Partition">The partition's number.</param>
 /// <param name="Entities">1 to 100.</param>
 internal readonly record struct SpreadTransaction(int Partition, int Entities);

@@ -11,8 +11,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The copy stage on a SQL Server: our batches with checkpoint and slices, each one transaction, beside bare
-/// SqlBulkCopy from a ready reader, and beside DataTables. All three copy the same rows into the same table
+/// Measures the copy stage on a SQL Server: our batches (rows, checkpoint and slices in one transaction), compared
+/// with bare SqlBulkCopy from a ready reader, and with DataTables. All three copy the same rows into the same table
 /// with its clustered key, emptied before each run.
 /// </summary>
 internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, string connectionString)
@@ -28,7 +28,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         await pairs.MeasureAsync("DataTable", "row", () => CopyReadyAsync(ready), CopyTablesAsync);
     }
 
-    /// <summary>A database of the benchmark's own, dropped at the end.</summary>
+    /// <summary>Creates a database for the benchmark, and drops it at the end.</summary>
     public static async Task WithDatabaseAsync(string server, Func<string, Task> measure)
     {
         var name = $"hibp_bench_{Guid.NewGuid():N}";
@@ -56,16 +56,16 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     }
 
     /// <summary>
-    /// Rows of loads and of subscribers that the server has read since the database was made, by scan or by
-    /// index, as its own statistics count them. Null on SQL Server, which counts reads of pages only; Babelfish
-    /// for PostgreSQL, which speaks T-SQL too, counts rows.
+    /// Returns how many rows of loads and subscribers the server has read since the database was created, by scan or
+    /// by index, according to its own statistics. Null on SQL Server, which only counts page reads; Babelfish for
+    /// PostgreSQL, which also speaks T-SQL, counts rows.
     /// </summary>
     public static async Task<long?> RowsReadAsync(string connection)
     {
         if (await ScalarAsync(connection, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is not string)
             return null;
         var schema = $"{new SqlConnectionStringBuilder(connection).InitialCatalog}_dbo";
-        // A session reports its counts when it ends, and somewhat late.
+        // A session reports its counts when it ends, with a delay.
         SqlConnection.ClearAllPools();
         for (long before = -1; ;)
         {
@@ -112,7 +112,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         return (_rows, Stopwatch.GetElapsedTime(began));
     }
 
-    /// <summary>A DataTable a batch, filled from the bytes as ours are: what most programs do.</summary>
+    /// <summary>Copies a DataTable per batch, filled from the same bytes: what most programs do.</summary>
     private async Task<(double, TimeSpan)> CopyTablesAsync()
     {
         var load = await NewLoadAsync();

@@ -1,10 +1,10 @@
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The limits of one storage account's tables: a token bucket for each partition and one for the account; a write that finds one of
-/// them empty is refused, and takes from neither.
+/// The limits of one storage account's tables: a token bucket for each partition and one for the account. A write
+/// that finds either one empty is refused, and takes from neither.
 /// </summary>
-/// <typeparam name="TPartition">What partitions are told apart by.</typeparam>
+/// <typeparam name="TPartition">Identifies a partition.</typeparam>
 internal sealed class TableModel<TPartition>(TableLimits limits, TimeProvider time)
     where TPartition : notnull
 {
@@ -12,7 +12,7 @@ internal sealed class TableModel<TPartition>(TableLimits limits, TimeProvider ti
     private readonly Bucket _account = new(limits.AccountRate, limits.BurstSeconds, time);
     private readonly Lock _lock = new();
 
-    /// <summary>Whether so many entities may be written into a partition now; then they are.</summary>
+    /// <summary>Takes this many entities for a partition; returns false if the limits don't allow it now.</summary>
     public bool Take(TPartition partition, int entities)
     {
         lock (_lock)
@@ -27,14 +27,14 @@ internal sealed class TableModel<TPartition>(TableLimits limits, TimeProvider ti
         }
     }
 
-    /// <summary>Entities that a partition has taken.</summary>
+    /// <summary>Returns the entities that a partition has taken.</summary>
     public long TakenBy(TPartition partition)
     {
         lock (_lock)
             return _partitions.TryGetValue(partition, out var bucket) ? bucket.Taken : 0;
     }
 
-    /// <summary>Fills at its rate up to what may come at once.</summary>
+    /// <summary>Fills at its rate, up to the burst.</summary>
     private sealed class Bucket(double rate, double burstSeconds, TimeProvider time)
     {
         private readonly double _most = Math.Max(rate * burstSeconds, 100);

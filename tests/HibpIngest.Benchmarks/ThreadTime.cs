@@ -3,12 +3,12 @@ using System.Runtime.InteropServices;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What a piece of work takes: of the clock, and of this thread's processor, which others on the machine don't lengthen.</summary>
+/// <summary>Wall time, and this thread's processor time, which other processes on the machine don't lengthen.</summary>
 internal readonly record struct ThreadTime(TimeSpan Wall, TimeSpan Cpu, long AllocatedBytes)
 {
     private const int ThreadCpuClock = 3; // CLOCK_THREAD_CPUTIME_ID, clock_gettime(2)
 
-    /// <summary>Runs it on this thread.</summary>
+    /// <summary>Measures work on this thread.</summary>
     public static ThreadTime Of(Action work)
     {
         var (allocated, cpu, began) = (GC.GetAllocatedBytesForCurrentThread(), Cpu0(), Stopwatch.GetTimestamp());

@@ -15,13 +15,13 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The upsert stage against a <see cref="ThrottlingTableServer"/>: so many slices in flight, in processes that
-/// know nothing of one another (each with a storage account and a database object of its own), a third of the
-/// rows in one domain.
+/// Runs the upsert stage against a <see cref="ThrottlingTableServer"/>: many slices in flight, in independent
+/// processes (each with a storage account client and a database object of its own), a third of the rows in one
+/// domain.
 /// </summary>
 internal sealed class ThrottleBenchmark(string folder)
 {
-    /// <summary>What the Functions host and the local host work on at once.</summary>
+    /// <summary>Slices that the Functions host and the local host process at once.</summary>
     private const int SlicesOfAProcess = 24;
 
     private static readonly TimeSpan TellEvery = TimeSpan.FromSeconds(5);
@@ -29,16 +29,16 @@ internal sealed class ThrottleBenchmark(string folder)
     private const double LeastRate = 0.85;
     private const double MostWritten = 1.05;
 
-    /// <summary>Prints the table; false where a figure is not what it has to be.</summary>
-    /// <param name="scale">So many times the slices.</param>
-    /// <param name="only">Only with so many in flight; null: all.</param>
+    /// <summary>Prints the table; returns false if a requirement is missed.</summary>
+    /// <param name="scale">Multiplies the slices.</param>
+    /// <param name="only">Only this number in flight; null: all.</param>
     public async Task<bool> RunAsync(int scale, int? only = null)
     {
         Console.WriteLine("| slices in flight | processes | refusals | slices x rows | s | bound s | of the permitted rate | refused | "
             + "written / entities | put off |");
         Console.WriteLine("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         var within = true;
-        // Not of interest here: how long a process takes that has just been started.
+        // Warm-up: a process's first run is slower.
         await MeasureAsync(inFlight: 2, slices: 4, sliceRows: 2_000, new TableLimits());
         foreach (var (inFlight, slices, rows) in new[] { (1, 15, 10_000), (24, 48, 10_000), (240, 240, 4_000) }.Where(
             row => only is null || row.Item1 == only))
@@ -104,7 +104,7 @@ internal sealed class ThrottleBenchmark(string folder)
             (double)server.Accepted / rows, putOff);
     }
 
-    /// <summary>For whoever waits.</summary>
+    /// <summary>Shows progress.</summary>
     private static void Tell(ThrottlingTableServer server, TimeSpan elapsed) => Console.Error.WriteLine(string.Create(
         CultureInfo.InvariantCulture,
         $"{elapsed.TotalSeconds:F0} s: {server.Accepted:N0} entities, {server.AcceptedHot:N0} of them in the hot partition; "
@@ -112,7 +112,7 @@ internal sealed class ThrottleBenchmark(string folder)
 
     private static int Processes(int inFlight) => Math.Max(inFlight / SlicesOfAProcess, 1);
 
-    /// <summary>Of a storage account whose table server this is.</summary>
+    /// <summary>Returns the connection string of a storage account with this table server.</summary>
     internal static string Connection(string server) => UpsertBenchmark.Redirect(
         $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};"
         + $"BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
@@ -120,7 +120,7 @@ internal sealed class ThrottleBenchmark(string folder)
     private PipelineParts Context(StorageAccount account, SqliteBreachDatabase database, TestOptions options) => PipelineParts.Of(
         account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
 
-    /// <summary>A load of so many <see cref="ThrottledRows"/>.</summary>
+    /// <summary>Makes a load of <see cref="ThrottledRows"/>.</summary>
     internal static async Task<Load> CopyAsync(SqliteBreachDatabase database, int rows, IngestOptions options)
     {
         await database.UpgradeAsync(CancellationToken.None);
@@ -138,17 +138,17 @@ internal sealed class ThrottleBenchmark(string folder)
             }
             await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         }
-        // Not finished: nothing is to be matched behind it.
+        // The ingest isn't finished, so that matching doesn't start.
         return load;
     }
 }
 
-/// <summary>What a run came to.</summary>
-/// <param name="Seconds">It took.</param>
-/// <param name="Bound">The least it could have taken under the limits.</param>
-/// <param name="Refused">Of all writes, the part that was refused.</param>
-/// <param name="Written">Entities written for each that there is.</param>
-/// <param name="PutOff">Slices that were put off.</param>
+/// <summary>The result of a run.</summary>
+/// <param name="Seconds">Duration.</param>
+/// <param name="Bound">The least time that the limits allow.</param>
+/// <param name="Refused">The share of writes that were refused.</param>
+/// <param name="Written">Entities written per entity.</param>
+/// <param name="PutOff">Deferred slices.</param>
 internal sealed record ThrottleResult(double Seconds, double Bound, double Refused, double Written, int PutOff)
 {
     public double Rate => Bound / Seconds;

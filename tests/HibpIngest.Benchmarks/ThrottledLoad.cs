@@ -10,17 +10,17 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A load under <c>hibp run</c>, as a process of its own, whose table service is a
-/// <see cref="ThrottlingTableServer"/> before the emulator: from the drop until it is done.
+/// Measures a load under <c>hibp run</c> as a process, with a <see cref="ThrottlingTableServer"/> in front of the
+/// emulator's tables, from the upload until it is done.
 /// </summary>
 internal sealed class ThrottledLoad(string folder)
 {
     private const double MostWritten = 1.05;
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(20);
 
-    /// <summary>Prints the figures; false where one is not what it has to be.</summary>
-    /// <param name="answersWrites">The emulator holds no accounts: it gets slow with many.</param>
-    /// <param name="most">Times the bound.</param>
+    /// <summary>Prints the figures; returns false if a requirement is missed.</summary>
+    /// <param name="answersWrites">Keeps accounts out of the emulator, which gets slow with many.</param>
+    /// <param name="most">The longest time, as a multiple of the bound.</param>
     public async Task<bool> RunAsync(int accounts, TableLimits limits, bool answersWrites, double most)
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);

@@ -3,28 +3,25 @@ using System.Text;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>
-/// Accounts of which every third is in one domain, and the others in hundreds: a few large ones and a long
-/// tail.
-/// </summary>
+/// <summary>Accounts of which every third is in one domain, and the others in hundreds: a few large ones and a long tail.</summary>
 internal static class ThrottledRows
 {
     public const string Hot = "gmail.com";
     private const int Domains = 300;
 
-    /// <summary>The i-th (0-based); each is another.</summary>
+    /// <summary>Returns the i-th account, 0-based; all differ.</summary>
     public static (byte[] Alias, byte[] Domain) Account(int index)
     {
         var alias = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"user.{index}"));
         if (index % 3 == 0)
             return (alias, Encoding.ASCII.GetBytes(Hot));
-        // Evenly spread, and the same each time.
+        // Evenly distributed, and the same in each run.
         var spread = unchecked((uint)index * 2654435769u) / (double)uint.MaxValue;
         return (
             alias, Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"d{(int)Math.Pow(Domains, spread)}.example.org")));
     }
 
-    /// <summary>Seconds that so many of them take at least.</summary>
+    /// <summary>Returns the least number of seconds for this many rows.</summary>
     public static double Bound(int rows, TableLimits limits)
     {
         var hot = (rows + 2) / 3;

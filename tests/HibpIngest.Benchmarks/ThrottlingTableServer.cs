@@ -8,38 +8,32 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>What a <see cref="ThrottlingTableServer"/> allows.</summary>
+/// <summary>The limits of a <see cref="ThrottlingTableServer"/>.</summary>
 internal sealed record TableLimits
 {
-    /// <summary>
-    /// Entities a second that one partition takes
-    /// (learn.microsoft.com/azure/storage/tables/scalability-targets).
-    /// </summary>
+    /// <summary>Entities per second and partition (learn.microsoft.com/azure/storage/tables/scalability-targets).</summary>
     public double PartitionRate { get; init; } = 2_000;
 
-    /// <summary>Entities a second that the account takes.</summary>
+    /// <summary>Entities per second for the account.</summary>
     public double AccountRate { get; init; } = 20_000;
 
-    /// <summary>Only this partition is limited; null: each is.</summary>
+    /// <summary>The only partition with a limit; null: all have one.</summary>
     public string? OnlyPartition { get; init; }
 
-    /// <summary>
-    /// What may come at once after a pause, in seconds of the rate. The service doesn't say; less is harder on
-    /// whoever writes.
-    /// </summary>
+    /// <summary>The burst after a pause, in seconds of the rate. The service doesn't document it; less is harder on the writer.</summary>
     public double BurstSeconds { get; init; } = 0.5;
 
     /// <summary>How long an accepted write takes.</summary>
     public TimeSpan Latency { get; init; } = TimeSpan.FromMilliseconds(5);
 
-    /// <summary>How long it takes to be refused.</summary>
+    /// <summary>How long a refusal takes.</summary>
     public TimeSpan RefusalLatency { get; init; }
 }
 
 /// <summary>
-/// A server with the table service's limits (<see cref="TableModel{TPartition}"/>): what they don't allow is refused as
-/// the service refuses, within the answer to its transaction. Writes
-/// into the account table are answered, or passed on to another server; everything else is passed on.
+/// A server with the table service's limits (<see cref="TableModel{TPartition}"/>): it refuses what they don't allow
+/// as the service does, in the response to the transaction. Writes to the account table are completed here, or
+/// forwarded to another server; everything else is forwarded.
 /// </summary>
 internal sealed class ThrottlingTableServer : IAsyncDisposable
 {
@@ -76,22 +70,19 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     /// <summary>Its address, without a path.</summary>
     public string Endpoint { get; private set; } = "";
 
-    /// <summary>Entities written.</summary>
     public long Accepted => Interlocked.Read(ref _accepted);
 
-    /// <summary>Entities written into the hot partition.</summary>
     public long AcceptedHot => _model.TakenBy(ThrottledRows.Hot);
 
-    /// <summary>Writes that were done.</summary>
+    /// <summary>Completed writes.</summary>
     public long Transactions => Interlocked.Read(ref _transactions);
 
-    /// <summary>Writes that were refused.</summary>
+    /// <summary>Refused writes.</summary>
     public long Refusals => Interlocked.Read(ref _refused);
 
-    /// <summary>Starts it.</summary>
-    /// <param name="upstream">Address of the table service behind it, without the account; null: writes is all
-    /// that is asked of it.</param>
-    /// <param name="answersWrites">Writes into the account table are answered here, and not passed on.</param>
+    /// <summary>Starts the server.</summary>
+    /// <param name="upstream">Address of the table service behind it, without the account; null: it only gets writes.</param>
+    /// <param name="answersWrites">Completes writes to the account table here, instead of forwarding them.</param>
     public static async Task<ThrottlingTableServer> StartAsync(TableLimits limits, Uri? upstream = null, bool answersWrites = true)
     {
         var server = new ThrottlingTableServer(limits, upstream, answersWrites);
@@ -167,7 +158,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
             return;
         }
         var target = context.Request;
-        // The parts of a transaction name the server too.
+        // The parts of a transaction contain the server's address too.
         var text = body.Length == 0 ? body : Encoding.Latin1.GetBytes(
             Encoding.Latin1.GetString(body).Replace(new Uri(Endpoint).Authority, _upstream.Authority, StringComparison.Ordinal));
         var asked = target.HttpContext.Features.Get<Microsoft.AspNetCore.Http.Features.IHttpRequestFeature>()!;
@@ -193,7 +184,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
             await context.Response.Body.WriteAsync(await answer.Content.ReadAsByteArrayAsync());
     }
 
-    /// <summary>The key within the first <c>accounts(PartitionKey='...'</c>.</summary>
+    /// <summary>Returns the key in the first <c>accounts(PartitionKey='...'</c>.</summary>
     private static string? Partition(ReadOnlySpan<byte> text)
     {
         var at = text.IndexOf("/accounts(PartitionKey='"u8);

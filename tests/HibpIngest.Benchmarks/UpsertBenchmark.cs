@@ -13,10 +13,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The upsert stage (rows from SQL, grouped, upserted, slice marked, as many transactions in flight as by
-/// default) into one emulator, beside the very same requests, kept from a run against a server that only
-/// answers, sent by a bare HttpClient into another emulator that is equally full. Each pair sends the next
-/// slices, so both fill up alike.
+/// Runs the upsert stage (rows from SQL, grouped, upserted, slice recorded, with the default number of transactions
+/// in flight) into one emulator, compared with a bare HttpClient that sends the same requests, recorded against a
+/// server that only responds, into another emulator that is equally full. Each pair sends the next slices, so both
+/// fill up alike.
 /// </summary>
 internal sealed class UpsertBenchmark : IAsyncDisposable
 {
@@ -131,7 +131,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
             account, _database, NotificationSenders.Create($"pickup:{_folder}/mail"), _options, NullLoggerFactory.Instance);
     }
 
-    /// <summary>The same connection with its table service elsewhere.</summary>
+    /// <summary>Returns the connection string with another table service.</summary>
     internal static string Redirect(string connection, string server)
     {
         var settings = Settings(connection);

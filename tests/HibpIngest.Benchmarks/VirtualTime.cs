@@ -1,13 +1,13 @@
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A time that goes on to the next timer as soon as nothing is left to be done before it. Everything runs on the thread that calls
-/// <see cref="Run"/>, in an order that is the same each time: what awaits comes back to it, as long as nothing is awaited that
-/// other threads do.
+/// A clock that advances to the next timer as soon as nothing is left to do before it. Everything runs on the thread
+/// that calls <see cref="Run"/>, in the same order each time: continuations return to it, as long as nothing awaits
+/// work of other threads.
 /// </summary>
 internal sealed class VirtualTime : TimeProvider
 {
-    /// <summary>Of what is measured: some take 0 for never.</summary>
+    /// <summary>The first timestamp isn't 0, because some code takes 0 to mean never.</summary>
     private static readonly long Beginning = TimeSpan.FromDays(1).Ticks;
 
     private readonly PriorityQueue<(Timer? Timer, int Version, TaskCompletionSource? Pause), (long Due, long Order)> _due = new();
@@ -15,19 +15,15 @@ internal sealed class VirtualTime : TimeProvider
     private long _now = Beginning;
     private long _order;
 
-    /// <inheritdoc/>
     public override long TimestampFrequency => TimeSpan.TicksPerSecond;
 
-    /// <summary>Since the beginning.</summary>
+    /// <summary>Time since the beginning.</summary>
     public TimeSpan Elapsed => new(_now - Beginning);
 
-    /// <inheritdoc/>
     public override long GetTimestamp() => _now;
 
-    /// <inheritdoc/>
     public override DateTimeOffset GetUtcNow() => new(_now, TimeSpan.Zero);
 
-    /// <inheritdoc/>
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
     {
         var timer = new Timer(this, callback, state);
@@ -35,17 +31,16 @@ internal sealed class VirtualTime : TimeProvider
         return timer;
     }
 
-    /// <summary>Completes after so long.</summary>
     public Task PauseAsync(TimeSpan time)
     {
-        // Completed on the thread that everything runs on, so that what follows may run at once.
+        // Completed on the thread that everything runs on, so that continuations may run at once.
         var pause = new TaskCompletionSource();
         Add(null, 0, pause, time);
         return pause.Task;
     }
 
     /// <summary>Runs until the work has ended.</summary>
-    /// <exception cref="InvalidOperationException">It waits for something that no timer brings.</exception>
+    /// <exception cref="InvalidOperationException">The work waits for something that no timer completes.</exception>
     public void Run(Func<Task> work)
     {
         var before = SynchronizationContext.Current;

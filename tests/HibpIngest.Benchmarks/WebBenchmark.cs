@@ -13,18 +13,18 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Lookups beside the bare point read that each of them is, over a table server that answers at once: in process, and
-/// through Kestrel beside an endpoint that makes the same read and copies its bytes. Ready answers beside Kestrel sending
-/// the same bytes.
+/// Measures lookups, compared with a bare point read of the same entity, over a table server that responds at once:
+/// in process, and through Kestrel compared with an endpoint that makes the same read and copies its bytes. Prepared
+/// responses are compared with Kestrel sending the same bytes.
 /// </summary>
 internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
 {
-    /// <summary>A p99 is at most so many times the bare one.</summary>
+    /// <summary>The largest p99, as a multiple of the bare one.</summary>
     private const double MostLatency = 1.3;
 
     private const double LeastThroughput = 0.8;
 
-    // What a laptop's browser history of breaches is: more than Have I Been Pwned lists.
+    // More breaches than Have I Been Pwned lists.
     private const int Breaches = 1_000;
 
     private const string Domain = "example.com";
@@ -34,8 +34,8 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     private string _table = "";
     private string _key = "";
 
-    /// <summary>Whether every ratio is within its limit.</summary>
-    /// <param name="seconds">How long 2,000 requests a second are held, where h2load is installed; 0: not at all.</param>
+    /// <summary>Returns whether every ratio is within its limit.</summary>
+    /// <param name="seconds">Duration of a test at 2,000 requests per second, if h2load is installed; 0: none.</param>
     public async Task<bool> RunAsync(int seconds)
     {
         _table = await _load.StartAsync(AnswerEntityAsync);
@@ -63,7 +63,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         await _load.MeasureAsync(
             "breaches of 1,000", client, _ => $"{ready}/{CatalogueDocuments.Breaches}", _ => $"{ours}/api/v3/breaches", LeastThroughput,
             null);
-        // The same with each request logged, before or behind its answer, in a store that takes no time.
+        // The same with each request logged, before or after its response, in a store that takes no time.
         await using var logging = await ServeAsync(connection, catalogue, isLogged: true);
         var logged = logging.Addresses[0];
         await _load.MeasureAsync(
@@ -96,7 +96,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
             .AddSingleton<IAccessBlobs>(new ReadyAccessLog()),
         TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
 
-    /// <summary>One lookup after another, in this process.</summary>
+    /// <summary>Runs one lookup after another in this process.</summary>
     private Task MeasureLookupAsync(BreachedAccounts accounts) => _load.CompareAsync(
         "lookup in process",
         async i => await ReadBareAsync(Alias(i)),
@@ -118,7 +118,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         await context.Response.Body.WriteAsync(bytes);
     }
 
-    /// <summary>What any client has to send for an entity, with a signature that is ready.</summary>
+    /// <summary>Sends what any client must send for an entity, with a prepared signature.</summary>
     private async Task<byte[]> ReadBareAsync(string alias)
     {
         using var request = new HttpRequestMessage(HttpMethod.Get, EntityAddress(alias));
@@ -149,7 +149,6 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         """{"PartitionKey":"example.com","RowKey":"user1","Timestamp":"2026-11-22T00:00:00.0000000Z","b1":true,"b7":true,"b31":true}"""u8
             .ToArray();
 
-    /// <summary>The one key there is, as often a minute as can be asked.</summary>
     private sealed class FirstLayout : IReadLayout
     {
         public Task<StoreLayout?> GetReadLayoutAsync(CancellationToken cancellationToken) =>

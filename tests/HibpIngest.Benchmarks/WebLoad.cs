@@ -9,18 +9,18 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Servers and clients of one machine, what is ours measured in turn with what is bare; prints a row for each.</summary>
-/// <param name="rounds">Of each; the median of their ratios counts.</param>
-/// <param name="requests">A round.</param>
+/// <summary>Runs servers and clients on one machine, measures ours and the bare one in turns, and prints a row for each.</summary>
+/// <param name="rounds">Rounds of each; the median of their ratios counts.</param>
+/// <param name="requests">Requests per round.</param>
 internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
 {
-    /// <summary>Asking at the same time.</summary>
+    /// <summary>Concurrent requests.</summary>
     private const int Connections = 32;
 
     private readonly List<WebApplication> _apps = [];
     private readonly List<string> _misses = [];
 
-    /// <summary>A client with as many connections as ask at the same time, which takes what it gets as it is.</summary>
+    /// <summary>Creates a client with this many connections that doesn't decompress responses.</summary>
     public static HttpClient CreateClient() => new(
         new SocketsHttpHandler { MaxConnectionsPerServer = Connections, UseProxy = false, AutomaticDecompression = default });
 
@@ -30,7 +30,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         Console.WriteLine("| --- | ---: | ---: | ---: | ---: |");
     }
 
-    /// <summary>Whether everything was within its limit; says what was not.</summary>
+    /// <summary>Returns whether every limit was kept; prints the others.</summary>
     public bool Ended()
     {
         foreach (var miss in _misses)
@@ -38,7 +38,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         return _misses.Count == 0;
     }
 
-    /// <summary>Starts a server of nothing but Kestrel.</summary>
+    /// <summary>Starts a server with only Kestrel.</summary>
     /// <returns>Its address.</returns>
     public async Task<string> StartAsync(RequestDelegate answer)
     {
@@ -51,13 +51,13 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         return app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
     }
 
-    /// <summary>Requests over HTTP, from as many connections as there may be.</summary>
-    /// <param name="what">Its name.</param>
-    /// <param name="client">Who asks.</param>
-    /// <param name="bare">Address of the Nth request.</param>
-    /// <param name="ours">The same of ours.</param>
-    /// <param name="leastThroughput">Of the bare one's; null: it is only told.</param>
-    /// <param name="mostLatency">A p99 of so many times the bare one's; null: it is not looked at.</param>
+    /// <summary>Measures HTTP requests over all connections.</summary>
+    /// <param name="what">The row's name.</param>
+    /// <param name="client">Sends the requests.</param>
+    /// <param name="bare">Address of the Nth request to the bare server.</param>
+    /// <param name="ours">Address of the Nth request to ours.</param>
+    /// <param name="leastThroughput">Required share of the bare throughput; null: only printed.</param>
+    /// <param name="mostLatency">The largest p99, as a multiple of the bare one; null: not checked.</param>
     public async Task MeasureAsync(
         string what, HttpClient client, Func<int, string> bare, Func<int, string> ours, double? leastThroughput, double? mostLatency)
     {
@@ -67,7 +67,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
             var (rate, tail) = await LoadAsync(client, bare);
             var (ourRate, ourTail) = await LoadAsync(client, ours);
             if (round < 0)
-                continue; // warms both
+                continue; // warm-up
             bareRates.Add(rate);
             ourRates.Add(ourRate);
             bareTails.Add(tail);
@@ -78,12 +78,12 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
             RowAtMost($"{what}, p99 in µs", bareTails, ourTails, mostLatency);
     }
 
-    /// <summary>One of each in turn, so that whatever slows the machine down slows both.</summary>
-    /// <param name="what">Its name.</param>
-    /// <param name="bare">The Nth.</param>
-    /// <param name="ours">The same by us.</param>
-    /// <param name="mostLatency">A p99 of so many times the bare one's; null: it is only told.</param>
-    /// <param name="tellsMedian">The median too.</param>
+    /// <summary>Runs one of each in turns, so that whatever slows the machine down slows both.</summary>
+    /// <param name="what">The row's name.</param>
+    /// <param name="bare">Runs the Nth bare call.</param>
+    /// <param name="ours">Runs the Nth call of ours.</param>
+    /// <param name="mostLatency">The largest p99, as a multiple of the bare one; null: only printed.</param>
+    /// <param name="tellsMedian">Prints the median too.</param>
     public async Task CompareAsync(
         string what, Func<int, Task> bare, Func<int, Task> ours, double? mostLatency, bool tellsMedian = false)
     {
@@ -97,7 +97,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
                 right[i] = await TimeAsync(ours, i);
             }
             if (round < 0)
-                continue; // warms both
+                continue; // warm-up
             bares.Add(Percentile(left, 99));
             own.Add(Percentile(right, 99));
             bareMedians.Add(Percentile(left, 50));
@@ -108,7 +108,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         RowAtMost($"{what}, p99 in µs", bares, own, mostLatency);
     }
 
-    /// <summary>Processor time of one, in turn in blocks: of the whole process, and so of the server that both ask as well.</summary>
+    /// <summary>Compares processor time in alternating blocks. It covers the whole process, and so the server that both use.</summary>
     public async Task CompareProcessorAsync(string what, Func<int, Task> bare, Func<int, Task> ours)
     {
         var (bares, own) = (new List<double>(), new List<double>());
@@ -124,17 +124,17 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         RowAtMost($"{what}, µs of CPU", bares, own, null);
     }
 
-    /// <summary>Prints rates; ours are to be so much of the bare ones.</summary>
+    /// <summary>Prints rates; ours must reach this share of the bare ones.</summary>
     public void RowAtLeast(string what, List<double> bare, List<double> ours, double? least) => Row(
         what, bare, ours, ratio => least is null || ratio >= least,
         least is null ? "" : string.Create(CultureInfo.InvariantCulture, $"{least:F1} at least"));
 
-    /// <summary>Prints times; ours are to be at most so many times the bare ones.</summary>
+    /// <summary>Prints times; ours may be at most this multiple of the bare ones.</summary>
     public void RowAtMost(string what, List<double> bare, List<double> ours, double? most) => Row(
         what, bare, ours, ratio => most is null || ratio <= most,
         most is null ? "" : string.Create(CultureInfo.InvariantCulture, $"{most:F1} at most"));
 
-    /// <summary>2,000 requests a second by h2load, where it is installed: none of them may fail.</summary>
+    /// <summary>Sends 2,000 requests per second with h2load, if it is installed: none may fail.</summary>
     public async Task HoldAsync(IEnumerable<string> addresses, IEnumerable<string> headers, int seconds)
     {
         var list = Path.GetTempFileName();
@@ -202,7 +202,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
             _misses.Add(string.Create(CultureInfo.InvariantCulture, $"{what}: {ratio:F2}, {limit}"));
     }
 
-    /// <summary>Requests from as many connections as there may be, each after its own last.</summary>
+    /// <summary>Sends requests over all connections, one after another on each.</summary>
     private async Task<(double Rate, double Tail)> LoadAsync(HttpClient client, Func<int, string> address)
     {
         var cpu = Environment.CpuUsage.TotalTime;
@@ -220,7 +220,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
                 await using var body = await response.Content.ReadAsStreamAsync();
                 while (await body.ReadAsync(buffer) > 0)
                 {
-                    // to its end
+                    // To its end.
                 }
                 times[i] = Stopwatch.GetElapsedTime(sent).TotalMicroseconds;
             }

@@ -1,6 +1,6 @@
 namespace HibpIngest.SqlServer.Tests;
 
-/// <summary>The whole pipeline on SQL Server, by the command line.</summary>
+/// <summary>Runs the acceptance test on SQL Server, with the command line.</summary>
 public sealed class SqlServerAcceptanceTests : AcceptanceContract, IAsyncLifetime
 {
     private readonly string _database = TestServer.CreateDatabase();

@@ -9,7 +9,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;
 
-/// <summary>What only a server does.</summary>
+/// <summary>Tests behaviour that only a server has.</summary>
 public sealed partial class SqlServerBreachDatabaseTests
 {
     [Fact]
@@ -19,7 +19,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         var load = await StartAsync();
         await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
 
-        // Somebody else has the table for himself, as an index that is being built has, until the copy has run out of time.
+        // Another connection locks the table, as building an index does, until the copy has timed out.
         await using var holder = new SqlConnection(ConnectionTo(MainDatabase));
         await holder.OpenAsync();
         var holding = holder.BeginTransaction();
@@ -46,7 +46,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         using var logs = new Watching(1600, () => { });
         await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
         {
-            // In the middle of a batch, some of whose rows have gone over.
+            // In the middle of a batch, after some of its rows were sent.
             BeforeCopy = rows =>
             {
                 copies.Add(rows);
@@ -254,7 +254,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.False(await byServer.TryTakeLoadAsync(load.Id, Other, Lease, None));
     }
 
-    /// <summary>Each method of the port, once or more.</summary>
+    /// <summary>Calls each method of the port at least once.</summary>
     private async Task EverythingAsync(SqlServerBreachDatabase app)
     {
         Assert.Equal(SqlServerSchema.Expected, (await app.GetSchemaVersionAsync(None)).Found);
@@ -268,7 +268,7 @@ public sealed partial class SqlServerBreachDatabaseTests
             await app.ImportSubscribersAsync([new("user1@example.com", null), new("boss@example.org", "example.com")], null, None));
         await foreach (var _ in app.ListSubscribersAsync(None))
         {
-            // each of them
+            // Each of them.
         }
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         Subscription[] gone = [new("gone@example.net", null)];
@@ -339,7 +339,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         return batch;
     }
 
-    /// <summary>The load has exactly the rows of <see cref="Many"/>.</summary>
+    /// <summary>Asserts that the load has exactly the rows of <see cref="Many"/>.</summary>
     private async Task HoldsAsync(long load, int count)
     {
         var expected = Many(1, count);
@@ -349,7 +349,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.Equal(count, (await Database.GetLoadAsync(load, None))!.LastPosition);
     }
 
-    /// <summary>Keeps the lines of one event, and says so while whoever logs waits.</summary>
+    /// <summary>Keeps the lines of one event, and calls back while the logging thread waits.</summary>
     private sealed class Watching(int eventId, Action seen) : ILoggerFactory, ILogger
     {
         public List<string> Lines { get; } = [];

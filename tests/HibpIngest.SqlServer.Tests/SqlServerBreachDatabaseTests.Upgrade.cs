@@ -11,8 +11,8 @@ namespace HibpIngest.SqlServer.Tests;
 public sealed partial class SqlServerBreachDatabaseTests
 {
     /// <summary>
-    /// Rows as the program before version 2 wrote them: two loads of one breach, one that failed before its
-    /// first batch, and the id of one that was removed.
+    /// Rows as written before version 2: two loads of one breach, one that failed before its first batch, and the id
+    /// of a removed one.
     /// </summary>
     private const string Store1 =
         """
@@ -96,7 +96,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.True(await database.TryTakeLoadAsync(load.Id, Me, Lease, None));
         await using (var copy = await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Me, 1, SliceRows, Lease), None))
             await copy.CommitAsync(Batch(1, Numbered(4)), new LoadCheckpoint(), false, None);
-        // It would wait for the one connection that the pool may have, and time out.
+        // It would wait for the only connection of the pool, and time out.
         Assert.Equal(4, (await database.GetLoadAsync(load.Id, None))!.LastPosition);
     }
 }

@@ -4,7 +4,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;
 
-/// <summary>SQL Server keeps the contract.</summary>
+/// <summary>Tests the database contract on SQL Server.</summary>
 public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContract
 {
     private readonly Dictionary<string, string> _databases = [];
@@ -12,7 +12,7 @@ public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContrac
     protected override IBreachDatabase Open(string database, TimeProvider time) =>
         SqlServerBreachDatabase.Open(ConnectionTo(database), time, NullLoggerFactory.Instance);
 
-    // Inserts fail by a constraint, for SqlBulkCopy fires no triggers. The tables are empty when the contract asks for it.
+    // Inserts fail by a constraint, because SqlBulkCopy fires no triggers. The tables are empty when the contract calls this.
     protected override Task FailInsertsAsync(string table) =>
         ExecuteAsync($"ALTER TABLE dbo.{table} ADD CONSTRAINT fail_{table} CHECK (1 = 0)");
 

@@ -3,7 +3,7 @@ using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.SqlServer.Tests;
 
-/// <summary>The server that HIBP_TEST_SQLSERVER names, and databases on it that live as long as a test.</summary>
+/// <summary>Creates databases on the server that HIBP_TEST_SQLSERVER names, each for one test.</summary>
 internal static class TestServer
 {
     private static readonly string Connection = Environment.GetEnvironmentVariable("HIBP_TEST_SQLSERVER") is { Length: > 0 } connection
@@ -11,11 +11,9 @@ internal static class TestServer
         : throw new InvalidOperationException(
             "HIBP_TEST_SQLSERVER is expected to hold the connection string of a server on which databases may be created and dropped");
 
-    /// <summary>The connection string of a database on it.</summary>
     public static string ConnectionTo(string database) =>
         new SqlConnectionStringBuilder(Connection) { InitialCatalog = database }.ConnectionString;
 
-    /// <summary>A proxy before it.</summary>
     public static TdsProxy Proxy()
     {
         var server = new SqlConnectionStringBuilder(Connection).DataSource.Split(',');
@@ -23,7 +21,7 @@ internal static class TestServer
             server[0].Replace("tcp:", "", StringComparison.OrdinalIgnoreCase), server.Length > 1 ? int.Parse(server[1]) : 1433);
     }
 
-    /// <summary>Makes an empty database; returns its name.</summary>
+    /// <summary>Creates an empty database; returns its name.</summary>
     public static string CreateDatabase()
     {
         var name = $"hibp_test_{Guid.NewGuid():N}";
@@ -45,13 +43,13 @@ internal static class TestServer
             }
             catch (SqlException) when (IsBabelfish && tries < 100)
             {
-                // It takes a while to notice that the connections are closed, and can't be told to close them.
+                // The server takes a while to notice that the connections are closed, and can't be told to close them.
                 await Task.Delay(TimeSpan.FromMilliseconds(100));
             }
         }
     }
 
-    /// <summary>A server that speaks T-SQL and is another's: some of what SQL Server does can't be asked of it.</summary>
+    /// <summary>Whether the server is Babelfish, which speaks T-SQL but lacks some of SQL Server's behaviour.</summary>
     public static bool IsBabelfish { get; } =
         Scalar("master", "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is string;
 

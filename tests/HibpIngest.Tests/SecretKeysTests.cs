@@ -3,7 +3,7 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Tests;
 
-/// <summary>What HIBP_SECRET_KEY seals, and what opens it.</summary>
+/// <summary>Tests sealing with HIBP_SECRET_KEY, and opening with it.</summary>
 public sealed class SecretKeysTests
 {
     private static readonly string First = Convert.ToBase64String([.. Enumerable.Range(0, 32).Select(i => (byte)i)]);
@@ -43,7 +43,7 @@ public sealed class SecretKeysTests
     [Fact]
     public void What_is_sealed_is_what_it_always_was()
     {
-        // As archive passwords were sealed before there could be several keys: nonce, tag, text.
+        // As archive passwords were sealed when there was only one key: nonce, tag, text.
         using var aes = new AesGcm(Convert.FromBase64String(First), 16);
         var nonce = RandomNumberGenerator.GetBytes(12);
         var (text, tag) = (new byte[6], new byte[16]);

@@ -1,8 +1,6 @@
 namespace HibpIngest.Deployment.Tests.Functions;
 
-/// <summary>
-/// The published pipeline app as the worker process that it is, invoked as the Functions host invokes it, on real stores.
-/// </summary>
+/// <summary>Tests the published pipeline app in its worker process, invoked as the Functions host does, on real stores.</summary>
 public sealed class FunctionsPipelineTests
 {
     [Fact]
@@ -34,7 +32,7 @@ public sealed class FunctionsPipelineTests
         var load = (await host.HibpAsync("status", "Contoso", "--json")).Succeeded().Json.GetProperty("loads")[0];
         Assert.Equal(("done", accounts.Count), (load.GetProperty("state").GetString(), load.GetProperty("accounts").GetInt32()));
 
-        // The event comes twice now and then, and the sweep sees the blob too.
+        // The event is sometimes delivered twice, and the sweep finds the blob too.
         (await host.InvokeBlobAsync("2024/q4/Contoso.zip")).AssertDone();
         (await host.InvokeTimerAsync()).AssertDone();
         Assert.Empty(await host.PumpAsync());

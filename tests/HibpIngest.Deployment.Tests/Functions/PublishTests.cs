@@ -9,7 +9,7 @@ using HibpIngest.Web;
 
 namespace HibpIngest.Deployment.Tests.Functions;
 
-/// <summary>The published folders and packages are what the host expects, and their files say what the code says.</summary>
+/// <summary>Tests that the published folders and packages are what the host expects, and that their files match the code.</summary>
 public sealed class PublishTests
 {
     /// <summary>Files that a host reads (learn.microsoft.com/azure/azure-functions/dotnet-isolated-process-guide#deployment).</summary>
@@ -49,7 +49,7 @@ public sealed class PublishTests
         Assert.Equal(
             (1, 5), (
                 (int)host["extensions"]!["blobs"]!["maxDegreeOfParallelism"]!, (int)host["extensions"]!["blobs"]!["poisonBlobThreshold"]!));
-        // The largest budget that docs/deploying.md names, and what an ingest may need beyond it.
+        // The largest budget in docs/deploying.md, and what an ingest may need beyond it.
         Assert.True(
             TimeSpan.Parse((string)host["functionTimeout"]!, System.Globalization.CultureInfo.InvariantCulture) > TimeSpan.FromMinutes(
                 25 + 1.5 + 1));
@@ -59,8 +59,8 @@ public sealed class PublishTests
     public async Task The_webs_host_logs_nothing_that_holds_a_path()
     {
         var host = await ReadHostAsync(await PublishedApp.ApiAsync());
-        Assert.Equal("", (string?)host["extensions"]!["http"]!["routePrefix"]); // else the API would be below /api/api
-        // A path holds an account: the categories and dependencies that hold paths are off, by whatever they are sent.
+        Assert.Equal("", (string?)host["extensions"]!["http"]!["routePrefix"]); // otherwise the API would be below /api/api
+        // A path contains an account: categories and dependencies that contain paths are off for every exporter.
         var levels = host["logging"]!["logLevel"]!;
         Assert.Equal(
             ("None", "Warning", "None"),
@@ -77,7 +77,7 @@ public sealed class PublishTests
         Assert.All(values.Keys, name => Assert.Contains(name, documents, StringComparison.Ordinal));
         var settings = FunctionsAppSettings.ReadPipeline(values);
         Assert.Empty(settings.UnknownVariables);
-        // Each option as the log has it (HIBP_BATCHROWS=20000, ...), with nothing set but what has no default.
+        // Each option in the log's format (HIBP_BATCHROWS=20000, ...), with only the required settings set.
         var required = values.Where(value => value.Key is "HIBP_STORAGE" or "HIBP_DATABASE" or "HIBP_MAIL").ToDictionary();
         Assert.Equal(FunctionsAppSettings.ReadPipeline(required).Describe(), settings.Describe());
         Assert.All(settings.Describe().Split(", "), option => Assert.Contains(option.Split('=')[0], values.Keys));
@@ -88,7 +88,7 @@ public sealed class PublishTests
             ],
             name => Assert.Equal("", values[name]));
 
-        // The web's too.
+        // The API's settings too.
         var (defaults, example) = (new WebOptions(), FunctionsAppSettings.ReadApi(values).Get<WebOptions>());
         foreach (var option in typeof(WebOptions).GetProperties())
         {

@@ -2,28 +2,28 @@ using System.Diagnostics;
 
 namespace HibpIngest.Deployment.Tests.Functions;
 
-/// <summary>What <c>dotnet publish</c> makes of a Functions app, made once for the whole test run.</summary>
+/// <summary>The output of <c>dotnet publish</c> for a Functions app, made once for the whole test run.</summary>
 internal sealed class PublishedApp
 {
     private static readonly Lazy<Task<PublishedApp>> SharedPipeline = new(() => PublishAsync("HibpIngest.Functions"));
 
-    // Compiling some 70 assemblies ahead of time takes most of a publish, and is the same for both apps: done for the pipeline alone.
+    // Compiling some 70 assemblies ahead of time takes most of a publish, and is the same for both apps: only the pipeline's does it.
     private static readonly Lazy<Task<PublishedApp>> SharedApi =
         new(() => PublishAsync("HibpIngest.Functions.Api", "-p:PublishReadyToRun=false"));
 
     private PublishedApp(string folder, string package) => (Folder, Package) = (folder, package);
 
-    /// <summary>It is deleted with the process.</summary>
+    /// <summary>Deleted when the process ends.</summary>
     public string Folder { get; }
 
-    /// <summary>The zip that is uploaded.</summary>
+    /// <summary>The zip to upload.</summary>
     public string Package { get; }
 
     public static Task<PublishedApp> PipelineAsync() => SharedPipeline.Value;
 
     public static async Task<PublishedApp> ApiAsync()
     {
-        // They build the same projects.
+        // One after the other, because they build the same projects.
         await SharedPipeline.Value;
         return await SharedApi.Value;
     }
@@ -33,7 +33,7 @@ internal sealed class PublishedApp
         var folder = Directory.CreateTempSubdirectory("hibp-test-app-").FullName;
         AppDomain.CurrentDomain.ProcessExit += (_, _) => Directory.Delete(folder, recursive: true);
         var app = new PublishedApp(Path.Combine(folder, "app"), Path.Combine(folder, "app.zip"));
-        // As docs/deploying.md says; what it prints is shown when it fails.
+        // As docs/deploying.md says; its output is shown if it fails.
         var start = new ProcessStartInfo(
             "dotnet", ["publish", $"src/{project}", "-c", "Release", "-o", app.Folder, $"-p:PackageFile={app.Package}", .. options])
         {
@@ -41,7 +41,7 @@ internal sealed class PublishedApp
             RedirectStandardOutput = true,
             UseShellExecute = false,
         };
-        // The test run's own MSBuild variables are not for this one.
+        // The test run's own MSBuild variables would affect this build.
         foreach (var name in start.Environment.Keys.Where(name => name.StartsWith("MSBuild", StringComparison.OrdinalIgnoreCase)).ToList())
             start.Environment.Remove(name);
         using var process = Process.Start(start)!;

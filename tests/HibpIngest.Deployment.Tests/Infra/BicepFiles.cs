@@ -5,42 +5,46 @@ using System.Text.Json;
 namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>
-/// The templates as Bicep's compiler has them: compiled, formatted, and predicted with every expression evaluated that needs no
-/// Azure (<c>bicep snapshot</c>). A test run compiles once, in a copy of infra; nothing is fetched, as all modules are local files.
+/// The templates from Bicep's compiler: compiled, formatted, and predicted, with every expression evaluated that
+/// doesn't need Azure (<c>bicep snapshot</c>). A test run compiles once, in a copy of infra; nothing is downloaded,
+/// because all modules are local files.
 /// </summary>
 internal static class BicepFiles
 {
-    /// <summary>Everything that can be deployed: full-power.bicepparam with a second region and everybody named.</summary>
+    /// <summary>The largest deployment: full-power.bicepparam with a second region and every optional principal.</summary>
     public const string Everything = "full-power";
 
-    /// <summary>As little as can be deployed: smallest.bicepparam without a web app, and so without a second one, though named.</summary>
+    /// <summary>
+    /// The smallest deployment: smallest.bicepparam without a web app, and so without a second one, although it is
+    /// named.
+    /// </summary>
     public const string Least = "smallest";
 
-    /// <summary>The id of the resource group that deployments are predicted for.</summary>
+    /// <summary>The id of the resource group of predicted deployments.</summary>
     public const string ResourceGroup = $"/subscriptions/{Subscription}/resourceGroups/breaches";
 
     private const string Subscription = "11111111-1111-1111-1111-111111111111";
 
     private static readonly Lazy<Task<Compiled>> All = new(CompileAsync);
 
-    /// <summary>Whether the compiler runs here: its package is the one for this system.</summary>
+    /// <summary>Whether the compiler runs here: its package is for Linux on x64.</summary>
     public static bool CanCompile =>
         OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture == Architecture.X64;
 
-    /// <summary>What the compiler printed, which is nothing if there is no error and no warning, and what it makes of each file.</summary>
+    /// <summary>Returns the compiler's output, which is empty without errors and warnings, and its result for each file.</summary>
     public static Task<Compiled> CompiledAsync() => All.Value;
 
-    /// <summary>The ARM template of a Bicep file.</summary>
+    /// <summary>Returns the ARM template of a Bicep file.</summary>
     public static async Task<JsonElement> TemplateAsync(string file) => (await All.Value).Templates[file];
 
-    /// <summary>The resources that a deployment would create.</summary>
+    /// <summary>Returns the resources that a deployment would create.</summary>
     public static async Task<IReadOnlyList<JsonElement>> ResourcesAsync(string deployment, string type = "") =>
     [
         .. (await All.Value).Snapshots[deployment].GetProperty("predictedResources").EnumerateArray()
             .Where(resource => type.Length == 0 || resource.GetProperty("type").GetString() == type),
     ];
 
-    /// <summary>An output of a deployment.</summary>
+    /// <summary>Returns an output of a deployment.</summary>
     public static async Task<string?> OutputAsync(string deployment, string name) =>
         (await All.Value).Snapshots[deployment].GetProperty("outputs").GetProperty(name).GetString();
 
@@ -99,17 +103,17 @@ internal static class BicepFiles
     private static async Task<string> BicepAsync(string[] arguments, Dictionary<string, string?> environment)
     {
         var bicep = typeof(BicepFiles).Assembly.GetCustomAttributes<AssemblyMetadataAttribute>().Single(one => one.Key == "Bicep").Value!;
-        // NuGet gives files that it unpacks on Linux their owner's right to run them.
+        // NuGet gives files that it unpacks on Linux the owner's execute permission.
         var (exitCode, output, error) = await InfraFiles.RunAsync(bicep, arguments, environment);
         return exitCode == 0 ? output + error : $"bicep {string.Join(' ', arguments)} ended with {exitCode}: {output}{error}";
     }
 
-    /// <summary>What the compiler has written; after an error there is nothing.</summary>
+    /// <summary>Reads the compiler's files; after an error there are none.</summary>
     private static Dictionary<string, JsonElement> Parse(IEnumerable<string> names, Func<string, string> file) =>
         names.Where(name => File.Exists(file(name)))
             .ToDictionary(name => name, name => JsonDocument.Parse(File.ReadAllBytes(file(name))).RootElement);
 
-    /// <summary>What the compiler made of infra.</summary>
+    /// <summary>The compiler's result for infra.</summary>
     /// <param name="Printed">Errors and warnings.</param>
     /// <param name="Formatted">Each file's text in the compiler's own format.</param>
     /// <param name="Templates">The ARM template of each Bicep file.</param>

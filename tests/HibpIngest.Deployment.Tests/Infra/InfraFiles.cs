@@ -2,13 +2,12 @@ using System.Diagnostics;
 
 namespace HibpIngest.Deployment.Tests.Infra;
 
-/// <summary>The files of infra, and programs run in the root of the repository.</summary>
+/// <summary>Reads the files of infra, and runs programs in the repository's root.</summary>
 internal static class InfraFiles
 {
-    /// <summary>Root of the repository.</summary>
     public static string Root { get; } = Path.GetDirectoryName(RepositoryFile.Path("HibpIngest.sln"))!;
 
-    /// <summary>Paths of its files from the root, with slashes.</summary>
+    /// <summary>Returns the paths of infra's files from the root, with slashes.</summary>
     public static IReadOnlyList<string> List(params string[] extensions) =>
     [
         .. Directory.EnumerateFiles(Path.Combine(Root, "infra"), "*", SearchOption.AllDirectories)
@@ -19,7 +18,6 @@ internal static class InfraFiles
 
     public static string Read(string file) => File.ReadAllText(Path.Combine(Root, file));
 
-    /// <summary>Runs a program in the root until it ends.</summary>
     public static async Task<(int ExitCode, string Out, string Error)> RunAsync(
         string program, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment = null)
     {
@@ -32,7 +30,7 @@ internal static class InfraFiles
                 RedirectStandardError = true,
                 UseShellExecute = false
             };
-        // The test run's own MSBuild variables are not for a build of its own.
+        // The test run's own MSBuild variables would affect a build.
         foreach (var name in start.Environment.Keys.Where(name => name.StartsWith("MSBuild", StringComparison.OrdinalIgnoreCase)).ToList())
             start.Environment.Remove(name);
         foreach (var (name, value) in environment ?? new Dictionary<string, string?>())

@@ -17,25 +17,23 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Deployment.Tests.Infra;
 
-/// <summary>
-/// What infra, host.json and the code all name is the same in all of them; the code is what counts.
-/// </summary>
+/// <summary>Tests that names used by infra, host.json and the code are the same in all of them; the code decides.</summary>
 public sealed partial class NameTests
 {
     /// <summary>
-    /// Where the host puts blobs that failed five times
+    /// The host's queue for blobs that failed five times
     /// (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#poison-blobs).
     /// </summary>
     private const string BlobPoisonQueue = "webjobs-blobtrigger-poison";
 
-    /// <summary>What the host of the web app goes by.</summary>
+    /// <summary>The host.json of the web app.</summary>
     private const string WebHost = "src/HibpIngest.Functions.Api/host.json";
 
     private const string Deploy = "infra/deploy.sh";
 
     private const string Scale = "infra/scale.sh";
 
-    /// <summary>Which stage takes which queue's messages.</summary>
+    /// <summary>The stage of each queue.</summary>
     private static readonly Dictionary<string, string> Queues = new()
     {
         ["ResumeIngest"] = QueueNames.Ingest,
@@ -50,7 +48,7 @@ public sealed partial class NameTests
         ["ImportPasswords"] = QueueNames.PasswordsImport,
     };
 
-    /// <summary>Which function is told of which blobs.</summary>
+    /// <summary>The function of each blob path.</summary>
     private static readonly Dictionary<string, string> Blobs = new()
     {
         ["IngestBreach"] = $"{IBreachBlobs.Container}/{{name}}",
@@ -88,9 +86,9 @@ public sealed partial class NameTests
                 options.PasswordAppends, undelivered,
             }.Order(StringComparer.Ordinal),
             (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
-        // A replica holds a copy of the one container.
+        // A replica has a copy of one container only.
         Assert.Equal([options.PasswordsContainer], await NamesAsync("blobServices/containers", "hibprepl"));
-        // The host makes the rest of its account itself.
+        // The host creates the rest of its storage account itself.
         foreach (var (app, host) in new[] { ("app", "hibphost"), ("web", "hibpwebh"), ("web2", "hibpweb2") })
         {
             var package = Properties(await SiteAsync(BicepFiles.Everything, app)).GetProperty("functionAppConfig")
@@ -125,7 +123,7 @@ public sealed partial class NameTests
         Assert.Equal(
             Blobs.OrderBy(one => one.Key, StringComparer.Ordinal),
             AppFunctions.Of<BlobTriggerAttribute>(trigger => trigger.BlobPath).OrderBy(one => one.Key, StringComparer.Ordinal));
-        // Flex Consumption fires no other.
+        // Flex Consumption supports no other.
         Assert.All(
             AppFunctions.Of<BlobTriggerAttribute>(trigger => $"{trigger.Source}").Values,
             source => Assert.Equal(nameof(BlobTriggerSource.EventGrid), source));
@@ -138,7 +136,7 @@ public sealed partial class NameTests
         var web = Assert.IsType<HttpTriggerAttribute>(Assert.Single(AppFunctions.Api).Value);
         Assert.Equal(("{*path}", AuthorizationLevel.Anonymous), (web.Route, web.AuthLevel));
         Assert.Equal(["delete", "get", "head", "options", "post", "put"], web.Methods!.Order(StringComparer.Ordinal));
-        // Else the API would be below /api/api.
+        // Otherwise the API would be below /api/api.
         Assert.Equal("", HostJson(WebHost).GetProperty("extensions").GetProperty("http").GetProperty("routePrefix").GetString());
     }
 
@@ -174,7 +172,7 @@ public sealed partial class NameTests
         Assert.Equal(NotifyMode.Hold, read.Get<MailOptions>().Notify);
         Assert.Equal(Sample("HIBP_WEB_URL"), read.Get<SiteOptions>().WebUrl);
 
-        // An ingest has to end by itself before the host ends it.
+        // An ingest must end by itself before the host ends it.
         var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
         var ingest = read.Get<IngestOptions>();
         Assert.True(
@@ -184,7 +182,7 @@ public sealed partial class NameTests
         Assert.Equal("base64", queues.GetProperty("messageEncoding").GetString());
 
         // The host's connection and the triggers', by identity. A blob trigger needs the queue service too, for
-        // blobs that failed for good
+        // poison blobs
         // (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#identity-based-connections).
         string[] expected =
         [
@@ -210,7 +208,7 @@ public sealed partial class NameTests
         Assert.Equal(Sample("HIBP_PASSWORDS_NEAREST"), read.Get<PasswordOptions>().PasswordsNearest);
         Assert.Equal("managedidentity", environment["AzureWebJobsStorage__credential"]);
         AssertOverrides(environment.Keys, WebHost);
-        // The host reads the one and not the other.
+        // The host reads one of the variables and not the other.
         Assert.Contains(TelemetryExport.OwnApplicationInsightsVariable, environment.Keys);
         Assert.DoesNotContain(TelemetryExport.ApplicationInsightsVariable, environment.Keys);
     }
@@ -218,7 +216,7 @@ public sealed partial class NameTests
     [Fact]
     public void Triggers_watch_the_account_of_the_breaches_and_none_the_hosts()
     {
-        // The rest have none: a timer's lock is in the host's account.
+        // The other triggers have no connection: a timer's lock is in the host's storage account.
         Assert.All(
             AppFunctions.Of<QueueTriggerAttribute>(trigger => trigger.Connection!).Concat(
                 AppFunctions.Of<BlobTriggerAttribute>(trigger => trigger.Connection!)),
@@ -235,12 +233,12 @@ public sealed partial class NameTests
         var caps = main.GetProperty("variables").GetProperty("dedupeCaps").EnumerateObject()
             .ToDictionary(one => int.Parse(one.Name, CultureInfo.InvariantCulture), one => one.Value.GetInt64());
         Assert.Equal(Allowed(main, "instanceMemoryMB"), caps.Keys.Select(memory => $"{memory}"));
-        // What the program would take by itself where the runtime lets it have three quarters of the instance, as in a container.
+        // The program's own default if the runtime may use three quarters of the instance, as in a container.
         foreach (var (memory, cap) in caps)
             Assert.InRange(cap, 1, DedupeSet.DefaultCap(memory * 1024L * 1024 * 3 / 4));
         Assert.Equal(DedupeSet.DefaultCap(long.MaxValue / 2), caps[4096]);
 
-        // Worked out in one place; a size or an operator may say otherwise.
+        // Computed in one place; an instance size or the operator may override it.
         Assert.Equal(0, Parameter(main, "dedupeCap", "defaultValue").GetInt32());
         var app = Assert.Single(
             main.GetProperty("resources").EnumerateArray(),
@@ -294,9 +292,9 @@ public sealed partial class NameTests
                         function => group == $"function:{function.Key}");
             }
         }
-        // The web's one function is an app of its own.
+        // The API's one function is an app of its own.
         Assert.All(ReadyGroups(await SiteAsync(BicepFiles.Everything, "web")), group => Assert.Equal("http", group));
-        // Each scales by itself, and one that gets no instance waits for another to end.
+        // Each group scales separately, and a group without an instance must wait for another to end.
         var least = Parameter(await BicepFiles.TemplateAsync("infra/main.bicep"), "maximumInstanceCount", "minValue").GetInt32();
         Assert.True(least > AppFunctions.Pipeline.Count);
 
@@ -361,7 +359,7 @@ public sealed partial class NameTests
             $"[format('/blobServices/default/containers/{{0}}/blobs/', {container})]", filter.GetProperty("subjectBeginsWith").GetString());
         Assert.False(filter.TryGetProperty("subjectEndsWith", out _));
         Assert.Equal("Microsoft.Storage.BlobCreated", Assert.Single(filter.GetProperty("includedEventTypes").EnumerateArray()).GetString());
-        // Calls that leave a complete blob behind: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
+        // Operations that leave a complete blob: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
         var advanced = filter.GetProperty("advancedFilters").EnumerateArray().ToDictionary(
             one => (one.GetProperty("operatorType").GetString(), one.GetProperty("key").GetString()),
             one => one.GetProperty("values").EnumerateArray().Select(value => value.GetString()!).ToList());
@@ -381,7 +379,7 @@ public sealed partial class NameTests
             properties.GetProperty("destination").GetProperty("properties").GetProperty("endpointUrl").GetString()!;
     }
 
-    /// <summary>Settings named AzureFunctionsJobHost__a__b override a value that host.json has.</summary>
+    /// <summary>Asserts that settings named AzureFunctionsJobHost__a__b override a value that host.json has.</summary>
     private static void AssertOverrides(IEnumerable<string> names, string host = "host.json")
     {
         foreach (var name in names.Where(name => name.StartsWith("AzureFunctionsJobHost__", StringComparison.Ordinal)))
@@ -420,7 +418,7 @@ public sealed partial class NameTests
         _ => "something",
     };
 
-    /// <summary>What a storage account has of a type; the account's name is given without its hash.</summary>
+    /// <summary>Returns the names of a storage account's resources of a type; the account's name is given without its hash.</summary>
     private static async Task<IReadOnlyList<string>> NamesAsync(string type, string account = "hibp") =>
     [
         .. (await BicepFiles.ResourcesAsync(BicepFiles.Everything, $"Microsoft.Storage/storageAccounts/{type}"))
@@ -429,21 +427,21 @@ public sealed partial class NameTests
             .Select(parts => parts[^1]),
     ];
 
-    /// <summary>All settings that an app can have, as the app would find them.</summary>
+    /// <summary>Returns all settings that an app can have, as the app reads them.</summary>
     private static async Task<Dictionary<string, string>> SettingsAsync(string app)
     {
         var variables = (await BicepFiles.TemplateAsync($"infra/modules/{app}.bicep")).GetProperty("variables");
         var environment = variables.GetProperty("settings").EnumerateObject().ToDictionary(
             setting => setting.Name,
             setting => setting.Value.GetString() is { } text && !text.StartsWith('[') ? text : Sample(setting.Name));
-        // Those that are left out where they are empty.
+        // Settings that are left out if empty.
         foreach (var optional in variables.EnumerateObject().Where(one => one.Value.ValueKind == JsonValueKind.String))
             foreach (Match name in OptionalSettings().Matches(optional.Value.GetString()!))
                 environment.Add(name.Groups["name"].Value, Sample(name.Groups["name"].Value));
         return environment;
     }
 
-    /// <summary>A setting of the pipeline's app that is known before it is deployed.</summary>
+    /// <summary>Returns a setting of the pipeline's app that is known before the deployment.</summary>
     private static async Task<string> SettingAsync(string deployment, string name)
     {
         var settings = (await BicepFiles.ResourcesAsync(deployment, "Microsoft.Web/sites/config"))

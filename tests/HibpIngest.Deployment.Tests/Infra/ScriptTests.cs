@@ -1,8 +1,8 @@
 namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>
-/// The scripts, run by bash. Azure can't be had here, so az, sqlcmd, dotnet and curl are programs that write
-/// down what they were asked: what counts is in which order, with what, and what is left behind.
+/// Tests the scripts, run by bash. Without Azure, az, sqlcmd, dotnet and curl are programs that record their
+/// arguments: the tests check the order of calls, their arguments, and what is left behind.
 /// </summary>
 public sealed class ScriptTests
 {
@@ -68,7 +68,7 @@ public sealed class ScriptTests
         var calls = string.Join('\n', azure.Calls);
         Assert.Contains("full-power.bicepparam", calls, StringComparison.Ordinal);
         Assert.Contains($"--start-ip-address {Address} --end-ip-address {Address}", calls, StringComparison.Ordinal);
-        // The app is let in; whoever runs this is the administrator.
+        // The app gets access; the user who runs the script is the administrator.
         Assert.Contains("grant.sql -v Name=identityName-value -v Id=identityClientId-value -v Kind=E", calls, StringComparison.Ordinal);
         Assert.Contains("database upgrade --database sqlConnection-value", calls, StringComparison.Ordinal);
         Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value "
@@ -84,7 +84,7 @@ public sealed class ScriptTests
         Assert.Contains(
             "az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output,
             StringComparison.Ordinal);
-        // The webhook's key is for Event Grid alone, and the mail server's password for the app.
+        // Only Event Grid gets the webhook's key, and only the app the mail server's password.
         Assert.DoesNotContain("webhook-key", output + error, StringComparison.Ordinal);
         Assert.DoesNotContain("mail-password", output + error + calls, StringComparison.Ordinal);
     }
@@ -132,7 +132,7 @@ public sealed class ScriptTests
             "-v Name=identityName-value -v Id=identityClientId-value -v Kind=E",
             $"-v Name=o''brien -v Id={id} -v Kind={kind}",
         ], azure.Calls.Select(call => call.Split("grant.sql ")).Where(parts => parts.Length > 1).Select(parts => parts[1]));
-        // What the template is told.
+        // The template's parameters.
         Assert.Equal(["77777777-8888-9999-aaaa-bbbbbbbbbbbb", type, ""], azure.Told);
 
         azure.Environment["DEPLOY_OPERATOR_NAME"] = null;
@@ -190,7 +190,7 @@ public sealed class ScriptTests
         Assert.True(exitCode == 0, output + error);
         Assert.Equal([expected, app.Length > 0 ? "sealing" : ""], azure.Keys);
 
-        // Another secret key is a change of it, which the operator means.
+        // Giving another secret key changes it, as the operator intends.
         azure.Environment["HIBP_SECRET_KEY"] = "new,sealing";
         Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
         Assert.Equal([expected, "new,sealing"], azure.Keys);
@@ -246,10 +246,9 @@ public sealed class ScriptTests
         Assert.Contains(azure.Calls, call => call.Contains("scale config set -g breaches -n appName-value --maximum-instance-count 50 "
             + "--instance-memory 2048", StringComparison.Ordinal));
         AssertSettings("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4 HIBP_DEDUPECAP=25000000");
-        // More is remembered once there is the memory for it.
+        // The cap is raised after the memory.
         Assert.True(IndexOf("scale config set") < IndexOf("appsettings set"));
-        // 40 vCores at 0.5, 5 awake; 50 instances of 2 GB at 0.00002 for 3600 s: what the recorded programs say
-        // is in force and costs.
+        // 40 vCores at 0.5, 5 awake; 50 instances of 2 GB at 0.00002 for 3600 s: the sizes and prices that the recorded programs return.
         Assert.Contains("20.00 USD with all 40 vCores busy, 2.50 awake and idle (5 vCores), 0 paused", output, StringComparison.Ordinal);
         Assert.Contains("7.20 USD with all 50 instances busy", output, StringComparison.Ordinal);
 
@@ -259,7 +258,7 @@ public sealed class ScriptTests
             azure.Calls, call => call.EndsWith("--capacity 1 --min-capacity 0.5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("--maximum-instance-count 10 --instance-memory 512", StringComparison.Ordinal));
         AssertSettings("queues__batchSize=2 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=1 HIBP_DEDUPECAP=2000000");
-        // Less, before it goes.
+        // The cap is lowered before the memory.
         Assert.True(IndexOf("appsettings set") < IndexOf("scale config set"));
         azure.Environment["DEDUPE_CAP"] = "1500000";
         Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches")).ExitCode);
@@ -276,14 +275,14 @@ public sealed class ScriptTests
         int IndexOf(string call) => azure.Calls.ToList().FindIndex(one => one.Contains(call, StringComparison.Ordinal));
     }
 
-    /// <summary>Which package went to which app.</summary>
+    /// <summary>Returns which package was uploaded to which app.</summary>
     private static IEnumerable<string> Uploads(RecordedAzure azure) =>
         azure.Calls.Where(call => call.Contains("config-zip", StringComparison.Ordinal)).Select(call => call.Split(' '))
             .Select(words => $"-n {words[Array.IndexOf(words, "-n") + 1]} {Path.GetFileName(words[Array.IndexOf(words, "--src") + 1])}");
 
     /// <summary>
-    /// az, dotnet, sqlcmd, curl and sleep as programs that write their arguments into a file and answer what
-    /// the scripts ask for.
+    /// az, dotnet, sqlcmd, curl and sleep as programs that write their arguments to a file and return what the
+    /// scripts need.
     /// </summary>
     private sealed class RecordedAzure : IDisposable
     {
@@ -353,16 +352,16 @@ public sealed class ScriptTests
 
         public Dictionary<string, string?> Environment { get; }
 
-        /// <summary>Everything that was called, since the last run began.</summary>
+        /// <summary>All calls of the current run.</summary>
         public IReadOnlyList<string> Calls => File.ReadAllLines(Record);
 
-        /// <summary>What the parameter file reads of operator and dropper.</summary>
+        /// <summary>The parameter file's values for operator and uploader.</summary>
         public IReadOnlyList<string> Told => File.ReadAllLines($"{Record}.told");
 
-        /// <summary>What the parameter file reads of keys: the suppressions', then the secret one.</summary>
+        /// <summary>The parameter file's keys: the suppression key, then the secret key.</summary>
         public IReadOnlyList<string> Keys => File.ReadAllLines($"{Record}.keys");
 
-        /// <summary>Calls that do something.</summary>
+        /// <summary>Calls that change something.</summary>
         public IEnumerable<string> Steps =>
             Calls.Where(
                 call => !call.Contains(" show ", StringComparison.Ordinal) && call.Split(' ')[0] is not ("curl" or "sleep")

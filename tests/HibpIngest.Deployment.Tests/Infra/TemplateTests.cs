@@ -4,15 +4,12 @@ using System.Xml;
 
 namespace HibpIngest.Deployment.Tests.Infra;
 
-/// <summary>
-/// The templates compile without a warning, and what they would deploy locks what must be locked: in the largest deployment
-/// and in the smallest.
-/// </summary>
+/// <summary>Tests that the templates compile without a warning, and that the largest and the smallest deployment are locked down.</summary>
 public sealed partial class TemplateTests
 {
     /// <summary>
-    /// Names and ids of built-in roles, from learn.microsoft.com/azure/role-based-access-control/built-in-roles
-    /// (of 9 April 2026).
+    /// Names and ids of built-in roles, from learn.microsoft.com/azure/role-based-access-control/built-in-roles (of 9
+    /// April 2026).
     /// </summary>
     private static readonly Dictionary<string, string> BuiltInRoles = new()
     {
@@ -55,7 +52,7 @@ public sealed partial class TemplateTests
                 Assert.True(file.Length > 0);
     }
 
-    /// <summary>That each type is there in its version the compiler checks.</summary>
+    /// <summary>The compiler checks that each type has that version.</summary>
     [Fact]
     public void No_type_is_of_a_preview_version()
     {
@@ -102,7 +99,7 @@ public sealed partial class TemplateTests
         }
         foreach (var file in InfraFiles.List(".bicep"))
             Assert.DoesNotMatch("AccountKey|SharedAccessSignature|Password=", InfraFiles.Read(file));
-        // The table's request lines hold addresses: nothing may log them.
+        // The table's request lines contain addresses: nothing may log them.
         Assert.DoesNotContain(
             "diagnosticSettings", string.Concat(InfraFiles.List(".bicep").Select(InfraFiles.Read)), StringComparison.OrdinalIgnoreCase);
     }
@@ -110,7 +107,7 @@ public sealed partial class TemplateTests
     [CompiledFact]
     public async Task Identities_have_these_roles_and_no_other()
     {
-        // Without a web app, and with nobody named but the operator.
+        // Without a web app, and with no principal but the operator.
         string[] least =
         [
             "hibp-app: Monitoring Metrics Publisher on hibp-insights",
@@ -143,7 +140,7 @@ public sealed partial class TemplateTests
         Assert.Equal(everything.Order(StringComparer.Ordinal), await RolesAsync(BicepFiles.Everything));
         Assert.Equal(least, await RolesAsync(BicepFiles.Least));
 
-        // Both web apps have the same on the breaches' account.
+        // Both web apps have the same roles on the breaches' storage account.
         static string[] WebRoles(string identity) =>
         [
             $"{identity}: Storage Blob Data Contributor on hibp/blobServices/default/containers/access",
@@ -169,7 +166,7 @@ public sealed partial class TemplateTests
                 Assert.Equal(BuiltInRoles[role.Value.GetString()!], role.Name);
     }
 
-    /// <summary>Whoever can replace the package runs code as the app, with its roles and the mail server's password.</summary>
+    /// <summary>A principal that can replace the package runs code as the app, with its roles and the mail server's password.</summary>
     [CompiledFact]
     public async Task Nobody_but_the_app_has_a_role_where_its_package_and_the_hosts_keys_are()
     {
@@ -190,7 +187,7 @@ public sealed partial class TemplateTests
             Assert.NotEmpty(given);
             Assert.All(given, role => Assert.StartsWith($"hibp-{app}: ", role, StringComparison.Ordinal));
 
-            // The breaches are elsewhere, in one place, and so is whoever may drop them.
+            // The breaches are in another storage account, and so is the uploader's role.
             Assert.Equal(
                 await BicepFiles.OutputAsync(BicepFiles.Everything, "storageAccountName"), await SettingAsync(site, "HIBP_STORAGE"));
         }
@@ -206,8 +203,8 @@ public sealed partial class TemplateTests
     }
 
     /// <summary>
-    /// An account asked about is in the path: nothing of the host's that holds paths may be collected. And what browsers of other
-    /// sites may read is the API's to say.
+    /// A requested account is in the path: no telemetry of the host that contains paths may be collected. The API
+    /// alone decides about CORS.
     /// </summary>
     [CompiledFact]
     public async Task The_web_app_has_no_telemetry_of_its_hosts_no_cors_of_the_platforms_and_nothing_of_the_pipelines()
@@ -252,7 +249,7 @@ public sealed partial class TemplateTests
         var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         Assert.True(main.GetProperty("parameters").GetProperty("web").GetProperty("defaultValue").GetBoolean());
         Assert.Contains(await BicepFiles.ResourcesAsync(BicepFiles.Everything), resource => Web().IsMatch(resource.GetRawText()));
-        // Nor is anybody told of it, or left to be decided.
+        // And nothing refers to it, or is left unresolved.
         Assert.All(
             await BicepFiles.ResourcesAsync(BicepFiles.Least), resource =>
             {
@@ -289,7 +286,7 @@ public sealed partial class TemplateTests
             Assert.Equal((Name(resource), expected), (Name(resource), location.GetString()));
         }
 
-        // The same module with the same values, but for whose it is and what is nearest.
+        // The same module with the same values, except for identity and nearest replica.
         var modules = main.GetProperty("resources").EnumerateArray()
             .Where(one => Type(one) == "Microsoft.Resources/deployments").ToDictionary(one => Name(one).Split('\'')[1]);
         var (first, second) = (Parameters(modules["{0}-web"]), Parameters(modules["{0}-web2"]));
@@ -327,7 +324,7 @@ public sealed partial class TemplateTests
         }
     }
 
-    /// <summary>Who has which role where, the hashes of the resource group left out of names.</summary>
+    /// <summary>Returns the role assignments, without the resource group's hashes in names.</summary>
     private static async Task<List<string>> RolesAsync(string deployment)
     {
         var given = new List<string>();
@@ -342,7 +339,7 @@ public sealed partial class TemplateTests
         return [.. given.Order(StringComparer.Ordinal)];
     }
 
-    /// <summary>An app's settings: an object, or the expression of one.</summary>
+    /// <summary>Returns an app's settings: an object, or the expression of one.</summary>
     private static async Task<JsonElement> SettingsAsync(string app) => Properties(
         Assert.Single(
             await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Web/sites/config"),
@@ -378,7 +375,7 @@ public sealed partial class TemplateTests
         RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Scope();
 
-    /// <summary>What uniqueString makes of the resource group.</summary>
+    /// <summary>The result of uniqueString for the resource group.</summary>
     [GeneratedRegex(@"(?<=^(hibp|hibphost|hibpwebh|hibpweb2|hibprepl))[a-z0-9]{13}(?=$|/|-events)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Hash();
 

@@ -7,15 +7,15 @@ using Microsoft.CodeAnalysis.Operations;
 namespace HibpIngest.Deployment.Tests.Sql;
 
 /// <summary>
-/// The texts that the SQL Server provider can send, worked out from its source without running it: from each assignment to a
-/// CommandText back through the methods that hand the text on, over every branch. What only a run knows (an id, the name of a
-/// table in a loop) is the identifier <c>x</c>.
+/// Finds the texts that the SQL Server provider can send, from its source: from each assignment to a CommandText back
+/// through the methods that pass the text on, over every branch. Values known only at run time (an id, the name of a
+/// table in a loop) become the identifier <c>x</c>.
 /// </summary>
 internal sealed class SentStatements
 {
     private const string Unknown = "x";
 
-    /// <summary>What implicit usings are in the project itself.</summary>
+    /// <summary>The project's implicit usings.</summary>
     private const string Usings =
         "global using System; global using System.Collections.Generic; global using System.IO; global using System.Linq; "
         + "global using System.Threading; global using System.Threading.Tasks;";
@@ -41,7 +41,7 @@ internal sealed class SentStatements
             .ToLookup(one => Symbol(one.Left)!, SymbolEqualityComparer.Default);
     }
 
-    /// <summary>All of them, each once.</summary>
+    /// <summary>Returns all texts, without repeats.</summary>
     public static IReadOnlyList<string> Read()
     {
         var folder = Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql");
@@ -57,7 +57,7 @@ internal sealed class SentStatements
         [
             .. statements._assigned.Where(one => one.Key.Name == "CommandText").SelectMany(one => one)
                 .SelectMany(one => statements.Values(one.Right))
-                // Of a schema's script nothing is known here: it is a file.
+                // A schema script's text is unknown here: it is a file.
                 .Where(text => !text.EndsWith($"; {Unknown}", StringComparison.Ordinal)).Distinct(),
         ];
     }
@@ -107,7 +107,7 @@ internal sealed class SentStatements
         return Model(call).GetOperation(call) is IInvocationOperation invocation ? OfMethod(invocation) : [Unknown];
     }
 
-    /// <summary>What a method of the provider returns for these arguments.</summary>
+    /// <summary>Returns the possible results of a provider's method for these arguments.</summary>
     private List<string> OfMethod(IInvocationOperation call)
     {
         var called = (IMethodSymbol)Called(call.TargetMethod);
@@ -140,7 +140,7 @@ internal sealed class SentStatements
             var passed = symbol is IParameterSymbol parameter ? Passed(parameter) : [];
             var assigned = _assigned[symbol].ToLookup(one => one.IsKind(SyntaxKind.AddAssignmentExpression), one => one.Right);
             var values = declared.Concat(assigned[false]).Concat(passed).SelectMany(Values).Distinct().ToList();
-            // What is added is so on a condition.
+            // Additions are conditional.
             foreach (var addition in assigned[true])
                 values.AddRange(Joined(values, Values(addition)).ToList());
             return values.Count > 0 ? values : [Unknown];
@@ -151,7 +151,7 @@ internal sealed class SentStatements
         }
     }
 
-    /// <summary>The expressions that a declaration gives its value.</summary>
+    /// <summary>Returns the expressions from which a declaration gets its value.</summary>
     private static IEnumerable<ExpressionSyntax> Written(SyntaxNode declaration) => declaration switch
     {
         VariableDeclaratorSyntax { Initializer.Value: { } value } => [value],
@@ -163,7 +163,7 @@ internal sealed class SentStatements
         _ => [],
     };
 
-    /// <summary>What a parameter is given wherever its method is called, also by the name that an interface or a base has for it.</summary>
+    /// <summary>Returns the arguments for a parameter at every call, also through an interface or a base class.</summary>
     private IEnumerable<ExpressionSyntax> Passed(IParameterSymbol parameter)
     {
         var method = (IMethodSymbol)parameter.ContainingSymbol;
@@ -177,7 +177,7 @@ internal sealed class SentStatements
             .Select(argument => argument.Value.Syntax).OfType<ExpressionSyntax>();
     }
 
-    /// <summary>What is abstract is SQL Server's, as no other provider is in the compilation.</summary>
+    /// <summary>An abstract member is SQL Server's, because no other provider is in the compilation.</summary>
     private ISymbol Called(ISymbol symbol) => !symbol.IsAbstract ? symbol.OriginalDefinition
         : _compilation.GetSymbolsWithName(symbol.Name).FirstOrDefault(
             one => one.IsOverride && SymbolEqualityComparer.Default.Equals(

@@ -3,7 +3,7 @@ using Microsoft.SqlServer.TransactSql.ScriptDom;
 
 namespace HibpIngest.Deployment.Tests.Sql;
 
-/// <summary>What is sent to SQL Server is T-SQL, as its own parser has it.</summary>
+/// <summary>Tests with Microsoft's parser that everything sent to SQL Server is T-SQL.</summary>
 public sealed class StatementTests
 {
     [Fact]
@@ -29,7 +29,7 @@ public sealed class StatementTests
     [InlineData("SELECT id FROM dbo.loads LIMIT 1")]
     public void What_is_no_T_SQL_does_not(string statement) => Assert.NotEmpty(Errors(statement));
 
-    /// <summary>As a connection has it: with quoted identifiers.</summary>
+    /// <summary>With quoted identifiers, as on a connection.</summary>
     private static IEnumerable<string> Errors(string text)
     {
         new TSql160Parser(initialQuotedIdentifiers: true).Parse(new StringReader(text), out var errors);

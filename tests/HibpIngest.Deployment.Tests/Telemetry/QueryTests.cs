@@ -11,13 +11,13 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Deployment.Tests.Telemetry;
 
 /// <summary>
-/// The queries of the workbook, of the alerts and of the documents: Kusto finds nothing wrong with them, and
-/// what they ask for is what the code emits.
+/// Tests the queries of the workbook, the alerts and the documents: Kusto accepts them, and they query what the code
+/// emits.
 /// </summary>
 public sealed partial class QueryTests
 {
-    // learn.microsoft.com/azure/azure-monitor/reference/tables/appmetrics, apprequests, appdependencies,
-    // apptraces; the columns that all have come first.
+    // learn.microsoft.com/azure/azure-monitor/reference/tables/appmetrics, apprequests, appdependencies, apptraces;
+    // the common columns come first.
     private static readonly Dictionary<string, string> Common = new()
     {
         ["TimeGenerated"] = "datetime",
@@ -40,7 +40,7 @@ public sealed partial class QueryTests
         ["AppTraces"] = With(("Message", "string"), ("SeverityLevel", "int")),
     };
 
-    /// <summary>What is in quotes and is no name: columns' texts, and the words of commands and messages.</summary>
+    /// <summary>Quoted texts that aren't names: values of columns, and words of commands and messages.</summary>
     private static readonly string[] Texts =
         ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ", "hibp log write --load ",
             "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}", "/api/v3/breacheddomain/{domain?}"];

@@ -3,7 +3,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests.Faults;
 
-/// <summary>One database for all fault tests, each of which has a load of its own.</summary>
+/// <summary>One database for all fault tests, each of which has its own load.</summary>
 public sealed class FaultDatabase : IAsyncLifetime
 {
     private readonly string _name = TestServer.CreateDatabase();

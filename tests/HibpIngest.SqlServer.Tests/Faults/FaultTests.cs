@@ -11,9 +11,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.SqlServer.Tests.Faults;
 
 /// <summary>
-/// A load is copied in batches while the connection is hurt at one moment after another. Whatever the moment:
-/// no row lost, none twice, positions and slices as if nothing had been. The rows are read by a connection of
-/// the test's own. HIBP_TEST_FAULT_RUNS says how often each is run.
+/// Copies a load in batches while the connection fails at one moment after another. No row may be lost or duplicated,
+/// and positions and slices must be as without the fault. A connection of the test's own reads the rows.
+/// HIBP_TEST_FAULT_RUNS sets how often each case runs.
 /// </summary>
 public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDatabase>, IAsyncDisposable
 {
@@ -27,7 +27,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
 
     private readonly TdsProxy _proxy = TestServer.Proxy();
 
-    /// <summary>Kind of packet, which of them (counted from the first batch on), what becomes of it, and the run.</summary>
+    /// <summary>Kind of packet, its number (counted from the first batch on), the fault, and the run.</summary>
     public static TheoryData<string, int, string, int> Moments
     {
         get
@@ -64,7 +64,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
     public async Task Nothing_is_lost_and_nothing_is_twice(string kind, int nth, string fault, int run)
     {
         _ = run;
-        // A server that says no more is noticed by the time-out alone.
+        // A server that stops responding is detected only by the timeout.
         await using var database = OpenThroughProxy(fault == nameof(TdsFault.Silence) ? TimeSpan.FromSeconds(5) : TimeSpan.FromMinutes(1));
         var load = await StartAsync(database);
         var struck = _proxy.Strike(Enum.Parse<TdsRequest>(kind), nth, Enum.Parse<TdsFault>(fault));
@@ -122,7 +122,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         return load.Id;
     }
 
-    /// <summary>As the ingest does it: after an outage it asks how far it had come, and goes on from there.</summary>
+    /// <summary>Copies as the ingest does: after an outage it reads the checkpoint and resumes.</summary>
     private static async Task CopyAsync(IBreachDatabase database, long load)
     {
         for (var outages = 0; ;)
@@ -143,7 +143,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
             }
             catch (StoreUnavailableException) when (++outages < 10)
             {
-                // The dispatcher would send the message again.
+                // The dispatcher would redeliver the message.
             }
         }
     }

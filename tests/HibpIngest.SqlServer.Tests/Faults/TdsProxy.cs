@@ -7,9 +7,9 @@ using System.Text;
 namespace HibpIngest.SqlServer.Tests.Faults;
 
 /// <summary>
-/// Stands between the driver and the server, reads the frames of TDS as they pass, and does to them what a test
-/// asks for. Needs connections whose encryption ends with the login (<c>Encrypt=Optional</c>), because it could
-/// not tell a commit from a select otherwise.
+/// A proxy between driver and server that reads the TDS frames, and applies the test's faults to them. It needs
+/// connections whose encryption ends with the login (<c>Encrypt=Optional</c>), because otherwise it couldn't tell a
+/// commit from a select.
 /// </summary>
 internal sealed class TdsProxy : IAsyncDisposable
 {
@@ -34,15 +34,15 @@ internal sealed class TdsProxy : IAsyncDisposable
         _accepting = AcceptAsync();
     }
 
-    /// <summary>Where the driver connects to.</summary>
+    /// <summary>The port that the driver connects to.</summary>
     public int Port => ((IPEndPoint)_listener.LocalEndpoint).Port;
 
-    /// <summary>Decides for each packet from the driver; called by several connections at once.</summary>
+    /// <summary>Chooses the fault for each packet from the driver; called concurrently by several connections.</summary>
     public Func<TdsRequest, TdsFault> Decide { get; set; } = _ => TdsFault.None;
 
     /// <summary>
-    /// Puts a fault to the <paramref name="nth"/> (from 1) packet of a kind from now on, and returns whether it
-    /// has struck.
+    /// Applies a fault to the <paramref name="nth"/> (1-based) packet of a kind from now on. The result tells whether
+    /// it has been applied.
     /// </summary>
     public Func<bool> Strike(TdsRequest kind, int nth, TdsFault fault)
     {
@@ -97,12 +97,12 @@ internal sealed class TdsProxy : IAsyncDisposable
             }
             catch (Exception e) when (e is OperationCanceledException or IOException or SocketException)
             {
-                // One of the two is gone: the other is let go as well.
+                // One side has disconnected: the other is closed as well.
             }
         }
     }
 
-    /// <summary>From the driver to the server, until it is cut.</summary>
+    /// <summary>Forwards from the driver to the server, until the connection is cut.</summary>
     private async Task AskAsync(Connection connection, CancellationToken cancellationToken)
     {
         var packet = new byte[1 << 16];
@@ -128,7 +128,7 @@ internal sealed class TdsProxy : IAsyncDisposable
                     return;
                 case TdsFault.Silence:
                     connection.Swallow = true;
-                    // Reads on, so that the driver can go on sending into the void until it gives up by itself.
+                    // Keeps reading, so that the driver can send until it gives up by itself.
                     while (await ReadPacketAsync(connection.Driver, packet, cancellationToken) > 0)
                     {
                     }
@@ -140,7 +140,7 @@ internal sealed class TdsProxy : IAsyncDisposable
         }
     }
 
-    /// <summary>From the server to the driver, until either is gone.</summary>
+    /// <summary>Forwards from the server to the driver, until either disconnects.</summary>
     private static async Task AnswerAsync(Connection connection, CancellationTokenSource cut)
     {
         var buffer = new byte[1 << 16];
@@ -161,10 +161,7 @@ internal sealed class TdsProxy : IAsyncDisposable
         }
     }
 
-    /// <summary>
-    /// One packet of TDS, or one record of TLS (the encrypted login travels outside TDS's frames); 0 at the
-    /// end.
-    /// </summary>
+    /// <summary>Reads one TDS packet, or one TLS record (the encrypted login is outside TDS's frames); returns 0 at the end.</summary>
     private static async Task<int> ReadPacketAsync(NetworkStream stream, byte[] packet, CancellationToken cancellationToken)
     {
         if (await stream.ReadAtLeastAsync(
@@ -199,7 +196,7 @@ internal sealed class TdsProxy : IAsyncDisposable
             _ => TdsRequest.Other,
         };
 
-    /// <summary>A packet of type 4 with an ERROR and a DONE token (MS-TDS 2.2.7.10, 2.2.7.6).</summary>
+    /// <summary>Returns a packet of type 4 with an ERROR and a DONE token (MS-TDS 2.2.7.10, 2.2.7.6).</summary>
     private static byte[] Refusal()
     {
         const string Message = "Database is not currently available.";
@@ -224,10 +221,10 @@ internal sealed class TdsProxy : IAsyncDisposable
 
         public NetworkStream Server { get; } = server;
 
-        /// <summary>Nothing that the server says reaches the driver any more.</summary>
+        /// <summary>Discards everything from the server.</summary>
         public volatile bool Swallow;
 
-        /// <summary>The server has said something since <see cref="Swallow"/>.</summary>
+        /// <summary>Completes when the server has sent something after <see cref="Swallow"/> was set.</summary>
         public TaskCompletionSource Answered { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
     }
 }

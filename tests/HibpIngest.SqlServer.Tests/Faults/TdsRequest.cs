@@ -1,8 +1,8 @@
 namespace HibpIngest.SqlServer.Tests.Faults;
 
 /// <summary>
-/// What the driver asks of the server, as far as a fault needs to tell (MS-TDS 2.2.1: the packet's type;
-/// 2.2.7.17: the transaction manager's request).
+/// The driver's requests, as far as faults need to distinguish them (MS-TDS 2.2.1: the packet's type; 2.2.7.17: the
+/// transaction manager's request).
 /// </summary>
 internal enum TdsRequest
 {
@@ -24,7 +24,7 @@ internal enum TdsRequest
     /// <summary>Commit of a transaction.</summary>
     Commit,
 
-    /// <summary>Roll-back of a transaction.</summary>
+    /// <summary>Rollback of a transaction.</summary>
     RollBack,
 
     /// <summary>The driver gives up waiting.</summary>

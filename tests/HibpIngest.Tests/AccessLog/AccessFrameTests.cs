@@ -3,7 +3,7 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Tests.AccessLog;
 
-/// <summary>The bytes of the access log, against bytes that were put together by hand from docs/access-log.md.</summary>
+/// <summary>Tests the bytes of the access log against bytes assembled by hand from docs/access-log.md.</summary>
 public sealed class AccessFrameTests
 {
     private static readonly Guid Instance = new("00112233-4455-6677-8899-aabbccddeeff");
@@ -42,7 +42,7 @@ public sealed class AccessFrameTests
             {
                 var damaged = blob.ToArray();
                 damaged[at] ^= (byte)(1 << bit);
-                // A length that says there is more, says that the rest is still to come.
+                // A length that is too large means that more is still to come.
                 try
                 {
                     Assert.False((await ReadAsync(damaged)).Ended, $"bit {bit} of byte {at}");

@@ -10,7 +10,10 @@ public sealed class MemoryAccessBlobsTests : AccessBlobsContract
     protected override Task<IAccessBlobs> OpenAsync() => Task.FromResult<IAccessBlobs>(new MemoryAccessBlobs(TimeProvider.System));
 }
 
-/// <summary>Each record once, whatever the store does; durable where that was said, and refused where it could not be.</summary>
+/// <summary>
+/// Tests that each request is recorded once in spite of store faults: durable if the log said so, refused if it can't
+/// be.
+/// </summary>
 public sealed class GroupCommitLogTests
 {
     private const int Room = 1_000;
@@ -34,7 +37,7 @@ public sealed class GroupCommitLogTests
     {
         await using (var log = NewLog())
         {
-            await log.AppendAsync(Record(0)); // the blob is there
+            await log.AppendAsync(Record(0)); // creates the blob
             _blobs.Hold();
             var first = log.AppendAsync(Record(1)).AsTask();
             await _blobs.Begun;
@@ -64,7 +67,7 @@ public sealed class GroupCommitLogTests
         }
         var found = await AccessLogContents.ReadAsync(_memory);
         Assert.Equal([0, 1, 2], found.Select(one => one.Record.Microseconds));
-        // Whoever asked was told 503, and so says the log, unless it had been written by then.
+        // The caller got a 503, and so says the log, unless the record had already been written.
         Assert.Equal([200, wasCarriedOut ? 200 : 503, 200], found.Select(one => (int)one.Record.Status));
         AssertNumbered(found);
     }
@@ -89,7 +92,7 @@ public sealed class GroupCommitLogTests
         }
         var found = await AccessLogContents.ReadAsync(_memory);
         Assert.Equal(Enumerable.Range(0, Room + 1), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
-        // Of an answer that was never sent nobody knows how long it was.
+        // The length of a response that was never sent is unknown.
         Assert.All(
             found.Skip(1).Take(2), one => Assert.Equal((503, AccessRecord.UnknownBytes), (one.Record.Status, one.Record.Bytes)));
         AssertSaid((EventIds.AccessLogDown, ""), (EventIds.AccessLogUp, "10 requests were not logged"));
@@ -219,7 +222,7 @@ public sealed class GroupCommitLogTests
 
     private static AccessRecord Record(int i) => new(i, 1, 2, 3, 1, 200, ClientKind.Other);
 
-    /// <summary>Until the log has seen that the store is back.</summary>
+    /// <summary>Retries until the log has noticed that the store is back.</summary>
     private async Task TryAgainAsync(GroupCommitLog log)
     {
         while (log.IsDown)

@@ -5,7 +5,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AccountLog;
 
-/// <summary>LZ4 both ways, against Debian's library of it, and on what is no LZ4 at all.</summary>
+/// <summary>Tests LZ4 compression and decompression, against Debian's library, and on invalid input.</summary>
 public sealed class Lz4BlockTests(ITestOutputHelper output)
 {
     private const string Native = "liblz4.so.1";
@@ -98,7 +98,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
             Assert.False(room.AsSpan(length).ContainsAnyExcept((byte)0xEE));
             if (ended)
             {
-                // The bytes come from the block alone, not from what the buffer held before.
+                // The bytes come from the block alone, not from the buffer's earlier content.
                 var other = new byte[length];
                 other.AsSpan().Fill(0x11);
                 Assert.True(Lz4Block.TryDecompress(damaged, other));
@@ -107,7 +107,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
             (refused, accepted) = ended ? (refused, accepted + 1) : (refused + 1, accepted);
         }
         output.WriteLine($"{refused} refused, {accepted} decoded to something, {allocating} calls during which the runtime took memory");
-        // Its compiler replaces a method while it runs, and other tests have garbage collected; what allocates does so each time.
+        // Tiered compilation and other tests' garbage collections cause a few; a real allocation would occur each time.
         Assert.InRange(allocating, 0, 10);
         Assert.True(refused > 1_000 && accepted > 100, $"{refused} refused, {accepted} decoded");
     }
@@ -115,21 +115,21 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
     [Theory]
     [InlineData("", 0)] // no sequence at all
     [InlineData("", 1)]
-    [InlineData("00", 0)] // nothing, which no block holds
-    [InlineData("10", 1)] // a literal that isn't there
-    [InlineData("1041", 2)] // one byte where two are wanted
-    [InlineData("0001000000", 4)] // a match before anything was written
-    [InlineData("1041000000", 5)] // at no distance
+    [InlineData("00", 0)] // an empty result, which no block has
+    [InlineData("10", 1)] // a missing literal
+    [InlineData("1041", 2)] // one byte instead of two
+    [InlineData("0001000000", 4)] // a match before any output
+    [InlineData("1041000000", 5)] // at distance 0
     [InlineData("1041020000", 5)] // from before the beginning
-    [InlineData("10410100", 5)] // which ends with a match
-    [InlineData("104101", 5)] // or within one
+    [InlineData("10410100", 5)] // ends with a match
+    [InlineData("104101", 5)] // ends within a match
     [InlineData("F0FFFFFF", 100)] // a length without an end
     [InlineData("1F410100FFFF", 1000)]
-    [InlineData("10410000F00F626262626262626262626262626262626262626262626262626262626262", 35)] // with room to spare: at no distance
+    [InlineData("10410000F00F626262626262626262626262626262626262626262626262626262626262", 35)] // with room to spare: at distance 0
     [InlineData("10410200F00F626262626262626262626262626262626262626262626262626262626262", 35)] // from before the beginning
     [InlineData("10410900F00F626262626262626262626262626262626262626262626262626262626262", 35)]
-    [InlineData("1041010000", 5)] // which ends with a match: the last five bytes must be literals
-    [InlineData("20414202001043", 7)] // and the last match must begin twelve bytes before the end
+    [InlineData("1041010000", 5)] // ends with a match: the last five bytes must be literals
+    [InlineData("20414202001043", 7)] // the last match must begin twelve bytes before the end
     public void A_block_that_breaks_a_rule_is_refused(string hex, int room) =>
         Assert.False(Lz4Block.TryDecompress(Convert.FromHexString(hex), new byte[room]));
 
@@ -184,7 +184,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
         return compressed[..Lz4Block.Compress(raw, compressed)];
     }
 
-    /// <summary>From nothing like another to one byte over and over, with repeats near and far.</summary>
+    /// <summary>Makes text that ranges from random to a single repeated byte, with repeats near and far.</summary>
     private static byte[] Text(Random random)
     {
         var raw = new byte[random.Next(8) == 0 ? random.Next(1, 200_000) : random.Next(1, 400)];

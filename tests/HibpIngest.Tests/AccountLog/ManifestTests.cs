@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.AccountLog;
 
-/// <summary>Names and documents of the log, held against their page.</summary>
+/// <summary>Tests the log's names and documents against their page in docs/.</summary>
 public sealed class ManifestTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -38,14 +38,14 @@ public sealed class ManifestTests
         var read = Assert.Single((await LogManifest.ReadAsync(log, None)).Loads);
         Assert.Equal((LoggedState.Counts, "Adobe", 41), (read.State, read.Document!.Breach, read.Document.Version));
         Assert.Equal("Adobe", BreachMetadata.Parse(Encoding.UTF8.GetBytes(read.Document.Metadata.GetRawText())).Title);
-        // What is written is read again, to the same bytes.
+        // Reading and writing a document returns the same bytes.
         await log.WriteAsync("0000000008-a/load.json", read.Document.ToJson(), None);
         Assert.Equal(read.Document.ToJson(), (await LogManifest.FindAsync(log, "0000000008-a/", None))!.Document!.ToJson());
 
         await WriteAsync(log, "0000000007-a/load.000000000050.json", json.Replace("\"version\": 41", "\"version\": 50"));
         await WriteAsync(log, "0000000007-a/load.000000000044.json", json.Replace("\"version\": 41", "\"version\": 44"));
         Assert.Equal(50, (await LogManifest.FindAsync(log, "0000000007-a/", None))!.Document!.Version);
-        // It was published in the place of load 3.
+        // The load replaced load 3.
         await WriteAsync(log, "0000000003-a/load.json", json.Replace("\"load\": 7", "\"load\": 3").Replace("[3]", "[]"));
         Assert.Equal(
             [LoggedState.Replaced, LoggedState.Counts, LoggedState.Counts],

@@ -10,7 +10,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AccountLog;
 
-/// <summary>Each account of the log once, with all the loads that it is in; and the figures that are counted of it.</summary>
+/// <summary>Tests that a merge returns each account of the log once, with all of its loads, and the merge's counts.</summary>
 public sealed class MergeTests(ITestOutputHelper output)
 {
     private const int SliceRows = 500;
@@ -53,7 +53,7 @@ public sealed class MergeTests(ITestOutputHelper output)
         Assert.Equal(loads.Sum(load => load.Accounts.Count), rows);
         Assert.Equal((partitions, rows), (seen.Count, read[^1]));
         Assert.Equal(read.Order(), read);
-        // The one that nearly half of all are of is in all partitions, or one of them would be huge.
+        // The domain of nearly half of all accounts is spread over all partitions; otherwise one of them would be huge.
         Assert.Equal(partitions == 1 ? [] : ["gmail.com"], spread);
         Assert.True(partitions == 1 || seen.Max() < 3 * seen.Average(), $"{seen.Max()} of {seen.Average()} accounts");
         Assert.Empty(Directory.GetDirectories(folder.Path, "hibp-merge-*"));
@@ -120,7 +120,7 @@ public sealed class MergeTests(ITestOutputHelper output)
         Assert.Contains(drawing.Descendants(svg + "text"), text => text.Value == "<script>&");
     }
 
-    /// <summary>Three loads of two breaches and one of a third, with accounts in common, an account twice, and a large domain.</summary>
+    /// <summary>Writes three loads of two breaches and one of a third, with shared accounts, a duplicate, and a large domain.</summary>
     private async Task<(List<(LoggedLoad Logged, List<string> Accounts)> Loads, FolderLog Log)> WriteAsync(string folder)
     {
         var seed = Environment.TickCount;

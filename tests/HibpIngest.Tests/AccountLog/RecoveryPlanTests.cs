@@ -6,7 +6,7 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.AccountLog;
 
-/// <summary>What of the log's documents is believed: whoever may write to the container can write anything into them.</summary>
+/// <summary>Tests which of the log's documents recovery trusts: anything may have been written to the container.</summary>
 public sealed class RecoveryPlanTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -106,7 +106,7 @@ public sealed class RecoveryPlanTests
             Assert.Contains(LogNames.Folder(Document(7)), problem, StringComparison.Ordinal);
             Assert.Equal([9L], plan.Loads.Select(load => load.Document.Load));
         }
-        // Loads of one breach may have one mark.
+        // Loads of one breach may share a mark.
         using var shared = new TemporaryFolder();
         var of1 = new FolderLog(shared.Path);
         await WriteAsync(of1, Document(7));
@@ -154,7 +154,7 @@ public sealed class RecoveryPlanTests
         Assert.Equal(version > 5 ? 1 : 0, plan.Problems.Count);
         Assert.All(plan.Loads, load => Assert.Equal((true, false, version), (load.Breach.Hidden, load.Breach.IsTold, load.Breach.Version)));
         Assert.Equal([6L, 7], plan.Loads.Select(load => load.Document.Load));
-        // It can be copied, too.
+        // It can also be serialized again.
         Assert.NotEmpty(plan.Loads[1].Document.ToJson());
     }
 

@@ -7,14 +7,14 @@ using Xunit.Abstractions;
 namespace HibpIngest.Tests.AccountLog;
 
 /// <summary>
-/// Ten thousand damaged segments: each is refused with its place, and none makes the reader allocate more than a block. Where lengths are
-/// forged, every checksum is made right again in two of three.
+/// Tests ten thousand damaged segments: each is refused with the place of the damage, and none makes the reader
+/// allocate more than a block. If lengths are forged, every checksum is corrected in two of three.
 /// </summary>
 public sealed class SegmentDamageTests(ITestOutputHelper output)
 {
     private const int Times = 10_000;
 
-    /// <summary>Of a block of as many rows as the header allows.</summary>
+    /// <summary>A block with as many rows as the header allows.</summary>
     private static readonly int MostAllocated = SegmentLimits.RawBytes(SegmentSamples.Facts(1, 1).SliceRows);
 
     [Fact]
@@ -69,8 +69,8 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// Payloads with any byte changed and every checksum made right: there are such that are a segment of other rows. What is taken
-    /// is what a writer would have written of the rows that are read, to the byte.
+    /// Payloads with any byte changed and every checksum corrected. Some are valid segments of other rows: a payload
+    /// is accepted only if a writer would write exactly the same bytes for the rows read.
     /// </summary>
     [Fact]
     public async Task A_forged_payload_is_refused_or_the_very_one_of_what_is_read()
@@ -99,7 +99,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         Assert.True(refused > 200 && taken > 200, $"{refused} refused, {taken} taken");
     }
 
-    /// <summary>Compressed payloads with any byte changed or cut off, and every checksum and length around them made right.</summary>
+    /// <summary>Compressed payloads with any byte changed or cut off, and every checksum and length around them corrected.</summary>
     [Fact]
     public async Task A_forged_lz4_block_is_refused_as_damage_or_read_as_rows_within_the_memory_of_a_block()
     {
@@ -127,7 +127,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         Assert.True(refused > 1_000 && taken > 50, $"{refused} refused, {taken} taken");
     }
 
-    /// <summary>A block of two rows of one domain with this payload, and everything around it made right.</summary>
+    /// <summary>A block of two rows of one domain with this payload, and everything around it corrected.</summary>
     [Theory]
     [InlineData("01 04 612E6263 02 01 78 01 79", null)] // x and y at a.bc
     [InlineData("01 04 612E6263 02 01 78 10", null)] // x twice
@@ -235,7 +235,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     private static async Task<Sealed> SealAsync(
         IReadOnlyList<(string Domain, string Alias)> rows, int blockRows, BlockCodec codec, SegmentFacts facts)
     {
-        // Fewer rows to a block than the facts allow: a segment like that of a load whose batches ended early.
+        // Fewer rows per block than the facts allow, as in a load whose batches ended early.
         using var file = new MemoryStream();
         using var writer = new SegmentWriter(file, facts, codec);
         var batch = new AccountBatch(blockRows);
@@ -282,7 +282,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var at = random.Next(3) switch { 0 => length, 1 => segment.Index.Header.Length, _ => random.Next(length) };
         if (random.Next(3) != 0)
             return new Damaged([.. segment.Bytes[..at], .. more, .. segment.Bytes[at..]]);
-        // Between the last block and a footer that says where it begins.
+        // Between the last block and a footer that records its own position.
         byte[] bytes = [.. segment.Bytes[..segment.FooterOffset], .. more, .. segment.Footer];
         BinaryPrimitives.WriteInt64LittleEndian(bytes.AsSpan(^SegmentLimits.TailBytes..), segment.FooterOffset + more.Length);
         return new Damaged(SealFooter(bytes, segment.FooterOffset + more.Length), OutsideBlocks: true);
@@ -299,7 +299,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         byte[] bytes = [.. segment.Bytes[..segment.Index.Header.Length], .. blocks.SelectMany(block => block), .. segment.Footer];
         if (random.Next(3) == 0)
             return new Damaged(bytes);
-        // The index says where each lies now, in two of three with the others' numbers as well.
+        // The index has the new positions, in two of three together with the others' numbers.
         var offset = (long)segment.Index.Header.Length;
         var entries = bytes.AsSpan(segment.FooterOffset);
         var whole = random.Next(2) == 0;
@@ -338,7 +338,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var header = other.Bytes[..other.Index.Header.Length];
         if (random.Next(2) == 0)
         {
-            // One that differs in nothing but its load: same length, same positions.
+            // A header that differs only in its load: same length, same positions.
             header = segment.Bytes[..segment.Index.Header.Length];
             BinaryPrimitives.WriteInt64LittleEndian(header.AsSpan(16), random.NextInt64(1, 1_000) + 7);
             SealHeader(header);
@@ -396,7 +396,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
             BinaryPrimitives.WriteInt32LittleEndian(frame[field..], Forged(random, BinaryPrimitives.ReadInt32LittleEndian(frame[field..])));
         if (random.Next(3) == 0)
             return new Damaged(bytes, number);
-        // In half of these, the index agrees with the frame about what is forged.
+        // In half of these, the index has the same forged value as the frame.
         if (random.Next(2) == 0 && field is 4 or 8 or 12 or 16)
         {
             var entry = bytes.AsSpan(segment.FooterOffset + (number * SegmentLimits.IndexBytes), SegmentLimits.IndexBytes);
@@ -449,7 +449,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         return new Damaged(random.Next(3) == 0 ? bytes : SealFooter(bytes, segment.FooterOffset), OutsideBlocks: true);
     }
 
-    /// <summary>A length within a payload, or any byte of it, with every checksum and length around it made right.</summary>
+    /// <summary>Forges a length within a payload, or any byte, and corrects every checksum and length around it.</summary>
     private Damaged? ForgePayload(Sealed segment, Random random, bool any = false)
     {
         var number = random.Next(segment.Index.Blocks.Length);
@@ -464,7 +464,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         else if (random.Next(2) == 0)
             raw = raw[..random.Next(1, raw.Length)];
         else
-            raw[0] = (byte)Forged(random, raw[0]); // how many domains there are
+            raw[0] = (byte)Forged(random, raw[0]); // number of domains
         if (raw.Length > SegmentLimits.RawBytes(block.Rows))
             return null;
         var stored = new byte[raw.Length];
@@ -536,7 +536,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         _ => new[] { long.MaxValue, long.MinValue, -1, 0, int.MaxValue }[random.Next(5)],
     };
 
-    /// <summary>A segment as it was sealed.</summary>
+    /// <summary>A valid segment.</summary>
     private sealed record Sealed(byte[] Bytes, SegmentIndex Index)
     {
         public int FooterOffset => Bytes.Length - Index.Footer.Length;
@@ -556,8 +556,8 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         }
     }
 
-    /// <param name="Bytes">Of the whole segment.</param>
-    /// <param name="Block">The block that is at fault; null: nothing is said of it.</param>
-    /// <param name="OutsideBlocks">Header or footer is at fault.</param>
+    /// <param name="Bytes">The whole segment.</param>
+    /// <param name="Block">The damaged block; null: not reported.</param>
+    /// <param name="OutsideBlocks">Whether header or footer is damaged.</param>
     private sealed record Damaged(byte[] Bytes, int? Block = null, bool OutsideBlocks = false);
 }

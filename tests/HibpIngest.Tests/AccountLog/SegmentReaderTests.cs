@@ -15,7 +15,7 @@ public sealed class SegmentReaderTests : IDisposable
     [Fact]
     public async Task A_segment_of_several_groups_is_read_in_one_stream_and_verified()
     {
-        // Of some three megabytes, so that the next group is on its way while one is decoded.
+        // About three megabytes, so that the next group is being read while one is decoded.
         var random = new Random(21);
         var rows = Enumerable.Range(0, 120_000)
             .Select(i => ($"{random.Next(500)}.com", $"{random.NextInt64():x16}{random.NextInt64():x16}")).ToList();

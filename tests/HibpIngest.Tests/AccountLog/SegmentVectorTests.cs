@@ -6,12 +6,12 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.AccountLog;
 
-/// <summary>The segments that docs/account-log.md shows, byte by byte.</summary>
+/// <summary>Tests the segments that docs/account-log.md shows, byte by byte.</summary>
 public sealed partial class SegmentVectorTests
 {
     private const string Document = "docs/account-log.md";
 
-    /// <summary>As the document tells them: slice 3 and slice 4.</summary>
+    /// <summary>Slices 3 and 4 of the document.</summary>
     private static readonly (string Domain, string Alias)[][] Slices =
     [
         [("mail.example.com", "bob"), ("example.com", "anna"), ("example.com", "annabelle.longer-1"), ("example.com", "anna")],
@@ -81,7 +81,7 @@ public sealed partial class SegmentVectorTests
 
     private static string Snippet(int number) => DocumentFiles.Snippets(Document, "hex").ElementAt(number);
 
-    /// <summary>What is before the semicolons.</summary>
+    /// <summary>Returns the bytes before the semicolons.</summary>
     private static byte[] Bytes(string snippet) => Convert.FromHexString(
         string.Concat(snippet.Split('\n').Select(line => line.Split(';')[0].Replace(" ", "", StringComparison.Ordinal))));
 

@@ -53,7 +53,7 @@ public sealed class DedupeSetTests
                 Assert.Fail($"{set.MemoryBytes} bytes for {set.Count} accounts");
         }
         Assert.Equal(1_500_000, set.Count);
-        // Growth in place: all that was ever allocated is what is held, but for the outgrown lists of pages.
+        // It grows in place: everything ever allocated is still in use, except the outgrown page lists.
         allocated = GC.GetAllocatedBytesForCurrentThread() - allocated;
         Assert.InRange(allocated, set.MemoryBytes * 0.9, set.MemoryBytes * 1.02);
     }

@@ -25,7 +25,7 @@ public sealed partial class LayoutPlacementTests
 
             int Number(string group) => int.Parse(vector.Groups[group].Value, CultureInfo.InvariantCulture);
         });
-        Assert.Equal(0xE3069283u, PlacementReference.Hash("123456789")); // as the catalogues of checksums have it
+        Assert.Equal(0xE3069283u, PlacementReference.Hash("123456789")); // from the catalogues of checksums
     }
 
     [Fact]
@@ -49,7 +49,7 @@ public sealed partial class LayoutPlacementTests
             Assert.Contains(place, all);
             Assert.Equal(all.Select(one => one.Partition).Order(StringComparer.Ordinal), all.Select(one => one.Partition));
             Assert.All(all, one => Assert.Equal("large.example", LayoutPlacement.DomainOf(one.Partition)));
-            // One after the other: no storage account has two of them more than another.
+            // Partitions take turns: no storage account has two more of them than another.
             var counts = all.GroupBy(one => one.StorageAccount).Select(one => one.Count()).ToList();
             Assert.InRange(counts.Max() - (counts.Count < accounts ? 0 : counts.Min()), 0, 1);
             var range = random.Next(256);
@@ -127,12 +127,12 @@ public sealed partial class LayoutPlacementTests
     {
         var facts = Facts(3, [("gmail.com", 32), ("yahoo.com", 8)]) with { AccountsTable = "accounts2" };
         Assert.Equal(facts, LayoutFacts.Parse(facts.ToJson()));
-        // As programs from before have written it.
+        // As earlier versions wrote it.
         Assert.Equal(new LayoutFacts(), LayoutFacts.Parse(
             """{"AccountsTable":"accounts","RangesTable":"ranges","StorageAccounts":[1],"SpreadDomains":{}}"""));
     }
 
-    /// <summary>Storage accounts are numbered from 101, so that a number is not taken for a place.</summary>
+    /// <summary>Storage accounts are numbered from 101, to tell a number from an index.</summary>
     private static LayoutFacts Facts(int accounts, (string Domain, int Partitions)[] spread) => new()
     {
         StorageAccounts = [.. Enumerable.Range(101, accounts)],

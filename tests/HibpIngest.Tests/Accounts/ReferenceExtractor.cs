@@ -4,9 +4,9 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Tests.Accounts;
 
 /// <summary>
-/// What the scanner must find, written for plainness: the whole text as one string in which every character
-/// that isn't ASCII is a separator, and one loop over it; what such a character takes the account away from is
-/// counted. Shares nothing with the scanner but the list of top-level domains.
+/// A simple implementation of what the scanner must find: the whole text as one string in which every non-ASCII
+/// character is a separator, and one loop over it; accounts lost to such a character are counted. It shares only the
+/// list of top-level domains with the scanner.
 /// </summary>
 internal static class ReferenceExtractor
 {
@@ -61,8 +61,8 @@ internal static class ReferenceExtractor
     }
 
     /// <summary>
-    /// Whether the characters of a domain from there on, those outside ASCII among them, hold a label, a period and a label
-    /// that begins at that place or behind it.
+    /// Returns whether the characters of a domain from there on, including non-ASCII ones, contain a label, a period,
+    /// and a label that begins at that position or later.
     /// </summary>
     private static bool HasDomain(string text, int from, int atOrBehind)
     {
@@ -97,6 +97,6 @@ internal static class ReferenceExtractor
         return null;
     }
 
-    /// <summary>Bytes as the reference sees them: one character a byte.</summary>
+    /// <summary>Returns bytes as the reference sees them: one character per byte.</summary>
     public static string FromLatin1(byte[] bytes) => Encoding.Latin1.GetString(bytes);
 }

@@ -8,8 +8,8 @@ using static HibpIngest.Testing.ArchiveTesting;
 namespace HibpIngest.Tests.Archives;
 
 /// <summary>
-/// Damage of any kind ends in a <see cref="BadArchiveException"/> or in the right texts, soon and in little
-/// memory; faults of the stream stay what they are.
+/// Tests that damage of any kind ends in a <see cref="BadArchiveException"/> or in the correct texts, quickly and
+/// with little memory; stream errors pass through unchanged.
 /// </summary>
 public sealed class DamageTests(ITestOutputHelper output)
 {
@@ -17,7 +17,7 @@ public sealed class DamageTests(ITestOutputHelper output)
 
     private static readonly ArchiveLimits Limits = new() { MaxEntries = 1000, MaxInflatedBytes = 1 << 20 };
 
-    /// <summary>Each checked to its last byte.</summary>
+    /// <summary>Formats that check every byte.</summary>
     private static readonly (string Name, byte[] Archive)[] Archives =
     [
         ("plain", Zip(true, ("a.csv", Bytes(Lines(5, 31))), ("dir/", []), ("b", Bytes("b")))),
@@ -34,7 +34,7 @@ public sealed class DamageTests(ITestOutputHelper output)
         ("tar, gzipped", Gzip(Tar(("a.csv", Bytes(Lines(5, 41))), ("dir/", []), ("g.gz", Gzip(Bytes(Lines(3, 42))))))),
     ];
 
-    /// <summary>Without checksums of their content.</summary>
+    /// <summary>Formats without checksums of their content.</summary>
     private static readonly (string Name, byte[] Archive)[] Unchecked =
     [
         ("tar", Tar(
@@ -60,7 +60,7 @@ public sealed class DamageTests(ITestOutputHelper output)
             foreach (var bits in (ReadOnlySpan<byte>)[0x01, 0xFF, (byte)(1 << (at % 8))])
             {
                 changed[at] ^= bits;
-                // Names, times and the like may change; what is read must not.
+                // Names, times and the like may change; the content must not.
                 if (TryRead(changed, FileOf(name)) is { } texts)
                 {
                     read++;
@@ -144,7 +144,7 @@ public sealed class DamageTests(ITestOutputHelper output)
     {
         foreach (var (name, archive) in Both)
         {
-            // A tar ends with zeros, of which some may be missing.
+            // A tar ends with zeros, some of which may be missing.
             var last = archive.AsSpan().LastIndexOfAnyExcept((byte)0);
             using var stream = new FaultyStream(archive, int.MaxValue, null) { Missing = last - 40 };
             Assert.Throws<BadArchiveException>(() =>
@@ -167,7 +167,7 @@ public sealed class DamageTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>What it would be dropped as.</summary>
+    /// <summary>Returns the file name to upload it as.</summary>
     private static string FileOf(string name) => name switch
     {
         "gzip" => "a.gz",
@@ -220,10 +220,10 @@ public sealed class DamageTests(ITestOutputHelper output)
     {
         public int Reads { get; private set; }
 
-        /// <summary>From here on there is nothing, whatever the length says.</summary>
+        /// <summary>No data from here on, whatever the length says.</summary>
         public long Missing { get; init; } = long.MaxValue;
 
-        // A MemoryStream that was derived from sends its span reads here.
+        // Overridden because a class derived from MemoryStream gets its span reads here.
         public override int Read(byte[] buffer, int offset, int count)
         {
             if (Reads++ == failingRead)

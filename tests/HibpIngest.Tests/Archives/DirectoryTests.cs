@@ -5,7 +5,7 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Where the central directory is found, and what may stand around it.</summary>
+/// <summary>Tests how the central directory is found, and what may surround it.</summary>
 public sealed class DirectoryTests
 {
     private static RawZip Two() => new RawZip().Add(new("a", Bytes("first"))).Add(new("b", Bytes("second")) { Method = 0 });
@@ -97,7 +97,7 @@ public sealed class DirectoryTests
         Assert.Equal(entries, count);
         Assert.Equal(entries, breach.Entries);
         Assert.Equal(new ArchivePosition(entries, entries, entries), breach.Position);
-        // One chunk of the directory, which itself is eleven times that. Out of order: 20 bytes an entry besides.
+        // One chunk of the directory, which is eleven times that. Out of order: another 20 bytes per entry.
         Assert.InRange(opened, 0, (2 << 20) + (reversed ? 20 * entries : 0));
         Assert.Contains(
             "(limit MaxEntries)", Refusal(archive, limits: new ArchiveLimits { MaxEntries = entries - 1 }), StringComparison.Ordinal);

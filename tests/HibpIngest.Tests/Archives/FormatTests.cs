@@ -7,7 +7,7 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>What is dropped as something else than a zip: read whole and in order, from every entry on, or refused.</summary>
+/// <summary>Tests formats other than zip: read completely and in order, resumed from every entry, or refused.</summary>
 public sealed class FormatTests
 {
     [Theory]
@@ -18,7 +18,7 @@ public sealed class FormatTests
     public void A_tar_is_read_whoever_made_it(TarEntryFormat format)
     {
         var (text, deep) = (Lines(20_000, 1), new string('d', 60) + "/" + new string('e', 30) + "/f.csv");
-        // Lengths about a block's, where padding is easily got wrong.
+        // Lengths around a block's, where padding errors are likely.
         var tar = Tar(
             format, ("a.csv", Bytes(text)), ("dir/", []), ("empty", []), (deep, Bytes(text[..512])), ("b", Bytes(text[..511])),
             ("c", Bytes(text[..513])));
@@ -64,7 +64,7 @@ public sealed class FormatTests
     [Fact]
     public void A_sparse_file_is_read_without_its_holes()
     {
-        // GNU's: a map of four in the header, further blocks of it behind, then what is no hole.
+        // GNU sparse format: a map of four in the header, further blocks of it after it, then the data outside the holes.
         var map = new byte[512];
         map[504] = 1;
         var tar = new RawTar()
@@ -115,7 +115,7 @@ public sealed class FormatTests
     {
         Assert.Contains(reason, Refusal(tar, name: "dir/a.tar"), StringComparison.Ordinal);
         Assert.StartsWith("'a.tar': ", Refusal(tar, name: "dir/a.tar"), StringComparison.Ordinal);
-        // Forward there is no length to compare with: what is missing shows when it is missing.
+        // Reading forward, there is no length to compare with: missing data is detected only when it is reached.
         var forward = Refusal(Gzip(tar), name: "a.tgz");
         Assert.Contains(
             reason.Contains("not within it", StringComparison.Ordinal) ? "cut off" : reason, forward, StringComparison.Ordinal);
@@ -186,7 +186,7 @@ public sealed class FormatTests
             Refusal(bomb, name: "a.tar.gz", limits: new() { RatioGraceBytes = 1 << 20, MaxInflationRatio = 50 }), StringComparison.Ordinal);
         Assert.Contains(
             "limit MaxInflatedBytes", Refusal(bomb, name: "a.gz", limits: new() { MaxInflatedBytes = 1 << 20 }), StringComparison.Ordinal);
-        // What lies in a tar is inflated where the tar is, and no second time.
+        // A tar's content is inflated and counted only once.
         var limits = new ArchiveLimits { MaxInflatedBytes = noise.Length + 4096 };
         Assert.Single(Read(Gzip(Tar(("a", noise))), name: "a.tar.gz", limits: limits));
         Assert.Single(Read(Tar(("a", noise)), name: "a.tar", limits: limits));
@@ -326,7 +326,7 @@ public sealed class FormatTests
     {
         public long BytesRead { get; private set; }
 
-        // A MemoryStream that was derived from sends its span reads here.
+        // Overridden because a class derived from MemoryStream gets its span reads here.
         public override int Read(byte[] buffer, int offset, int count)
         {
             var read = base.Read(buffer, offset, count);

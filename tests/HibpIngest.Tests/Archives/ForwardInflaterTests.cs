@@ -6,7 +6,7 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Inflating forward stops right behind the data, however the data arrives.</summary>
+/// <summary>Tests that inflating forward stops right after the data, however the data arrives.</summary>
 public sealed class ForwardInflaterTests
 {
     [Theory]

@@ -5,7 +5,7 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Limits are counted over all levels while reading, and reached limits stop it there.</summary>
+/// <summary>Tests that limits are counted over all levels while reading, and stop it when reached.</summary>
 public sealed class LimitTests
 {
     private static byte[] Nest(byte[] innermost, int depth, bool gzip)
@@ -86,7 +86,7 @@ public sealed class LimitTests
         Read(bomb, limits: new ArchiveLimits { RatioGraceBytes = 1 << 30 });
     }
 
-    /// <summary>What costs time and yields nothing, at whatever level, and how many bytes of it there are.</summary>
+    /// <summary>Input that costs time and yields nothing, at any level, with its size in bytes.</summary>
     public static TheoryData<string, int> Idle => new()
     {
         { "empty blocks", 80 << 20 },
@@ -100,7 +100,7 @@ public sealed class LimitTests
     [MemberData(nameof(Idle))]
     public void Compressed_bytes_that_inflate_to_nothing_are_limited(string what, int bytes)
     {
-        // Of a size that lets what is within inflate: no other limit stops it.
+        // Large enough for the content to inflate, so that no other limit stops it.
         var filler = new RawZip.Entry("filler", new byte[1 << 20]) { Method = 0 };
         var blocks = new RawZip.Entry("idle", []) { Compressed = RawZip.EmptyBlocks(bytes) };
         var entry = what switch
@@ -121,7 +121,7 @@ public sealed class LimitTests
     [Fact]
     public void Idle_bytes_are_counted_over_all_levels_and_go_on_from_where_reading_starts()
     {
-        // What the formats themselves add is free: 1 KiB for each stream.
+        // The formats' own overhead is free: 1 KiB per stream.
         RawZip.Entry Blocks(int bytes) => new("idle", []) { Compressed = RawZip.EmptyBlocks(bytes + 1024) };
         var inner = RawZip.Of(Blocks(1000), new("text", Bytes("text")), Blocks(2000));
         byte[] gzip = [.. EmptyGzip[..10], .. Blocks(4000 - 18).Compressed!, .. EmptyGzip[^8..]];

@@ -4,7 +4,7 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Names come from strangers: no address, nothing that moves a terminal, nothing without end.</summary>
+/// <summary>Tests that entry names, which strangers choose, are shown without addresses, terminal controls or excessive length.</summary>
 public sealed class NameTests
 {
     [Theory]
@@ -50,7 +50,7 @@ public sealed class NameTests
             Assert.InRange(path.Length, 1, EntryName.MaxPath);
             Assert.StartsWith("start/[address]/", path, StringComparison.Ordinal);
             Assert.EndsWith("/inner.csv", path, StringComparison.Ordinal);
-            Assert.Equal(path, Encoding.UTF8.GetString(Encoding.UTF8.GetBytes(path))); // no half of a pair
+            Assert.Equal(path, Encoding.UTF8.GetString(Encoding.UTF8.GetBytes(path))); // no half of a surrogate pair
         }
     }
 

@@ -4,7 +4,10 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Entries lie apart, whatever the order of their records: so that reading all of them reads the archive once.</summary>
+/// <summary>
+/// Tests that overlapping entries are refused, whatever the order of their records, so that reading all entries reads
+/// the archive once.
+/// </summary>
 public sealed class OverlapTests
 {
     private const int MiB = 1 << 20;
@@ -34,8 +37,8 @@ public sealed class OverlapTests
     }
 
     /// <summary>
-    /// Each has more room between and behind its entries than the overlap takes, so that their sizes alone
-    /// don't tell.
+    /// Each has more room between and after its entries than the overlap takes, so that their sizes alone don't
+    /// reveal it.
     /// </summary>
     public static TheoryData<string, byte[]> Overlaps => new()
     {
@@ -50,7 +53,7 @@ public sealed class OverlapTests
         { "one in another's extra field", new RawZip().Add(WithExtra("a", Inner)).AddRecord(Stored("b", "within"), 40).Fill(500).Finish() },
     };
 
-    /// <summary>A text that holds another entry's header and data, five bytes in.</summary>
+    /// <summary>A text that contains another entry's header and data, five bytes in.</summary>
     private static string Inner => "text\n" + System.Text.Encoding.Latin1.GetString(RawZip.Of(Stored("b", "within"))[..37]);
 
     private static RawZip.Entry WithExtra(string name, string extra) =>
@@ -95,7 +98,7 @@ public sealed class OverlapTests
             var thrown = Record.Exception(() => EntryExtents.Check(directory));
             var what = $"seed {Seed}, round {round}: {string.Join(' ', extents)} {thrown?.Message}";
             Assert.True(expected == thrown is BadArchiveException, what);
-            // Past what is held, what remains is at most as long as the archive.
+            // Beyond the entries held in memory, the sum of the rest is at most the archive's length.
             var sum = Record.Exception(() => EntryExtents.Check(directory, mostHeld: 0)) is BadArchiveException;
             Assert.True(sum || extents.Sum(one => one.End - one.Start) <= room, what);
             Assert.True(expected || !sum, what);
@@ -129,7 +132,7 @@ public sealed class OverlapTests
             var expected = Read(ordered).ToDictionary(text => text.Name, text => text.Content);
             Assert.InRange(expected.Count, 200, 299);
 
-            // Each time with a directory behind those before it: what lies between entries and directory is nobody's.
+            // Each time with a new directory after the earlier ones: bytes between entries and directory are ignored.
             foreach (var reorder in (Action[])[() => zip.Reverse(), () => zip.Shuffle(random), () => zip.Shuffle(random)])
             {
                 reorder();
@@ -138,14 +141,14 @@ public sealed class OverlapTests
                 Assert.Equal(expected.Count, read.Count);
                 Assert.All(read, text => Assert.Equal(expected[text.Name], text.Content));
                 Assert.NotEqual(expected.Keys, read.Select(text => text.Name));
-                // And from any of them on.
+                // And starting from any of them.
                 var start = random.Next(300);
                 Assert.Equal(read.Where(text => text.TopLevel >= start), Read(archive, new ArchivePosition(start, 0, 0), out _));
             }
         }
     }
 
-    /// <summary>Counts what is read of it.</summary>
+    /// <summary>Counts the bytes read.</summary>
     private sealed class CountedStream(byte[] content) : Stream
     {
         private readonly MemoryStream _content = new(content, writable: false);

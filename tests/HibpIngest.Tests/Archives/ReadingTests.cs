@@ -5,7 +5,7 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>What is well-formed is read whole and in order, whoever made it.</summary>
+/// <summary>Tests that well-formed archives are read completely and in order, whatever wrote them.</summary>
 public sealed class ReadingTests
 {
     [Theory]

@@ -8,8 +8,8 @@ using static HibpIngest.Testing.ArchiveTesting;
 namespace HibpIngest.Tests.Archives;
 
 /// <summary>
-/// What can't be read to its end is refused in one line that names the entry and the reason, after the texts
-/// before it have been delivered.
+/// Tests that an archive that can't be read to its end is refused in one line with the entry and the reason, after
+/// the texts before it were delivered.
 /// </summary>
 public sealed class RefusalTests
 {
@@ -206,7 +206,7 @@ public sealed class RefusalTests
         var none = Refusal(zip);
         Assert.Contains("entry 1 of 1 'a.csv': the archive is encrypted and no password was given", none, StringComparison.Ordinal);
         Assert.Equal(none, Refusal(zip, ""));
-        // One byte (two for AES) tells a wrong password; one that slips through is met by the data.
+        // One byte (two for AES) reveals a wrong password; a password that passes by chance is detected in the data.
         var told = 0;
         for (var i = 0; i < 100; i++)
         {
@@ -264,7 +264,7 @@ public sealed class RefusalTests
             StringComparison.Ordinal);
     }
 
-    /// <summary>Where the data of the only entry lies, and its AES extra field, as SharpZipLib sees it.</summary>
+    /// <summary>Returns position and length of the only entry's data, and its AES extra field, as SharpZipLib reads them.</summary>
     private static (int Start, int Length, byte[] Extra) Payload(byte[] zip)
     {
         using var file = new ZipFile(new MemoryStream(zip));

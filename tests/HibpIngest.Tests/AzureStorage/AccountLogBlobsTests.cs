@@ -5,7 +5,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>A read of the account log whose connection is lost half way.</summary>
+/// <summary>Tests reading the account log when the connection is lost halfway.</summary>
 public sealed class AccountLogBlobsTests
 {
     private static readonly byte[] Content = [.. Enumerable.Range(0, 100_000).Select(i => (byte)(i * 7))];
@@ -44,7 +44,7 @@ public sealed class AccountLogBlobsTests
     private static StorageAccount Open(LoopbackServer server) => StorageAccount.Open(
         server.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { RetryDelay = TimeSpan.FromMilliseconds(1) });
 
-    /// <summary>The first answer is cut off in its middle, once it is being read.</summary>
+    /// <summary>Cuts off the first response in its middle, once it is being read.</summary>
     private static async Task AnswerAsync(
         HttpContext context, int number, List<(string?, string?)> conditions, bool replaced, Task opened)
     {

@@ -4,12 +4,12 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>What is fetched of a blob is near to what is read of it, in whatever order that is.</summary>
+/// <summary>Tests that little more of a blob is fetched than is read, in whatever order.</summary>
 public sealed class BlobVersionStreamTests(ITestOutputHelper output)
 {
     private const int MiB = 1 << 20;
 
-    /// <summary>40 MiB in two thousand entries: more than is kept at once.</summary>
+    /// <summary>Makes 40 MiB in two thousand entries: more than is cached at once.</summary>
     private static RawZip Archive(Random random)
     {
         var zip = new RawZip();
@@ -50,7 +50,7 @@ public sealed class BlobVersionStreamTests(ITestOutputHelper output)
         var fetched = server.Fetched;
         output.WriteLine($"seed {Seed}: {fetched.Sum(range => range.Bytes):N0} of {content.Length:N0} fetched in {fetched.Count} ranges");
         Assert.InRange(fetched.Sum(range => range.Bytes), content.Length, 3L * content.Length);
-        // One for an entry's beginning and one for its rest.
+        // One fetch for an entry's beginning and one for its rest.
         Assert.InRange(fetched.Count, 1, 2 * 2_000);
     }
 

@@ -2,7 +2,7 @@ using HibpIngest.AzureStorage.Tables;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>How many transactions are in flight to an account, by a clock that goes on only as it is moved.</summary>
+/// <summary>Tests how many transactions are in flight to a storage account, by a manual clock.</summary>
 public sealed class InFlightLimitTests
 {
     private readonly TestClock _clock = TestClock.WithTimersByHand();
@@ -76,7 +76,7 @@ public sealed class InFlightLimitTests
         foreach (var at in sent)
             limit.Lost(at);
         Assert.Equal(32, limit.Most);
-        // It is down: nothing has an answer.
+        // The service is down: no request gets a response.
         for (var times = 0; times < 10; times++)
         {
             var at = Send(limit, 1)[0];
@@ -115,7 +115,7 @@ public sealed class InFlightLimitTests
         Assert.Equal(InFlightLimit.First, limit.Most);
     }
 
-    /// <summary>As many as may be are sent at once and answered at once; what was measured is all of one limit.</summary>
+    /// <summary>Sends as many as allowed at once, and completes them at once, so that all measurements are of one limit.</summary>
     private void Round(InFlightLimit limit, Func<int, int> latency, int? inFlight = null)
     {
         var sent = Send(limit, inFlight ?? limit.Most);

@@ -6,7 +6,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>One blob on loopback, read in ranges: counts what is fetched, and lets a test hold answers back.</summary>
+/// <summary>Serves one blob on loopback in ranges, counts what is fetched, and lets a test delay responses.</summary>
 internal sealed class RangeServer : IAsyncDisposable
 {
     private const string ETag = "\"0x1\"";
@@ -18,15 +18,12 @@ internal sealed class RangeServer : IAsyncDisposable
 
     private RangeServer(byte[] content) => _content = content;
 
-    /// <summary>
-    /// Waited for before each half of a range is sent; told where that begins and how many of its bytes have
-    /// been sent.
-    /// </summary>
+    /// <summary>Awaited before each half of a range is sent; receives the range's start and the bytes sent so far.</summary>
     public Func<long, int, CancellationToken, Task> BeforeAsync { get; set; } = (_, _, _) => Task.CompletedTask;
 
     public static BlobVersion Version { get; } = new("a.zip", ETag);
 
-    /// <summary>Ranges asked for so far.</summary>
+    /// <summary>Ranges requested so far.</summary>
     public IReadOnlyList<(long From, long Bytes)> Fetched
     {
         get

@@ -79,7 +79,7 @@ public sealed class TableFaultTests
                     context, 503, """{"odata.error":{"code":"ServerBusy","message":{"lang":"","value":"busy"}}}""");
         });
         var table = Open(server).Table;
-        var inFlight = new TransactionsInFlight(1, timeout.Token); // one place, and the busy one steps aside
+        var inFlight = new TransactionsInFlight(1, timeout.Token); // one place, which the busy one gives up
         var busy = table.UpsertAsync("example.com", 1, inFlight, aliases);
         await refused.Task;
         for (var i = 0; i < 20; i++)
@@ -153,7 +153,7 @@ public sealed class TableFaultTests
         const string Part = "--r\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
         var serving = Task.Run(async () =>
         {
-            // Both answers promise two parts; the first ends, in good order, after one.
+            // Both responses announce two parts; the first one ends correctly after one.
             foreach (var parts in (int[])[1, 2])
             {
                 using var client = await listener.AcceptTcpClientAsync();
@@ -261,7 +261,7 @@ public sealed class TableFaultTests
         await over.CancelAsync();
     }
 
-    /// <summary>One append that is given up refuses every request that must be logged.</summary>
+    /// <summary>A single abandoned append would refuse every request that must be logged.</summary>
     [Fact]
     public async Task An_append_to_the_access_log_is_waited_for_when_a_read_is_given_up()
     {
@@ -374,7 +374,7 @@ public sealed class TableFaultTests
         return listener;
     }
 
-    /// <summary>Does something before each request goes out, or answers it itself.</summary>
+    /// <summary>Runs a hook before each request is sent, or responds to it itself.</summary>
     private sealed class Interceptor(Func<HttpRequestMessage, Task> before, HttpResponseMessage? answer = null)
         : DelegatingHandler(new SocketsHttpHandler())
     {

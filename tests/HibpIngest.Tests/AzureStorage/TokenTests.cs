@@ -8,8 +8,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Tests.AzureStorage;
 
 /// <summary>
-/// A storage account that is signed in to by tokens: what a token that can't be had means, before the account
-/// has answered and after.
+/// Tests a storage account with token authentication: what an unavailable token means before the account's first
+/// response and after it.
 /// </summary>
 public sealed class TokenTests
 {
@@ -45,7 +45,7 @@ public sealed class TokenTests
                 "no token for the storage account just now (the metadata service does not answer)", error.Message,
                 StringComparison.Ordinal);
         }
-        // And back, as if nothing had been.
+        // And back to normal.
         tokens.Fails = false;
         Assert.IsNotType<StoreUnavailableException>(await Record.ExceptionAsync(Calls(store)[0]));
     }
@@ -67,7 +67,7 @@ public sealed class TokenTests
         "someaccount", NullLoggerFactory.Instance,
         new StorageOptions { Credential = credential, MaxRetries = Quick.MaxRetries, RetryDelay = Quick.RetryDelay }, network);
 
-    /// <summary>One of each service, and both ways to the tables.</summary>
+    /// <summary>One call per service, and both ways to the tables.</summary>
     private static Func<Task>[] Calls(StorageAccount store) =>
     [
         () => store.Register.GetIdentityAsync(CancellationToken.None),
@@ -76,7 +76,7 @@ public sealed class TokenTests
         () => store.Queues.Get("breach-slices").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
     ];
 
-    /// <summary>Answers everything with one status.</summary>
+    /// <summary>Responds to everything with one status.</summary>
     private sealed class Network(HttpStatusCode status) : HttpMessageHandler
     {
         private int _requests;
@@ -90,7 +90,7 @@ public sealed class TokenTests
         }
     }
 
-    /// <summary>Tokens that are past their time at once, so that each request asks for one.</summary>
+    /// <summary>Tokens that expire at once, so that each request gets one.</summary>
     private sealed class Tokens : TokenCredential
     {
         public bool Fails { get; set; }

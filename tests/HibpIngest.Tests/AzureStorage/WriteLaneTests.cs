@@ -2,7 +2,7 @@ using HibpIngest.AzureStorage.Tables;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>What a refusal does to those behind it, by a clock that goes on only as it is moved.</summary>
+/// <summary>Tests how a refusal delays later transactions, by a manual clock.</summary>
 public sealed class WriteLaneTests
 {
     private static readonly TimeSpan Step = TimeSpan.FromMilliseconds(100);
@@ -43,7 +43,7 @@ public sealed class WriteLaneTests
         await other;
     }
 
-    /// <summary>A lane on which as many transactions as there are pauses went a second apart, and then were refused.</summary>
+    /// <summary>Makes a lane on which one transaction per pause was sent, a second apart, and then refused.</summary>
     private async Task<WriteLane> RefusedAsync(params TimeSpan[] pauses)
     {
         var lane = new WriteLane(pauses.Length, _clock);

@@ -4,7 +4,7 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Tests.Catalogue;
 
-/// <summary>What the catalogue tells that only readers of it want: whom the data is from, and where that was disclosed.</summary>
+/// <summary>Tests the catalogue fields for readers only: the data's source, and where it was disclosed.</summary>
 public sealed class CatalogueMetadataTests
 {
     [Fact]

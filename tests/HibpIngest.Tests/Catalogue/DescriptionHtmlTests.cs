@@ -5,7 +5,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Catalogue;
 
-/// <summary>What strangers write becomes text and five elements, whatever they write.</summary>
+/// <summary>Tests that any description is reduced to text and five elements.</summary>
 public sealed class DescriptionHtmlTests(ITestOutputHelper output)
 {
     [Theory]
@@ -63,7 +63,7 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
     [Fact]
     public void Characters_that_no_page_may_hold_are_left_out()
     {
-        // Half a pair among them, which no attribute of a test can hold.
+        // Includes half a surrogate pair, which a test's attribute can't contain.
         Assert.Equal("a\n\tb\ud83d\ude00c", DescriptionHtml.Reduce("a\n\t\u0001\u001bb\ud83d\ude00\ud83dc"));
     }
 
@@ -95,7 +95,7 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
     [Fact]
     public void A_long_one_takes_time_by_its_length_alone()
     {
-        // Of nested elements with attributes each a browser's tree would have as many as the square of these.
+        // For nested elements with attributes, a browser's tree would grow with the square of their number.
         var hostile = new StringBuilder();
         for (var i = 0; hostile.Length < 1 << 20; i++)
             hostile.Append("<em x=").Append(i).Append("><a href=http://x.example/>").Append("<p>x");

@@ -9,12 +9,12 @@ using Spectre.Console;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Text from strangers, as it reaches a terminal.</summary>
+/// <summary>Tests how text from strangers is printed on a terminal.</summary>
 public sealed class HostileTextTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
 
-    // By number: a report of the tests couldn't hold them.
+    // By number, because a test report can't contain the texts.
     public static TheoryData<int> Each() => [.. Enumerable.Range(0, HostileText.All.Count)];
 
     [Theory]
@@ -61,7 +61,7 @@ public sealed class HostileTextTests
             Assert.Contains(word, shown, StringComparison.Ordinal);
         foreach (var word in (string[])["\u001b[2J", "\u001b[31m", "\u001b]", "\rover"])
             Assert.DoesNotContain(word, shown, StringComparison.Ordinal);
-        // What is left is the console's own.
+        // The rest is the console's own.
         HostileText.AssertClean(Regex.Replace(shown, "\u001b\\[[0-9;?]*[A-Za-z]|\r", "", RegexOptions.None, TimeSpan.FromSeconds(1)));
     }
 

@@ -8,7 +8,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>What is told of hosts, alive and dead.</summary>
+/// <summary>Tests the display of running and missing hosts.</summary>
 public sealed partial class HostsViewTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
@@ -40,9 +40,9 @@ public sealed partial class HostsViewTests
     [Theory]
     [InlineData(0, 20, 0, false)]
     [InlineData(0, 21, 0, true)]
-    [InlineData(15, 34, 0, false)] // the rest of the picture took 15 s
+    [InlineData(15, 34, 0, false)] // the rest of the display took 15 s
     [InlineData(15, 36, 0, true)]
-    [InlineData(0, 40, 10, false)] // the store takes 10 s for each request
+    [InlineData(0, 40, 10, false)] // the store takes 10 s per request
     [InlineData(0, 41, 10, true)]
     public void A_heartbeat_is_missed_without_the_time_that_the_store_took(int askedBefore, int age, int answeredAfter, bool missed)
     {
@@ -118,7 +118,7 @@ public sealed partial class HostsViewTests
         Assert.Equal(roles.Order(), OperatingRoles().Order());
     }
 
-    /// <summary>The roles in operating.md, "Several hosts".</summary>
+    /// <summary>Returns the roles in operating.md, "Several hosts".</summary>
     private static string[] OperatingRoles()
     {
         var text = DocumentFiles.Read("docs/operating.md");

@@ -10,7 +10,7 @@ using Shown = HibpIngest.Cli.Output.Documents;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>What --json writes, and docs/json.md, which tells its schemas; HIBP_GOLDEN=write writes that anew.</summary>
+/// <summary>Tests the output of --json against docs/json.md, which lists its schemas; HIBP_GOLDEN=write rewrites that page.</summary>
 public sealed partial class JsonDocumentsTests
 {
     private const string Page = "docs/json.md";
@@ -91,7 +91,7 @@ public sealed partial class JsonDocumentsTests
 
     private static string Name(Type type) => type.GetElementType() is { } element ? $"{element.Name}, an array" : type.Name;
 
-    /// <summary>What the code says of each type: the names of its commands.</summary>
+    /// <summary>Returns each type's summary in the code: the names of its commands.</summary>
     private static Dictionary<string, string> Summaries() => XDocument
         .Load(Path.ChangeExtension(typeof(Shown).Assembly.Location, ".xml")).Descendants("member")
         .Where(member => member.Attribute("name")!.Value.StartsWith("T:", StringComparison.Ordinal)
@@ -100,11 +100,11 @@ public sealed partial class JsonDocumentsTests
             member => member.Attribute("name")!.Value[2..],
             member => Spaces().Replace(member.Element("summary")!.Value.Trim(), " "));
 
-    /// <summary>An object or array that holds no other, as of a property of a simple type: one line.</summary>
+    /// <summary>An object or array without nested ones, such as a simple property: one line.</summary>
     [GeneratedRegex(@"[\[{][^\[\]{}]{0,90}[\]}]", RegexOptions.None, 10_000)]
     private static partial Regex Short();
 
-    /// <summary>As much of a line as prose may have.</summary>
+    /// <summary>The longest line of prose.</summary>
     [GeneratedRegex(@"(?<line>.{1,105})(\s+|$)", RegexOptions.ExplicitCapture, 10_000)]
     private static partial Regex Wrap();
 

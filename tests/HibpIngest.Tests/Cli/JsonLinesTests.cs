@@ -4,7 +4,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>A host's log as JSON.</summary>
+/// <summary>Tests a host's log as JSON.</summary>
 public sealed class JsonLinesTests
 {
     private readonly JsonLines _lines = new(new TestClock());

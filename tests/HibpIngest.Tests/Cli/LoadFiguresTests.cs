@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>The time left, the rates and the parts that are shown of a load, against loads that are simulated slice by slice.</summary>
+/// <summary>Tests the displayed time left, rates and shares of a load, against loads simulated slice by slice.</summary>
 public sealed class LoadFiguresTests
 {
     private const double MostOff = 1.5;
@@ -20,7 +20,7 @@ public sealed class LoadFiguresTests
             loads.Add(seed, 500, 1, 0.8, 40); // one at a time
             loads.Add(seed, 500, 8, 5, 30);
             loads.Add(seed, 500, 32, 60, 60); // in bursts, on a busy machine
-            loads.Add(seed, 500, 16, 2, 600); // the archive is read more slowly than its slices are written
+            loads.Add(seed, 500, 16, 2, 600); // reading the archive is slower than writing its slices
             loads.Add(seed, 500, 16, 0.2, 600);
             loads.Add(seed, 100, 8, 30, 20); // a million accounts
         }
@@ -51,7 +51,7 @@ public sealed class LoadFiguresTests
     [InlineData(3)]
     public void A_load_that_stood_still_is_estimated_by_the_time_in_which_it_was_worked_on(int seed)
     {
-        // Nobody works on it for eight hours in its middle, and for ninety seconds later on.
+        // No host works on it for eight hours in its middle, and for ninety seconds later.
         var run = Simulation.Run(seed, 500, atOnce: 8, 5, 30, stalls: [(0.4, TimeSpan.FromHours(8)), (0.7, TimeSpan.FromSeconds(90))]);
         foreach (var percent in (int[])[25, 35, 45, 55, 65, 75, 85])
         {
@@ -64,7 +64,7 @@ public sealed class LoadFiguresTests
         Assert.InRange(end.AccountsPerSecond, 0.8 * 8 * 10_000 / 5, 1.2 * 8 * 10_000 / 5);
     }
 
-    /// <summary>Half of it takes four times as long as the other, as where another job begins or ends on the machine.</summary>
+    /// <summary>One half takes four times as long as the other, as if another job began or ended on the machine.</summary>
     [Theory]
     [InlineData(5, 20)]
     [InlineData(20, 5)]
@@ -72,7 +72,7 @@ public sealed class LoadFiguresTests
     {
         var run = Simulation.Run(1, 1200, atOnce: 8, secondsOfSlice, 30, secondsOfLaterSlice: secondsOfLaterSlice);
         var changed = run.DoneAt(600);
-        // From a window of two minutes, and of 64 slices, on.
+        // After a window of two minutes, and of 64 slices.
         var window = TimeSpan.FromSeconds(Math.Max(130, 70 * secondsOfLaterSlice / 8));
         var seen = 0;
         for (var now = changed + window; now < run.Began + ((run.Ended - run.Began) * 0.9); now += TimeSpan.FromSeconds(5), seen++)
@@ -147,7 +147,7 @@ public sealed class LoadFiguresTests
         Assert.Contains(" accounts/s ", text.ToString(), StringComparison.Ordinal);
     }
 
-    /// <summary>Work that reports how far it is, as a rebuild or a removal does.</summary>
+    /// <summary>Tests work that reports its progress, such as a rebuild or a removal.</summary>
     [Fact]
     public void The_time_left_of_reported_work_is_within_a_factor_of_the_true_one()
     {
@@ -166,7 +166,7 @@ public sealed class LoadFiguresTests
             one => Assert.InRange(one.Left!.Value / (at - one.At), 1 / MostOff, MostOff));
     }
 
-    /// <summary>A load of equal slices, each of which takes a random time.</summary>
+    /// <summary>A load of equal slices that each take a random time.</summary>
     private sealed class Simulation
     {
         private readonly List<(DateTimeOffset Committed, DateTimeOffset Begun, DateTimeOffset Done)> _slices = [];
@@ -199,7 +199,7 @@ public sealed class LoadFiguresTests
             var ended = run._slices.Max(slice => slice.Done);
             foreach (var (part, time) in (stalls ?? []).OrderByDescending(stall => stall.At))
             {
-                // What was being worked on is started again once a host works again.
+                // Interrupted slices are restarted once a host works again.
                 var at = run.Began + ((ended - run.Began) * part);
                 run._stalls.Insert(0, (at, time));
                 run._stalls = [.. run._stalls.Select((stall, i) => i == 0 ? stall : (stall.From + time, stall.For))];
@@ -212,7 +212,7 @@ public sealed class LoadFiguresTests
             return run;
         }
 
-        /// <summary>When so much of its working time has passed.</summary>
+        /// <summary>Returns when this share of its working time has passed.</summary>
         public DateTimeOffset AtWork(double part)
         {
             var at = Began + (WorkAfter(Began) * part);

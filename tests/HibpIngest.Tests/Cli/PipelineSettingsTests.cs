@@ -11,7 +11,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Settings from the command line and the environment.</summary>
+/// <summary>Tests settings from the command line and the environment.</summary>
 public sealed class PipelineSettingsTests
 {
     [Fact]
@@ -71,7 +71,7 @@ public sealed class PipelineSettingsTests
         Assert.Equal(
             ("/srv/hibp", "/srv/hibp/hibp.db", "/srv/hibp/hibp.db", "pickup:/srv/hibp/mail", "/srv/hibp/azurite-2"),
             (settings.Home, settings.Database, settings.DefaultDatabase, settings.Mail, settings.Emulator!.DataFolderOf(2)));
-        // Below the current folder it is shown as it is typed.
+        // A path below the current folder is shown as a relative one.
         Assert.Equal(Path.Combine("here", "data"), Read(("HIBP_HOME", "here/data")).Home);
         Assert.Equal("own.db", Read(("HIBP_HOME", "/srv/hibp"), ("HIBP_DATABASE", "own.db")).Database);
     }

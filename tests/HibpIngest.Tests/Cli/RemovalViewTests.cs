@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>What is shown of a removal, by itself and by those who look.</summary>
+/// <summary>Tests the display of a removal, in its own command and in others.</summary>
 public sealed class RemovalViewTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
@@ -19,13 +19,13 @@ public sealed class RemovalViewTests
         var time = TestClock.WithTimersByHand();
         var lines = Channel.CreateUnbounded<string>();
         await using var removal = new Spinner.Removal("removing Adobe", time, TimeSpan.Zero, (line, _) => lines.Writer.TryWrite(line));
-        // Nothing is reported: the first store it asks doesn't answer.
+        // Without a report: the first store doesn't respond.
         Assert.Equal("removing Adobe; waiting for the stores for 10 s", await NextAsync());
         removal.Report(new RemovalProgress(1_000, 20_000, Reason: "the table is down"));
         var line = await NextAsync();
         while (line != Waits)
             line = await NextAsync();
-        // Others that report meanwhile don't hide it, until something moves.
+        // Reports by other tasks don't hide it, until something progresses.
         removal.Report(new RemovalProgress(1_000, 20_000));
         Assert.Equal(Waits, await NextAsync());
         removal.Report(new RemovalProgress(2_000, 20_000));

@@ -2,7 +2,7 @@ using HibpIngest.Cli.Output;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>What goes wrong again and again for one reason.</summary>
+/// <summary>Tests repeated errors with the same cause.</summary>
 public sealed class RepeatedLinesTests
 {
     private readonly TestClock _clock = TestClock.WithTimersByHand();
@@ -19,7 +19,7 @@ public sealed class RepeatedLinesTests
         Assert.Empty(_said);
         _clock.Advance(RepeatedLines.Window);
         Assert.Equal(["2 more like this: warning: a is down"], _said);
-        // A time with none behind it begins anew.
+        // After a window without a repeat, it is new again.
         Assert.True(lines.IsNew("down", "warning: d is down"));
         _clock.Advance(RepeatedLines.Window);
         Assert.Single(_said);

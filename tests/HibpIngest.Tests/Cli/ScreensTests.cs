@@ -10,12 +10,13 @@ using Spectre.Console;
 namespace HibpIngest.Tests.Cli;
 
 /// <summary>
-/// What commands show, on terminals of 60, 100 and 160 columns, on one that can't move its cursor (TERM=dumb, 80 columns), and
-/// in a pipe: held equal to the files in Screens/. HIBP_GOLDEN=write writes them anew, to be looked at before they are committed.
+/// Tests the output of commands on terminals of 60, 100 and 160 columns, on one that can't move its cursor
+/// (TERM=dumb, 80 columns), and in a pipe, against the files in Screens/. HIBP_GOLDEN=write rewrites them for review
+/// before a commit.
 /// </summary>
 public sealed class ScreensTests
 {
-    // Of this machine's zone, wherever it is: what is shown is the same everywhere.
+    // In this machine's time zone, so that the output is the same everywhere.
     private static readonly DateTimeOffset Now = new(new DateTime(2026, 3, 4, 22, 41, 0, DateTimeKind.Local));
 
     private static readonly HostSign Host =
@@ -98,7 +99,7 @@ public sealed class ScreensTests
         var all = new TheoryData<string, string>();
         foreach (var screen in Screens.Keys)
         {
-            // A line is a line, however wide the screen.
+            // Independent of the screen's width.
             foreach (var width in screen is "progress" or "sizes" or "rules" ? ["piped"] : Widths.Keys.ToArray())
                 all.Add(screen, width);
         }
@@ -130,7 +131,7 @@ public sealed class ScreensTests
         Compare(
             $"help{(command.Length > 0 ? "-" : "")}{command}.txt",
             string.Join('\n', text.ToString().ReplaceLineEndings("\n").Split('\n').Select(line => line.TrimEnd()))
-                // The name of whoever runs it.
+                // The name of the test runner.
                 .Replace(RootCommand.ExecutableName, "hibp", StringComparison.Ordinal));
     }
 
@@ -158,7 +159,7 @@ public sealed class ScreensTests
         return console;
     }
 
-    /// <summary>Everything that can be seen of loads, queues and hosts, at once.</summary>
+    /// <summary>Returns all states of loads, queues and hosts in one picture.</summary>
     private static StatusPicture Busy() => new(
         [
             Finished(),
@@ -214,7 +215,7 @@ public sealed class ScreensTests
         Work = new[] { WorkOf(1, 16, 0), WorkOf(3, 48, 2), WorkOf(4, 2, 0) }.ToDictionary(work => work.Load),
     };
 
-    /// <summary>A slice a second from the load's second on, and some that are being worked on.</summary>
+    /// <summary>One slice done per second from the load's second on, and some in progress.</summary>
     private static LoadWork WorkOf(long load, int done, int begun)
     {
         var began = Now.AddMinutes(-5);

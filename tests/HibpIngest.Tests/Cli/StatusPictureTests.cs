@@ -15,7 +15,7 @@ public sealed class StatusPictureTests
         [
             Ended(1, LoadState.Done, TimeSpan.FromDays(2)), Ended(2, LoadState.Failed, TimeSpan.FromDays(2)),
             Ended(3, LoadState.Done, TimeSpan.FromHours(23)), Ended(4, LoadState.Held, null), Ended(5, LoadState.Ingesting, null),
-            // Done, but its clients' calls are not.
+            // Done, except for its callbacks.
             Ended(6, LoadState.Done, TimeSpan.FromDays(2)) with { Calls = new CallProgress(true, 3, 2, 1, 0, null, null) },
             Ended(7, LoadState.Done, TimeSpan.FromDays(3)), Ended(8, LoadState.Failed, TimeSpan.FromDays(4)),
         ];

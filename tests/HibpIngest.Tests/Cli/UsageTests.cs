@@ -1,6 +1,6 @@
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>What the command tree says of itself, and command lines that are wrong.</summary>
+/// <summary>Tests the command tree's help, and invalid command lines.</summary>
 public sealed class UsageTests
 {
     [Fact]
@@ -13,8 +13,7 @@ public sealed class UsageTests
             Assert.NotEmpty(command.Examples);
             Assert.All(command.Examples, example =>
             {
-                // An example that does not parse teaches something wrong. (Files in it need not exist;
-                // redirections are the shell's.)
+                // Every example must parse. (Files in it need not exist; redirections are the shell's.)
                 var line = example.Line["hibp ".Length..].Split(" < ")[0].Split(" | ")[0].Split(" >")[0];
                 var errors = HibpIngest.Cli.Commands.CommandTree.Create().Parse(line).Errors;
                 Assert.All(errors, error => Assert.Contains("File does not exist", error.Message, StringComparison.Ordinal));

@@ -7,7 +7,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>What a client is to be called of, as it is kept, and how far the calls are.</summary>
+/// <summary>Tests the stored list of a client's calls, and its progress.</summary>
 public sealed class CallListTests
 {
     private static readonly CallbackKey Key = new(7, 1, 2);
@@ -128,7 +128,7 @@ public sealed class CallListTests
         Calls = 1,
     };
 
-    /// <summary>Hashes that begin so, one behind the other.</summary>
+    /// <summary>Returns hashes with these beginnings, concatenated.</summary>
     private static byte[] Hashes(params string[] beginnings) =>
         [.. beginnings.SelectMany(beginning => Convert.FromHexString(beginning.PadRight(2 * CallList.HashBytes, '0')))];
 }

@@ -34,7 +34,7 @@ public sealed class CallPaceTests
             pace.After(Refused, _clock.GetTimestamp());
             Assert.Equal(TimeSpan.Zero, pace.Before());
         }
-        // One that is accepted begins the count anew.
+        // An accepted call restarts the count.
         pace.After(Accepted, _clock.GetTimestamp());
         for (var i = 1; i < failures; i++)
             pace.After(Refused, _clock.GetTimestamp());
@@ -43,7 +43,7 @@ public sealed class CallPaceTests
         Assert.Null(pace.Before());
         var end = pace.End();
         Assert.Equal((1, true, true, TimeSpan.FromSeconds(1)), (end.Failures, end.HasAnswered, end.HasFailed, end.Pause));
-        // What was in flight with them makes it no longer.
+        // Calls that were in flight with them don't lengthen it.
         pace.After(Refused, _clock.GetTimestamp());
         Assert.Equal(1, pace.End().Failures);
     }
@@ -72,7 +72,7 @@ public sealed class CallPaceTests
         pace.After(Throttled(TimeSpan.FromSeconds(2)), began);
         Assert.Equal(TimeSpan.FromSeconds(2), pace.Before());
         _clock.Advance(TimeSpan.FromSeconds(0.5));
-        // In flight with it: what is shorter changes nothing, what is longer counts.
+        // In flight with it: a shorter pause changes nothing, a longer one counts.
         pace.After(Throttled(null), began);
         pace.After(Throttled(TimeSpan.FromSeconds(1)), began);
         Assert.Equal(TimeSpan.FromSeconds(1.5), pace.Before());
@@ -80,7 +80,7 @@ public sealed class CallPaceTests
         Assert.Equal((TimeSpan.FromSeconds(3), 1), (pace.Before(), pace.End().Failures));
         _clock.Advance(TimeSpan.FromSeconds(3));
         Assert.Equal(TimeSpan.Zero, pace.Before());
-        // One that doesn't say for how long is asked less often each time, a tenth of what one is that fails.
+        // Throttling without a Retry-After backs off too, at a tenth of the pauses of a failure.
         pace.After(Throttled(null), _clock.GetTimestamp());
         Assert.Equal(TimeSpan.FromSeconds(0.2), pace.Before());
     }

@@ -8,10 +8,10 @@ using System.Text;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>A client that is called, on a free port of 127.0.0.1: keeps what it gets, and answers byte by byte what a test says.</summary>
+/// <summary>A callback receiver on a free port of 127.0.0.1: records requests, and sends the test's response byte for byte.</summary>
 internal sealed class CallbackReceiver : IAsyncDisposable
 {
-    /// <summary>What it answers when nothing else is said.</summary>
+    /// <summary>The default response.</summary>
     public const string Ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
@@ -29,19 +29,16 @@ internal sealed class CallbackReceiver : IAsyncDisposable
 
     public int Port { get; }
 
-    /// <summary>With one, TLS is spoken.</summary>
+    /// <summary>Set for TLS.</summary>
     public X509Certificate2? Certificate { get; init; }
 
-    /// <summary>What it does with a call; the connection is closed where it gives false.</summary>
+    /// <summary>Handles a call; if it returns false, the connection is closed.</summary>
     public Func<ReceivedCall, Stream, CancellationToken, Task<bool>> Answer { get; init; } = Says(Ok);
 
-    /// <summary>What came, in this order.</summary>
     public ConcurrentQueue<ReceivedCall> Calls { get; } = new();
 
-    /// <summary>Connections so far.</summary>
     public int Connections => Volatile.Read(ref _connections);
 
-    /// <summary>Answers so.</summary>
     public static Func<ReceivedCall, Stream, CancellationToken, Task<bool>> Says(string answer, bool keeps = true) =>
         async (_, stream, cancellationToken) =>
         {
@@ -95,7 +92,7 @@ internal sealed class CallbackReceiver : IAsyncDisposable
         }
         catch (Exception e) when (e is IOException or OperationCanceledException or SocketException or AuthenticationException)
         {
-            // The caller has gone, or the test is over.
+            // The caller has disconnected, or the test is over.
         }
     }
 
@@ -117,8 +114,8 @@ internal sealed class CallbackReceiver : IAsyncDisposable
     }
 }
 
-/// <summary>A call that has come.</summary>
-/// <param name="Connection">By which one, 1-based.</param>
-/// <param name="Lines">The request's line and its headers.</param>
-/// <param name="Body">What was posted.</param>
+/// <summary>A received call.</summary>
+/// <param name="Connection">Number of its connection, 1-based.</param>
+/// <param name="Lines">Request line and headers.</param>
+/// <param name="Body">The body.</param>
 internal sealed record ReceivedCall(int Connection, string[] Lines, string Body);

@@ -9,9 +9,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>
-/// Calls to a receiver on this machine, by a name that no system knows: who asked the system once more would not get there.
-/// </summary>
+/// <summary>Tests calls to a receiver on this machine under a name that doesn't exist: a second look-up by the system would fail.</summary>
 public sealed class CallbackSenderTests
 {
     private const string Host = "business.test";
@@ -22,7 +20,7 @@ public sealed class CallbackSenderTests
 
     private const string NoTls = "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS";
 
-    // A test that waits for longer than this hangs.
+    // Longer than any test waits.
     private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(30);
 
     private static readonly IPAddress Public4 = IPAddress.Parse("93.184.216.34");
@@ -36,7 +34,7 @@ public sealed class CallbackSenderTests
             Answer = CallbackReceiver.Says("HTTP/1.1 202 Accepted\r\nSet-Cookie: a=b\r\nContent-Length: 7\r\n\r\n{\"a\":1}"),
         };
         await using var sender = NewSender();
-        // What would be sent on as traceparent.
+        // Would otherwise be sent as traceparent.
         using var activity = new Activity("test").Start();
 
         for (var i = 0; i < 3; i++)
@@ -242,7 +240,7 @@ public sealed class CallbackSenderTests
                 "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + (call.Body == "2" ? "Connection: close" : "A: b") + "\r\n\r\n")(
                 call, stream, cancellationToken),
         };
-        // A name that is another's from the second look-up on.
+        // The name resolves to another address from the second look-up on.
         var network = new Network(
             lookUp => lookUp == 1 ? [Public6, Public4] : [IPAddress.Loopback])
         { Port = receiver.Port, TrustedRoots = [certificate] };
@@ -251,7 +249,7 @@ public sealed class CallbackSenderTests
 
         Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, url, "1")).Outcome);
         Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, url, "2")).Outcome);
-        // One for both, over one connection; the third needs another one.
+        // One look-up for both calls, over one connection; the third call needs another one.
         Assert.Equal([Host], network.Resolved);
         var third = await CallAsync(sender, url, "3");
 
@@ -286,7 +284,7 @@ public sealed class CallbackSenderTests
         var network = new Network(_ => [Public4]);
         await using var sender = network.NewSender(allowsLoopback);
 
-        // On Unix a path alone would be taken for a file's address.
+        // On Unix, a path alone would be parsed as a file URL.
         var answer = await CallAsync(sender, new Uri(url, url[0] == '/' ? UriKind.Relative : UriKind.Absolute));
 
         Assert.Equal(new CallAnswer(CallOutcome.Forbidden, 0, null, "its address is not one of https"), answer);
@@ -341,7 +339,7 @@ public sealed class CallbackSenderTests
         var calling = CallAsync(sender, new Uri($"https://{Host}{Path}"));
         using (var client = await listener.AcceptTcpClientAsync())
         {
-            // Its hello is read, or the connection would be reset.
+            // Its hello must be read, or the connection would be reset.
             Assert.NotEqual(0, await client.GetStream().ReadAsync(new byte[16_384]));
             await client.GetStream().WriteAsync(Encoding.ASCII.GetBytes(said));
         }
@@ -397,7 +395,7 @@ public sealed class CallbackSenderTests
     public async Task A_name_that_the_system_refuses_is_unreachable()
     {
         await using var sender = new CallbackSender(TimeProvider.System, allowsLoopback: false);
-        // More than a name may have: nobody is asked for it.
+        // Longer than a name may be: no look-up is made.
         var name = string.Join('.', Enumerable.Repeat(new string('a', 60), 5));
 
         Assert.Equal(CallOutcome.Unreachable, (await CallAsync(sender, new Uri($"https://{name}.business.test/hidden"))).Outcome);
@@ -522,7 +520,7 @@ public sealed class CallbackSenderTests
                 }
             },
         };
-        // Nor is the time what ends it.
+        // The clock doesn't end it.
         await using var sender = NewSender(TestClock.WithTimersByHand());
 
         Assert.Equal(new CallAnswer(CallOutcome.Refused, 500, null, "it answered 500"), await CallAsync(sender, receiver));
@@ -550,7 +548,7 @@ public sealed class CallbackSenderTests
             async (addresses, port, cancellationToken) =>
                 new WatchedStream(await ConnectAsync(addresses[0], port, cancellationToken), read =>
                 {
-                    // The status is there, and all that has come with it.
+                    // The status has arrived, together with all data sent so far.
                     if (read == 2)
                         isRead.TrySetResult();
                 }));
@@ -589,14 +587,14 @@ public sealed class CallbackSenderTests
     {
         await using var sender = new CallbackSender(TimeProvider.System, allowsLoopback: false);
 
-        // Proxies stand in the environment, which is all tests' own.
+        // Proxies come from the environment, which all tests share.
         Assert.False(sender.Handler.UseProxy);
         Assert.Null(sender.Handler.Credentials);
         Assert.Null(sender.Handler.DefaultProxyCredentials);
         Assert.False(sender.Handler.PreAuthenticate);
         Assert.Null(sender.Handler.SslOptions.RemoteCertificateValidationCallback);
         Assert.Null(sender.Handler.SslOptions.CertificateChainPolicy);
-        // A name's change is followed.
+        // Follows a change of the name's address.
         Assert.InRange(sender.Handler.PooledConnectionLifetime, TimeSpan.FromSeconds(1), TimeSpan.FromMinutes(2));
         Assert.Equal(CallbackClient.MostCap, sender.Handler.MaxConnectionsPerServer);
     }
@@ -608,7 +606,7 @@ public sealed class CallbackSenderTests
         CallbackSender sender, CallbackReceiver receiver, CancellationToken cancellationToken = default) =>
         CallAsync(sender, new Uri($"http://{Host}:{receiver.Port}{Path}"), Body, cancellationToken);
 
-    /// <summary>Calls, and reads the line: it is there where the call is not accepted, and says nothing that nobody is to know.</summary>
+    /// <summary>Makes a call, and checks its log line: present if the call isn't accepted, and without anything confidential.</summary>
     private static async Task<CallAnswer> CallAsync(
         CallbackSender sender, Uri url, string body = Body, CancellationToken cancellationToken = default)
     {
@@ -632,7 +630,7 @@ public sealed class CallbackSenderTests
         return new NetworkStream(socket, ownsSocket: true);
     }
 
-    /// <summary>Names and connections, as a test has them: whatever is connected to, this machine's port answers.</summary>
+    /// <summary>The test's name resolution and connections: every connection goes to this machine's port.</summary>
     private sealed class Network(Func<int, IPAddress[]> addresses)
     {
         private int _lookUps;
@@ -660,7 +658,7 @@ public sealed class CallbackSenderTests
             TrustedRoots);
     }
 
-    /// <summary>Where nothing goes on.</summary>
+    /// <summary>Blocks until released.</summary>
     private sealed class Stall
     {
         private readonly TaskCompletionSource _begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -675,7 +673,7 @@ public sealed class CallbackSenderTests
         }
     }
 
-    /// <summary>Tells of each read that is begun.</summary>
+    /// <summary>Reports the beginning of each read.</summary>
     private sealed class WatchedStream(Stream inner, Action<int> read) : Stream
     {
         private int _reads;

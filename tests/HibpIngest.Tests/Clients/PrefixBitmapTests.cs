@@ -4,7 +4,7 @@ using HibpIngest.Clients;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>A bit for each prefix, at the place that docs/callbacks.md gives.</summary>
+/// <summary>Tests that each prefix has a bit at the position that docs/callbacks.md gives.</summary>
 public sealed class PrefixBitmapTests
 {
     [Theory]

@@ -5,7 +5,7 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>Which addresses a client may have.</summary>
+/// <summary>Tests which IP addresses a client may have.</summary>
 public sealed class PublicAddressTests
 {
     [Theory]
@@ -42,12 +42,12 @@ public sealed class PublicAddressTests
     [InlineData("255.255.255.255")]
     [InlineData("::")]
     [InlineData("::1")]
-    [InlineData("::7f00:1")] // compatible
+    [InlineData("::7f00:1")] // IPv4-compatible
     [InlineData("::ffff:10.0.0.1")]
     [InlineData("::ffff:127.0.0.1")]
     [InlineData("::ffff:169.254.169.254")]
     [InlineData("::ffff:8.8.8.8%1")]
-    [InlineData("::ffff:0:7f00:1")] // translated
+    [InlineData("::ffff:0:7f00:1")] // IPv4-translated
     [InlineData("::ffff:0:808:808")]
     [InlineData("64:ff9b::7f00:1")] // NAT64
     [InlineData("64:ff9b::808:808")]
@@ -149,11 +149,11 @@ public sealed class PublicAddressTests
     public async Task Any_other_may_be_one(string url)
     {
         Assert.Null(PublicAddress.ReasonAgainst(new Uri(url)));
-        // What is said next to one who has no key.
+        // The next error without a secret key.
         Assert.Contains("HIBP_SECRET_KEY", await RefusalOfAsync(url), StringComparison.Ordinal);
     }
 
-    // Before any store is asked.
+    // Before any store is used.
     private static async Task<string> RefusalOfAsync(string url) => (await Assert.ThrowsAsync<BadInputException>(
         () => new ClientOperations(null!, null!, null!, null, TimeProvider.System).AddAsync("contoso", url, false, 4, 1_000, default)))
         .Message;

@@ -5,12 +5,12 @@ using HibpIngest.Cli.Commands;
 
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>The page of all commands, as their tree says.</summary>
+/// <summary>Makes the page of all commands from the command tree.</summary>
 internal static class CliPage
 {
     public const string Path = "docs/cli.md";
 
-    /// <summary>What is above the first command.</summary>
+    /// <summary>The text above the first command.</summary>
     private const string Head = """
         # The command line
 
@@ -81,7 +81,7 @@ internal static class CliPage
         page.Append('\n');
     }
 
-    /// <summary>As prose is in documents, so that differences are read by the line.</summary>
+    /// <summary>Wraps like the prose in documents, so that diffs are readable line by line.</summary>
     private static string Wrap(string text, string indent = "")
     {
         const int Width = 100;

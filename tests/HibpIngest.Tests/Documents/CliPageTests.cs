@@ -1,6 +1,6 @@
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>The page of the command line is the command line's.</summary>
+/// <summary>Tests that the command line's page matches the command tree.</summary>
 public sealed class CliPageTests
 {
     [Fact]

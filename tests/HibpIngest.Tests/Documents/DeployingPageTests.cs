@@ -4,7 +4,7 @@ using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>Numbers in docs/deploying.md and docs/api.md that the code or the templates decide.</summary>
+/// <summary>Tests numbers in docs/deploying.md and docs/api.md that are defined by the code or the templates.</summary>
 public sealed partial class DeployingPageTests
 {
     private static readonly string Page = DocumentFiles.Read("docs/deploying.md");

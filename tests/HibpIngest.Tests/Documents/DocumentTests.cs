@@ -3,12 +3,12 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>The documents hang together: links resolve, paths exist, and the README is one screen.</summary>
+/// <summary>Tests the documents: links resolve, paths exist, and the README is one screen.</summary>
 public sealed partial class DocumentTests
 {
     private const int MostLinesOfReadme = 150;
 
-    // Prose wraps at about 110; what can't be broken may go beyond.
+    // Prose wraps at about 110; unbreakable text may be longer.
     private const int LongestLine = 120;
 
     [Fact]
@@ -59,7 +59,7 @@ public sealed partial class DocumentTests
     {
         foreach (var document in DocumentFiles.All)
         {
-            // What a build makes is not there before.
+            // Build output doesn't exist before a build.
             foreach (var path in RepositoryPath().Matches(DocumentFiles.Read(document)).Select(match => match.Value.TrimEnd('.', '/'))
                 .Where(path => !path.Contains('*', StringComparison.Ordinal) && !path.Contains("/bin/", StringComparison.Ordinal)))
             {
@@ -74,7 +74,7 @@ public sealed partial class DocumentTests
     {
         foreach (var document in DocumentFiles.All)
         {
-            // A table's row is one line, and an address can't be broken.
+            // A table row is one line, and a URL can't be broken.
             foreach (var (number, line, snippet) in DocumentFiles.Lines(document))
             {
                 if (snippet is not null || line.StartsWith('|') || line.Contains("](http", StringComparison.Ordinal))
@@ -84,7 +84,7 @@ public sealed partial class DocumentTests
         }
     }
 
-    /// <summary>What GitHub calls the headings of a document.</summary>
+    /// <summary>Returns GitHub's anchors of a document's headings.</summary>
     private static HashSet<string> Anchors(string document)
     {
         var anchors = new HashSet<string>();

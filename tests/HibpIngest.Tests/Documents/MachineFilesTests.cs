@@ -7,8 +7,8 @@ using HibpIngest.Hosting;
 namespace HibpIngest.Tests.Documents;
 
 /// <summary>
-/// Dockerfile, compose file and service: what they name of this repository and of the program is there. Images and services
-/// themselves are built and run by nobody here.
+/// Tests that everything Dockerfile, compose file and service name in this repository and in the program exists.
+/// Images and services themselves are neither built nor run.
 /// </summary>
 public sealed partial class MachineFilesTests
 {
@@ -46,7 +46,7 @@ public sealed partial class MachineFilesTests
             }
             catch (BadInputException)
             {
-                return true; // known, and no 1
+                return true; // known, and not 1
             }
         }
     }
@@ -54,7 +54,7 @@ public sealed partial class MachineFilesTests
     [Fact]
     public void Compose_passes_every_setting_that_is_documented()
     {
-        // Of its own: where things are in the containers. Of other programs: the Functions apps, and the emulator, which is an image.
+        // Set by the image itself: paths in the containers. Set by other programs: the Functions apps, and the emulator, which is an image.
         string[] own = ["HIBP_STORAGE", "HIBP_DATABASE", "HIBP_HOME", "HIBP_EMULATOR_DIR", "HIBP_EMULATOR_PORT"];
         var documented = SettingRow().Matches(DocumentFiles.Read("docs/settings.md")).SelectMany(row => SettingName().Matches(row.Value))
             .Select(match => match.Value).Except(own).Distinct().ToList();
@@ -90,7 +90,7 @@ public sealed partial class MachineFilesTests
             .. ServiceCommand().Matches(DocumentFiles.Read(Service)).Select(match => match.Groups["line"].Value),
         ];
         Assert.Equal(["run", "drop /drop/Adobe.zip --wait", "run", "serve --urls http://0.0.0.0:8080", "run"], lines);
-        // The drop's file is nobody's here.
+        // The file for drop doesn't exist here.
         Assert.All(lines.Where(line => !line.StartsWith("drop", StringComparison.Ordinal)), line => Assert.Empty(
             CommandTree.Create().Parse(line).Errors));
     }
@@ -107,7 +107,7 @@ public sealed partial class MachineFilesTests
             [$"sdk:{framework}", $"aspnet:{framework}"],
             Image().Matches(DocumentFiles.Read(Dockerfile)).Select(match => match.Groups["image"].Value));
 
-        // A line that ends with a backslash goes on behind the next one's indent (yaml.org/spec/1.2.2, 7.3.1).
+        // A line that ends with a backslash continues after the next line's indent (yaml.org/spec/1.2.2, 7.3.1).
         var storage = Folded().Replace(Quoted().Match(compose).Groups["value"].Value, "");
         using var account = HibpIngest.AzureStorage.StorageAccount.Open(
             storage, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);

@@ -14,7 +14,7 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Tests.Documents;
 
 /// <summary>
-/// What README.md, docs/*.md and the pages beside them tell people to type is what the program takes, and
+/// Tests that the program accepts every command in README.md, docs/*.md and the pages next to them, and that
 /// docs/settings.md has every setting.
 /// </summary>
 public sealed partial class ReadmeTests
@@ -31,7 +31,7 @@ public sealed partial class ReadmeTests
         using var folder = new TemporaryFolder();
         foreach (var (document, command) in commands)
         {
-            // Files that a command names are there for whoever follows the document.
+            // The files that a command names exist only for the reader.
             var line = command.Split('#')[0].Split(" < ")[0].Trim()["hibp ".Length..];
             foreach (var file in line.Split(' ').Where(
                 word => Path.HasExtension(word) && !word.Contains('@', StringComparison.Ordinal)
@@ -89,7 +89,7 @@ public sealed partial class ReadmeTests
             .Select(HibpOptions.VariableOf);
         var limits = typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite)
             .Select(property => $"HIBP_LIMITS__{property.Name.ToUpperInvariant()}");
-        // Each option as the log has it: HIBP_BATCHROWS=20000, ...
+        // Each option in the log's format: HIBP_BATCHROWS=20000, ...
         var defaults = PipelineSettings.Read(null, null, new Hashtable()).Describe().Split(", ")
             .Select(option => option.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
         foreach (var name in options.Concat(limits))
@@ -128,7 +128,7 @@ public sealed partial class ReadmeTests
             }
             catch (BadInputException)
             {
-                return true; // known, and no 1
+                return true; // known, and not 1
             }
         }
     }
@@ -144,7 +144,7 @@ public sealed partial class ReadmeTests
         Assert.Subset(read, DeployVariable().Matches(DocumentFiles.ReadAll()).Select(match => match.Value).ToHashSet());
     }
 
-    /// <summary>As the page shows a default: sizes in MiB or TiB, everything else as it is set.</summary>
+    /// <summary>Returns a default as the page shows it: sizes in MiB or TiB, everything else as it is set.</summary>
     private static string Shown(string value)
     {
         const long MiB = 1L << 20;
@@ -154,7 +154,6 @@ public sealed partial class ReadmeTests
         return number % TiB == 0 ? $"{number / TiB} TiB" : $"{number / MiB} MiB";
     }
 
-    /// <summary>The lines of a document's shell snippets.</summary>
     private static IEnumerable<string> ShellLines(string document) =>
         DocumentFiles.Lines(document).Where(line => line.Snippet == "sh").Select(line => line.Line);
 

@@ -4,13 +4,13 @@ using HibpIngest.Tests.AzureStorage;
 
 namespace HibpIngest.Tests.Extraction;
 
-/// <summary>Whatever an extraction waits for, stopping it ends that wait.</summary>
+/// <summary>Tests that stopping an extraction ends whatever it waits for.</summary>
 public sealed class ExtractionStopTests
 {
     /// <summary>Far more than stopping takes, and far less than the client waits for a silent connection.</summary>
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(10);
 
-    /// <summary>After so many answers there is none, or half of one.</summary>
+    /// <summary>After this many responses there is none, or half of one.</summary>
     [Theory]
     [InlineData(0, false)]
     [InlineData(0, true)]
@@ -53,7 +53,7 @@ public sealed class ExtractionStopTests
 
         await extraction.DisposeAsync().AsTask().WaitAsync(Soon);
 
-        // Whoever reads the batches isn't left waiting either.
+        // The reader of the batches isn't left waiting either.
         Assert.False(await extraction.Batches.WaitToReadAsync(CancellationToken.None).AsTask().WaitAsync(Soon));
     }
 }

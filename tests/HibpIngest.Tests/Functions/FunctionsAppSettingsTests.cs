@@ -4,7 +4,7 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>Where the Functions apps' settings differ from those of every host.</summary>
+/// <summary>Tests settings of the Functions apps that differ from other hosts'.</summary>
 public sealed class FunctionsAppSettingsTests
 {
     [Theory]

@@ -8,7 +8,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>What leaves an invocation of a Functions app, and what its end waits for.</summary>
+/// <summary>Tests which errors leave an invocation of a Functions app, and what its end waits for.</summary>
 public sealed class InvocationGuardTests
 {
     private const string Address = "somebody@example.com";
@@ -22,7 +22,7 @@ public sealed class InvocationGuardTests
         { new StoreUnavailableException("the store\r\nis down"), "UpsertSlice failed: the store is down" },
         { new InvalidOperationException(Address), "UpsertSlice failed: unexpected InvalidOperationException" },
         { new AggregateException(new IOException(Address)), "UpsertSlice failed: unexpected AggregateException" },
-        // The worker leaves what it takes for fatal unanswered, and its host waits for ever.
+        // The worker doesn't respond after a fatal exception, and its host would wait forever.
         { new OutOfMemoryException(Address), "UpsertSlice failed: unexpected OutOfMemoryException" },
         { new OperationCanceledException(Address), "UpsertSlice failed: stopped before its work was done; the next attempt resumes it" },
     };

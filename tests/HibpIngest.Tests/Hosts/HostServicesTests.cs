@@ -8,7 +8,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Hosts;
 
-/// <summary>A host's services, as they are made of its settings.</summary>
+/// <summary>Tests a host's services as created from its settings.</summary>
 public sealed class HostServicesTests
 {
     [Fact]

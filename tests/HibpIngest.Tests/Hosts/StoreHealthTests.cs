@@ -5,7 +5,7 @@ using HibpIngest.Telemetry;
 
 namespace HibpIngest.Tests.Hosts;
 
-/// <summary>What a host says, and remembers, of stores that are down.</summary>
+/// <summary>Tests what a host reports and remembers of unavailable stores.</summary>
 public sealed class StoreHealthTests
 {
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(10);

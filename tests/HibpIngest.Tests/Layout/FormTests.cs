@@ -1,6 +1,6 @@
 namespace HibpIngest.Tests.Layout;
 
-/// <summary>How the code looks, as far as no analyzer keeps it.</summary>
+/// <summary>Tests code style that no analyzer checks.</summary>
 public sealed class FormTests
 {
     private const int LongestLine = 140;

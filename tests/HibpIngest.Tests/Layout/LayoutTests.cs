@@ -13,7 +13,7 @@ using HibpIngest.Testing;
 namespace HibpIngest.Tests.Layout;
 
 /// <summary>
-/// The rooms of the house: which project may know which, how wide a port may be, and what the fast tests don't
+/// Tests the architecture: allowed project references, the maximum size of a port, and what the fast tests must not
 /// start.
 /// </summary>
 public sealed partial class LayoutTests
@@ -33,7 +33,7 @@ public sealed partial class LayoutTests
         ["HibpIngest.Web"] = ["HibpIngest.AccessLog", "HibpIngest.Core", "HibpIngest.Lookup", "HibpIngest.Passwords"],
         ["HibpIngest.Delivery"] = ["HibpIngest.Core"],
         ["HibpIngest.Samples"] = [],
-        // Adapters: no capability, no host, and nothing of one another.
+        // Adapters: no capability, no host, and no other adapter.
         ["HibpIngest.AzureStorage"] = ["HibpIngest.Core"],
         ["HibpIngest.Sql"] = ["HibpIngest.Core"],
         // Hosts.
@@ -48,7 +48,7 @@ public sealed partial class LayoutTests
     private static readonly Dictionary<string, string[]> TestReferences = new()
     {
         ["HibpIngest.Testing"] = ["HibpIngest.Cli", "HibpIngest.Functions", "HibpIngest.Functions.Api"],
-        // No test project knows another one: what two need is in HibpIngest.Testing.
+        // Test projects don't reference each other: shared code is in HibpIngest.Testing.
         ["HibpIngest.Tests"] = ["HibpIngest.Testing"],
         ["HibpIngest.Integration.Tests"] = ["HibpIngest.Benchmarks", "HibpIngest.Testing"],
         ["HibpIngest.Deployment.Tests"] = ["HibpIngest.Testing"],
@@ -65,7 +65,7 @@ public sealed partial class LayoutTests
     [Fact]
     public void Fast_tests_start_no_process_and_no_emulator()
     {
-        // What starts one, and in HibpIngest.Testing whatever uses that: a type is in the file of its name.
+        // These types start a process, and so do the types of HibpIngest.Testing that use them; each type is in the file of its name.
         var slow =
             new HashSet<string> { nameof(System.Diagnostics.Process), nameof(System.Diagnostics.ProcessStartInfo), "AzuriteEmulator",
                 "LocalEmulator", "NodePackages" };
@@ -106,7 +106,7 @@ public sealed partial class LayoutTests
     [Fact]
     public void Ports_are_narrow()
     {
-        // The sums of them are for the composition root.
+        // The combined interfaces are for the composition root.
         var ports = typeof(IBreachDatabase).Assembly.GetExportedTypes()
             .Where(
                 type => type.IsInterface && type.Namespace == typeof(IBreachDatabase).Namespace && type != typeof(IBreachDatabase)
@@ -122,7 +122,7 @@ public sealed partial class LayoutTests
     [Fact]
     public void A_provider_of_services_is_taken_by_hosts_and_commands_alone()
     {
-        // What the compiler makes of lambdas keeps what they use; nobody hands it over.
+        // Compiler-generated closures hold what they capture; nothing is passed to them.
         var takers =
             from type in new[] { typeof(StageRunner), typeof(StorageAccount), typeof(DatabaseServices), typeof(LocalHost) }
                 .SelectMany(one => one.Assembly.GetTypes())
@@ -166,7 +166,7 @@ public sealed partial class LayoutTests
                 (expected.Key, string.Join(' ', expected.Value)), (expected.Key, string.Join(' ', found[expected.Key]))));
     }
 
-    /// <summary>The words of each file's code, without comments.</summary>
+    /// <summary>Returns the words of each file's code, without comments.</summary>
     private static List<(string Name, HashSet<string> Words)> Sources(string project) =>
     [
         .. Directory.EnumerateFiles(RepositoryFile.Path(project), "*.cs", SearchOption.AllDirectories)

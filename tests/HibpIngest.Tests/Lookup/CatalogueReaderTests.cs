@@ -4,12 +4,12 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;
 
-/// <summary>How fresh the catalogue in memory is, and what it does while blobs are down.</summary>
+/// <summary>Tests how fresh the catalogue in memory is, and its behaviour while blobs are unavailable.</summary>
 public sealed class CatalogueReaderTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    /// <summary>What docs/api.md promises of a breach that was hidden.</summary>
+    /// <summary>How soon a hidden breach disappears, according to docs/api.md.</summary>
     private static readonly TimeSpan OutWithin = TimeSpan.FromSeconds(10);
 
     private readonly TestClock _clock = TestClock.WithTimersByHand();
@@ -24,7 +24,7 @@ public sealed class CatalogueReaderTests
         _blobs.Publish("Alpha", "Beta");
         Assert.NotNull((await _reader.GetAsync(None)).Find("beta"));
         _blobs.Publish("Alpha");
-        // A process that was suspended, so that no timer ran.
+        // As if the process had been suspended, so that no timer ran.
         _clock.Advance(OutWithin);
         Assert.Null((await _reader.GetAsync(None)).Find("Beta"));
     }
@@ -40,7 +40,7 @@ public sealed class CatalogueReaderTests
         await first;
         _blobs.Publish("Alpha");
         var next = NextRead();
-        // Its timer is set behind its first look.
+        // Its timer is set after its first read.
         await _clock.AdvanceUntilAsync(next, CatalogueReader.RevalidateEvery);
         await stop.CancelAsync();
         await running;
@@ -67,7 +67,7 @@ public sealed class CatalogueReaderTests
         _clock.Advance(CatalogueReader.RevalidateEvery);
         Assert.Same(first, await _reader.GetAsync(None));
         Assert.Equal(1, _blobs.Reads);
-        // Looked at, found unchanged.
+        // Revalidated, and found unchanged.
         _clock.Advance(OutWithin);
         Assert.Same(first, await _reader.GetAsync(None));
         Assert.Equal(2, _blobs.Reads);
@@ -101,7 +101,7 @@ public sealed class CatalogueReaderTests
         Assert.False(asked.IsCompleted);
         _clock.Advance(OutWithin);
         Assert.Same(read, await asked.WaitAsync(TimeSpan.FromSeconds(30)));
-        // Found out once: nobody else waits.
+        // Only the first request waits for the failure.
         Assert.True(_reader.GetAsync(None).IsCompletedSuccessfully);
     }
 

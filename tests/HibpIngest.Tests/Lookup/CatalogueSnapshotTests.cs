@@ -4,7 +4,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;
 
-/// <summary>Which breaches the marks of an account mean.</summary>
+/// <summary>Tests which breaches the marks of an account mean.</summary>
 public sealed class CatalogueSnapshotTests
 {
     private readonly MemoryCatalogue _blobs = new();
@@ -12,7 +12,7 @@ public sealed class CatalogueSnapshotTests
     [Fact]
     public async Task A_mark_that_counts_in_one_of_the_two_documents_only_says_nothing()
     {
-        // On its way in, and on its way out.
+        // One breach is being added, and one is being removed.
         _blobs.Publish(
             [MemoryCatalogue.Breach("Both"), MemoryCatalogue.Breach("ShownOnly")],
             [new("Both", BreachFlags.None, [1]), new("MarkedOnly", BreachFlags.None, [2])]);
@@ -26,7 +26,7 @@ public sealed class CatalogueSnapshotTests
         _blobs.Publish(
             ((string[])["Beta", "alpha", "Alpha2"]).Select(MemoryCatalogue.Breach),
             [new("Beta", BreachFlags.None, [1, 4, 9]), new("alpha", BreachFlags.None, [2]), new("Alpha2", BreachFlags.None, [3, 5])]);
-        // In the order of characters: capitals come first.
+        // In ordinal order: capitals come first.
         Assert.Equal(["Alpha2", "Beta", "alpha"], await NamesAsync([1, 2, 3, 4, 5, 9]));
         Assert.Equal(["Beta"], await NamesAsync([4, 9]));
         Assert.Equal(9, (await ReadAsync()).HighestMark);

@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Lookup;
 
-/// <summary>The catalogue's container in memory; counts who reads ids.json, and can be down, or slow.</summary>
+/// <summary>The catalogue's container in memory; counts reads of ids.json, and can be unavailable or slow.</summary>
 internal sealed class MemoryCatalogue : ICatalogueBlobs
 {
     private readonly Dictionary<string, (byte[] Bytes, int Writes)> _blobs = [];
@@ -14,19 +14,19 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
     private int _version;
     private int _reads;
 
-    /// <summary>How often ids.json was asked for.</summary>
+    /// <summary>Reads of ids.json.</summary>
     public int Reads => Volatile.Read(ref _reads);
 
-    /// <summary>Nothing can be read.</summary>
+    /// <summary>Whether every read fails.</summary>
     public bool IsDown { get; set; }
 
-    /// <summary>What a read waits for.</summary>
+    /// <summary>Every read waits for this task.</summary>
     public Task Gate { get; set; } = Task.CompletedTask;
 
-    /// <summary>Told of each read that has begun.</summary>
+    /// <summary>Called at the beginning of each read.</summary>
     public Action? OnRead { get; set; }
 
-    /// <summary>Writes what is shown, and which marks count; the two may differ, as while a change is being published.</summary>
+    /// <summary>Writes the visible breaches and the marks that count; the two may differ, as while a change is being published.</summary>
     public void Publish(IEnumerable<PublicBreach> shown, IEnumerable<CatalogueMarks> marks)
     {
         var breaches = shown.ToList();
@@ -38,11 +38,11 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
             new CatalogueIds(_version, [.. marks]), CatalogueJson.Default.CatalogueIds));
     }
 
-    /// <summary>Writes what is shown alone, as where links to logos lead elsewhere: marks and version stay.</summary>
+    /// <summary>Rewrites only the visible breaches, as when logo links change: marks and version stay.</summary>
     public void Retell(IReadOnlyList<PublicBreach> shown) =>
         Write(CatalogueDocuments.Breaches, JsonSerializer.SerializeToUtf8Bytes(shown, CatalogueJson.Default.IReadOnlyListPublicBreach));
 
-    /// <summary>Breaches with one mark each: the first has 1.</summary>
+    /// <summary>Publishes breaches with one mark each, numbered from 1.</summary>
     public void Publish(params string[] names) =>
         Publish(names.Select(Breach), names.Select((name, i) => new CatalogueMarks(name, BreachFlags.None, [i + 1])));
 

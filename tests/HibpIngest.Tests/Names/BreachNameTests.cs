@@ -6,12 +6,12 @@ using HibpIngest.Errors;
 namespace HibpIngest.Tests.Names;
 
 /// <summary>
-/// Names of breaches and of the blobs they come in are logged, so neither may be an address, however its @ is
-/// written.
+/// Tests that names of breaches and of their blobs can't be addresses, however the @ is written, because they are
+/// logged.
 /// </summary>
 public sealed class BreachNameTests
 {
-    /// <summary>Forms of an @ within a file's name.</summary>
+    /// <summary>Forms of an @ in a file name.</summary>
     public static TheoryData<string> Ats =>
     [
         "@", " @ ", "%40", "%2540", "%252540", "\uFF20", "\uFE6B", "%EF%BC%A0", "%ef%bc%a0", "%25EF%25BC%25A0", "%EF%B9%AB",
@@ -37,7 +37,7 @@ public sealed class BreachNameTests
             Assert.DoesNotContain("john", message, StringComparison.Ordinal);
             Assert.DoesNotContain("example", message, StringComparison.Ordinal);
         });
-        // One rule: what an entry's name is redacted for, a breach's is refused for.
+        // The same rule redacts an entry's name and refuses a breach's.
         Assert.Equal("[address]", EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes(name)).Path);
     }
 
@@ -65,7 +65,7 @@ public sealed class BreachNameTests
     {
         Assert.Equal(metadata.Split(' '), BreachName.MetadataBlobs(blob));
         Assert.Equal(logos.Split(' '), BreachName.LogoBlobs(blob));
-        // And is no breach itself.
+        // And such a file isn't a breach itself.
         Assert.All([.. metadata.Split(' '), .. logos.Split(' ')], name => Assert.Null(BreachFiles.FormatOf(name)));
     }
 

@@ -1,6 +1,6 @@
 namespace HibpIngest.Tests.Names;
 
-/// <summary>What somebody may have meant.</summary>
+/// <summary>Tests spelling suggestions.</summary>
 public sealed class SpellingTests
 {
     private static readonly string[] Known = ["MAILSPERSECOND", "MAIL", "MAIL_FROM", "STORAGE", "STORAGE_2", "LOG"];

@@ -80,7 +80,7 @@ public sealed class MailComposerTests
         Assert.DoesNotContain("alert", html);
         Assert.DoesNotContain("Please note", html);
         Assert.DoesNotContain("{{", html);
-        // Nothing is fetched when it is read, and nothing can be clicked.
+        // Reading it fetches nothing, and it contains no links.
         Assert.DoesNotContain("http", html);
         Assert.DoesNotContain("<img", html);
         Assert.DoesNotContain("<a ", html);
@@ -287,7 +287,7 @@ public sealed class MailComposerTests
     [Fact]
     public void Every_mail_is_seven_bit_with_short_lines()
     {
-        // The reader checks it; here is what it is given.
+        // The mail reader checks the form; the input is random.
         var random = new Random(20260307);
         var characters = "abc =?_.<>&\"'\t\r\n-äß漢😀\u0301\0".EnumerateRunes().ToArray();
         for (var i = 0; i < 300; i++)
@@ -367,7 +367,7 @@ public sealed class MailComposerTests
                 }
                 Assert.Contains("src=\"cid:logo@hibp\"", message.Parts[1].Parts[0].Text, StringComparison.Ordinal);
             }
-            // A link is not carried, and a preview needs no mail program.
+            // The preview keeps the logo's link, and needs no mail program.
             Assert.Contains(
                 "src=\"https://contoso.example/logo.png\"",
                 new MailComposer("a@b.example", service with { Logo = "https://contoso.example/logo.png" }).Read(Person, Full).Html,
@@ -472,7 +472,7 @@ public sealed class MailComposerTests
 
     private static Breach Flagged(BreachFlags flags) => Full with { Metadata = Full.Metadata with { Flags = flags } };
 
-    // Lines of a paragraph joined again: where they were broken is nobody's business.
+    // Joins the lines of each paragraph, so that line breaks don't matter.
     private static string Unwrap(string text) =>
         string.Join(
             "\n\n", text.ReplaceLineEndings("\n")

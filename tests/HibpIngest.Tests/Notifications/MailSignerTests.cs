@@ -119,7 +119,7 @@ public sealed class MailSignerTests
         return new DkimVerifier(new Locator(key)).Verify(message, signature);
     }
 
-    /// <summary>RFC 6376 by hand: relaxed header and body, both hashes.</summary>
+    /// <summary>Verifies the signature by RFC 6376: relaxed header and body, both hashes.</summary>
     private static void AssertSigned(string mail, RSA rsa)
     {
         var end = mail.IndexOf("\r\n\r\n", StringComparison.Ordinal);
@@ -135,7 +135,7 @@ public sealed class MailSignerTests
         var body = string.Join("\r\n", lines).TrimEnd('\r', '\n') + "\r\n";
         Assert.Equal(Convert.ToBase64String(SHA256.HashData(Encoding.ASCII.GetBytes(body))), tags["bh"]);
 
-        // The second From is there to be missing.
+        // The second From is listed so that none can be added.
         var signed = string.Concat(tags["h"].Split(':').Distinct()
             .Select(name => $"{name}:{Relaxed(headers.Last(header => header.Name == name).Value).Trim()}\r\n"));
         var unsigned = signature[..(signature.LastIndexOf("b=", StringComparison.Ordinal) + 2)];

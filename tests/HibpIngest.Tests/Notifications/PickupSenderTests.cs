@@ -41,7 +41,7 @@ public sealed class PickupSenderTests : IDisposable
     [Fact]
     public async Task A_full_disk_is_told_and_leaves_nothing()
     {
-        // /dev/full answers every write as a full disk does.
+        // Every write to /dev/full fails as on a full disk.
         await using var sender = new PickupSender(
             _root, _ => new FileStream("/dev/full", FileMode.Open, FileAccess.Write, FileShare.ReadWrite, bufferSize: 0));
         await File.WriteAllTextAsync(Path.Combine(_root, "7.eml"), "before");
@@ -69,7 +69,7 @@ public sealed class PickupSenderTests : IDisposable
     {
         var file = Path.Combine(_root, "file");
         await File.WriteAllTextAsync(file, "");
-        // The last is a folder in which the system lets nobody make a file, root included.
+        // In the last folder not even root can create a file.
         foreach (var folder in new[] { file, Path.Combine(file, "below"), "/sys/kernel" })
         {
             await using var sender = new PickupSender(folder);

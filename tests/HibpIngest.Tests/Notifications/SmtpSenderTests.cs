@@ -12,7 +12,7 @@ namespace HibpIngest.Tests.Notifications;
 
 public sealed class SmtpSenderTests
 {
-    // A test that waits for longer than this hangs.
+    // Longer than any test waits.
     private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(30);
 
     private const string Header = "Subject: test\r\n\r\n";
@@ -171,7 +171,7 @@ public sealed class SmtpSenderTests
         await RefusesAsync<BadInputException>(sender, $"for good: {codes}");
         await sender.SendAsync(Mail("next\r\n", "bea@example.org"), default).WaitAsync(TestTimeout);
 
-        // The connection is in order, and so is the next mail.
+        // The connection is still usable for the next mail.
         var mail = Assert.Single(server.Mails);
         Assert.Equal(("bea@example.org", 1), (mail.To, mail.Session));
     }
@@ -365,7 +365,7 @@ public sealed class SmtpSenderTests
     [InlineData("650 ok\r\n")]
     [InlineData("2x0 ok\r\n")]
     [InlineData("-50 ok\r\n")]
-    // RFC 5321 forbids it. Which of the two is meant nobody knows, and MailKit takes neither.
+    // RFC 5321 forbids differing codes: which one is meant is unknown, and MailKit accepts neither.
     [InlineData("250-one\r\n251 two\r\n")]
     public async Task Garbage_is_told_from_smtp(string garbage)
     {
@@ -659,8 +659,8 @@ public sealed class SmtpSenderTests
         new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(Header + content));
 
     /// <summary>
-    /// The mail is refused in the right words, which hold no address, no password and nothing else that the
-    /// server said.
+    /// Asserts that the mail is refused with these words, and without an address, a password or anything else from
+    /// the server.
     /// </summary>
     private static async Task RefusesAsync<T>(INotificationSender sender, string words)
         where T : HibpException

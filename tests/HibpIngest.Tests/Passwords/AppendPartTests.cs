@@ -5,7 +5,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>What a transaction is kept as, and cut into; what a range says of those it holds.</summary>
+/// <summary>Tests how a transaction is stored and cut into parts, and how a range lists the transactions it holds.</summary>
 public sealed class AppendPartTests(ITestOutputHelper output)
 {
     [Fact]
@@ -29,7 +29,7 @@ public sealed class AppendPartTests(ITestOutputHelper output)
                     mode, bytes.AsSpan(part.Offset, part.Rows * AppendRows.RowBytes(mode)))).ToList();
                 Assert.Equal(rows[(int)mode], read.SelectMany(part => part));
                 Assert.All(read.Zip(read.Skip(1)), pair => Assert.NotEqual(pair.First[^1].Prefix, pair.Second[0].Prefix));
-                // More than was said only where it is all one range.
+                // A part exceeds the limit only if it is a single range.
                 Assert.All(read.Where(part => part.Count > 10), part => Assert.Equal(part[0].Prefix, part[^1].Prefix));
             }
         }

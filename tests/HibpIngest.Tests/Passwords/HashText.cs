@@ -5,10 +5,10 @@ using Org.BouncyCastle.Crypto.Digests;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Hashes as text, for expectations.</summary>
+/// <summary>Formats hashes for expectations.</summary>
 internal static class HashText
 {
-    /// <summary>As a line of a list has it.</summary>
+    /// <summary>Formats a row as a line of a list.</summary>
     public static string Of(HashCount row, HashMode mode)
     {
         var hash = new byte[mode.Bytes()];

@@ -32,7 +32,7 @@ public sealed class ImportLineTests
     public void Lines_are_read_however_they_are_written_and_cut(string text, string[] expected)
     {
         var bytes = Encoding.UTF8.GetBytes(text);
-        // What follows makes room for the way that reads most lines.
+        // Enough bytes follow for the fast path, which reads most lines.
         var tail = Encoding.UTF8.GetBytes($"\r\n{Sha1}:1\r\n{Sha1}:1\r\n");
         for (var piece = 1; piece <= bytes.Length + 1; piece++)
             Assert.Equal(expected, Read(bytes, piece, HashMode.Sha1, out _));
@@ -93,7 +93,7 @@ public sealed class ImportLineTests
         var hasher = new PasswordHasher();
         Assert.Equal(Sha1, Hash(HashMode.Sha1, "password"u8));
         Assert.Equal(Ntlm, Hash(HashMode.Ntlm, "password"u8));
-        // RFC 1320, of an empty text; and characters of two, three and four bytes, by OpenSSL.
+        // RFC 1320, for an empty text; and characters of two, three and four bytes, from OpenSSL.
         Assert.Equal("31D6CFE0D16AE931B73C59D7E0C089C0", Hash(HashMode.Ntlm, ""u8));
         Assert.Equal("9F21919B93F3FAAD70DCA0C86ADF53DD", Hash(HashMode.Ntlm, "\u00E9\u20AC\U0001F600"u8));
         Assert.Equal(Hash(HashMode.Ntlm, "p\uFFFDq"u8), Hash(HashMode.Ntlm, [(byte)'p', 0xFF, (byte)'q']));

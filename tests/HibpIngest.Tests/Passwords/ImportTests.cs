@@ -5,7 +5,7 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>From files to sorted ranges, with and without interruption.</summary>
+/// <summary>Tests imports from files to sorted ranges, with and without interruption.</summary>
 public sealed class ImportTests : IDisposable
 {
     private const int Seed = 13;
@@ -53,7 +53,7 @@ public sealed class ImportTests : IDisposable
         var (goneOn, all) = (0, contents.Sum(content => content.Length));
         for (var failAfter = 0; failAfter < all; failAfter += 503)
         {
-            // Each run gets further by itself, or this would never end.
+            // Each run must progress, or this would never end.
             for (var run = 0; ; run++)
             {
                 Assert.True(run < 200, $"no end after {failAfter} bytes");
@@ -98,7 +98,7 @@ public sealed class ImportTests : IDisposable
             var summary = await import.ReadAsync(null, default);
             Assert.Equal((expected.Lines, expected.Rows), (summary.Lines, summary.Rows));
             var ranges = import.Ranges(HashMode.Sha1);
-            // As packs are written: some at once, each of sixteen buckets.
+            // As packs are written: several at once, each of sixteen buckets.
             var parts = new List<string>[SortedRanges.Buckets / 16];
             await Parallel.ForAsync(0, parts.Length, new ParallelOptions { MaxDegreeOfParallelism = 8 }, async (part, token) =>
                 parts[part] = await ReadAsync(ranges, HashMode.Sha1, part * 16, 16, token));
@@ -272,7 +272,7 @@ public sealed class ImportTests : IDisposable
             (await Assert.ThrowsAsync<BadInputException>(
                 () => ReadAsync(import.Ranges(HashMode.Sha1, few), HashMode.Sha1, 0, SortedRanges.Buckets, default))).Message,
             StringComparison.Ordinal);
-        // Every slot is back: the next one gets on.
+        // Every slot was released: the next import continues.
         using var again = new SortSlots(1, 100);
         var ranges = import.Ranges(HashMode.Sha1, again);
         for (var i = 0; i < 3; i++)
@@ -383,7 +383,7 @@ public sealed class ImportTests : IDisposable
         return found;
     }
 
-    /// <summary>Lines as various as they may be: of few prefixes, hashes that come again, all line ends, marks, zeros.</summary>
+    /// <summary>Makes varied lines: few prefixes, repeated hashes, all line ends, byte order marks, zeros.</summary>
     private static string Lines(Random random, int count, Expected expected)
     {
         string[] ends = ["\n", "\r\n", "\r", " \n", "\n\n", "\r\n\uFEFF"];
@@ -397,13 +397,13 @@ public sealed class ImportTests : IDisposable
             var end = ends[random.Next(ends.Length)];
             text.Append(random.Next(2) == 0 ? line.ToLowerInvariant() : line).Append(end);
             expected.Lines += end == "\n\n" ? 1 : 0;
-            // A mark at the end is a line of its own.
+            // A byte order mark at the end is a line of its own.
             expected.Lines += i == count - 1 && end.EndsWith('\uFEFF') ? 1 : 0;
         }
         return text.ToString();
     }
 
-    /// <summary>Adds up what it is told, in decimals that don't overflow.</summary>
+    /// <summary>Computes the expected sums, in decimals that don't overflow.</summary>
     private sealed class Expected(HashMode mode)
     {
         private readonly SortedDictionary<string, decimal> _counts = new(StringComparer.Ordinal);
@@ -445,7 +445,7 @@ public sealed class ImportTests : IDisposable
         public int Bytes { get; set; }
     }
 
-    /// <summary>Fails once so many bytes have been read of all that share the allowance.</summary>
+    /// <summary>Fails once this many bytes have been read from all streams that share the allowance.</summary>
     private sealed class FailingStream(byte[] content, Allowance left) : MemoryStream(content)
     {
         public const string Message = "cut off by the test";
@@ -460,7 +460,7 @@ public sealed class ImportTests : IDisposable
         }
     }
 
-    /// <summary>Can't seek, and gives a little at a time.</summary>
+    /// <summary>Can't seek, and returns a little at a time.</summary>
     private sealed class PipeStream(byte[] content) : MemoryStream(content)
     {
         public override bool CanSeek => false;

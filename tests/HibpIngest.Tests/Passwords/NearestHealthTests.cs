@@ -2,7 +2,7 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>When the nearest account is asked, and when it is left alone.</summary>
+/// <summary>Tests when the nearest account is used, and when it is skipped.</summary>
 public sealed class NearestHealthTests
 {
     private readonly TestClock _time = TestClock.WithTimersByHand();
@@ -20,7 +20,7 @@ public sealed class NearestHealthTests
         _time.Advance(NearestHealth.TrialEvery);
         Assert.Equal(NearestTrial.Beside, health.Next());
         Assert.Equal(NearestTrial.None, health.Next());
-        Assert.Equal(NearestChange.None, health.Failed()); // said once
+        Assert.Equal(NearestChange.None, health.Failed()); // reported once
         Assert.Equal(NearestTrial.None, health.Next());
 
         _time.Advance(NearestHealth.TrialEvery);

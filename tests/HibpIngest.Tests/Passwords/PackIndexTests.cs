@@ -11,7 +11,7 @@ public sealed class PackIndexTests
     public void A_range_is_found_where_its_member_begins_and_its_length_is_up_to_the_next()
     {
         var index = PackIndex.Parse(HashMode.Sha1, PackIndex.Make(HashMode.Sha1, Packs()));
-        // Ranges 0 and 1 of each pack have 100 bytes and 50; the last has 7; the others none.
+        // Ranges 0 and 1 of each pack have 100 and 50 bytes; the last has 7; the others none.
         Assert.Equal((Header, 100), index.PlaceOf(0x12000));
         Assert.Equal((Header + 100, 50), index.PlaceOf(0x12001));
         Assert.Equal((Header + 150, 0), index.PlaceOf(0x12002));

@@ -7,7 +7,7 @@ namespace HibpIngest.Tests.Passwords;
 
 public sealed class RangeGzipTests
 {
-    /// <summary>What the stream and an exception take.</summary>
+    /// <summary>Memory of the stream and an exception.</summary>
     private const long Beside = 1 << 20;
 
     [Fact]
@@ -47,8 +47,8 @@ public sealed class RangeGzipTests
         var gzip = RangeGzip.Compress(Encoding.ASCII.GetBytes(RangeTextTests.Text(
             HashMode.Sha1, [.. RangeTextTests.Rows(new Random(3), HashMode.Sha1, 1, 40).Select(row => row.Row)])));
         var whole = RangeGzip.Decompress(gzip);
-        var most = gzip.Length * 1_032L; // DEFLATE's
-        // The header's time, flags and system say nothing of the content.
+        var most = gzip.Length * 1_032L; // DEFLATE's limit
+        // The header's time, flags and system don't affect the content.
         for (var at = 10; at < gzip.Length; at++)
         {
             for (var bit = 0; bit < 8; bit++)
@@ -66,7 +66,7 @@ public sealed class RangeGzipTests
         }
     }
 
-    /// <summary>A bit that no decoder looks at may be any.</summary>
+    /// <summary>Bits that no decoder reads may be changed.</summary>
     private static void AssertRefusedOrSame(byte[] damaged, byte[] whole)
     {
         try
@@ -75,7 +75,7 @@ public sealed class RangeGzipTests
         }
         catch (StoreMismatchException)
         {
-            // As it should be.
+            // Expected.
         }
     }
 

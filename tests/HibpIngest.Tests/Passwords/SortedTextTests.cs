@@ -6,7 +6,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Where groups begin in a sorted text, and what is between two such places.</summary>
+/// <summary>Tests finding where groups begin in a sorted text, and reading between two such places.</summary>
 public sealed class SortedTextTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -31,7 +31,7 @@ public sealed class SortedTextTests(ITestOutputHelper output)
             if (random.Next(10) == 0)
                 text.Append(random.Next(4) switch { 0 => "\uFEFF", 1 => "\r\n", 2 => " \t\n\uFEFF", _ => "\uFEFF\n\r" });
             text.Append(line).Append(random.Next(4) switch { 0 => "\r\n", 1 => "\r", _ => "\n" });
-            // Longer than what is looked at in one go.
+            // Longer than what is searched at once.
             if (random.Next(5_000) == 0)
                 text.Append('\n', random.Next(600_000));
         }

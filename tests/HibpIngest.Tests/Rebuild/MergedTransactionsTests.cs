@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Rebuild;
 
-/// <summary>The transactions that a merge of loads makes in a layout.</summary>
+/// <summary>Tests the transactions that a merge of loads makes in a layout.</summary>
 public sealed class MergedTransactionsTests
 {
     private const int Loads = 5;
@@ -64,7 +64,7 @@ public sealed class MergedTransactionsTests
             Assert.InRange((double)large[k].i / written.Count, ((double)(k - 2)) / large.Count, ((double)(k + 2)) / large.Count);
     }
 
-    /// <summary>Rows of a load, some of them twice, some of them another's too.</summary>
+    /// <summary>Returns rows of a load, some of them duplicates, some shared with another load.</summary>
     private static IEnumerable<string> Accounts(int load) => Enumerable.Range(0, RowsOfLoad)
         .Select(row => (row % 5 == 0 ? row : (load * RowsOfLoad) + (row / 3 * 2)) is var number
             ? $"a{number}@{(number % 3 == 0 ? "gmail.com" : number % 7 == 0 ? "yahoo.com" : $"d{number % 400}.example.org")}" : "");

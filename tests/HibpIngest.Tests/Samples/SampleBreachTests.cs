@@ -94,8 +94,8 @@ public sealed class SampleBreachTests
     }
 
     /// <summary>
-    /// All accounts of a zip as the scanner finds them, the counts of broken rules, and the text, one character
-    /// a byte.
+    /// Returns all accounts of a zip as the scanner finds them, the counts of broken rules, and the text, one
+    /// character per byte.
     /// </summary>
     private static (List<string> Accounts, long[] Counts, string Text) Read(byte[] zip)
     {

@@ -55,7 +55,7 @@ public sealed partial class SqliteBreachDatabaseTests
         var file = await CopyAsync();
         await using (var torn = new FileStream(file, FileMode.Open, FileAccess.ReadWrite))
         {
-            // A page in the middle, zeroed.
+            // Zeroes a page in the middle.
             torn.Position = torn.Length / 4096 / 2 * 4096;
             await torn.WriteAsync(new byte[4096]);
         }
@@ -81,7 +81,7 @@ public sealed partial class SqliteBreachDatabaseTests
     public async Task What_a_killed_process_leaves_is_written_into_its_database_and_its_index_holds_nothing()
     {
         await Database.TryLockAsync("sweep", Me, Lease, None);
-        // As the files are at a kill: the log is not in the database yet, and its index lies beside it.
+        // The files as a kill leaves them: the write-ahead log isn't merged into the database yet, and its index exists.
         var killed = FileOf("killed");
         foreach (var suffix in (string[])["", "-wal", "-shm"])
         {
@@ -107,7 +107,7 @@ public sealed partial class SqliteBreachDatabaseTests
         await database.SkipNotificationIdsAsync(None);
         Assert.Equal(first + 1_000_000_000L, await ScalarAsync(Last));
 
-        // The same backup, put back a second time.
+        // The same backup, restored a second time.
         await ExecuteAsync("UPDATE sqlite_sequence SET seq = 0 WHERE name = 'notifications'");
         Time.Advance(TimeSpan.FromHours(1));
         await database.SkipNotificationIdsAsync(None);

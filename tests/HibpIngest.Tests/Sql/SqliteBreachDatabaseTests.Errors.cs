@@ -85,7 +85,7 @@ public sealed partial class SqliteBreachDatabaseTests
                 Assert.DoesNotContain("@", told.Message, StringComparison.Ordinal);
                 Assert.Equal(10, await CountAsync("rows"));
             }
-            // A small one still goes in, on the same connection.
+            // A small batch still fits, on the same connection.
             await full.CommitBatchAsync(load.Id, Me, Batch(11, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
         }
         await Database.CommitBatchAsync(
@@ -132,7 +132,7 @@ public sealed partial class SqliteBreachDatabaseTests
     [Fact]
     public async Task A_running_statement_is_stopped_by_cancellation()
     {
-        // A subscription that each of the rows concerns, and a trigger that takes long: it ends only by being stopped.
+        // A subscription that matches each row, and a slow trigger: it ends only if it is cancelled.
         await ImportAsync("user1@example.com");
         var load = await UpsertAsync(Numbered(4));
         await ExecuteAsync(
@@ -145,7 +145,7 @@ public sealed partial class SqliteBreachDatabaseTests
             """);
         using var cancellation = new CancellationTokenSource();
         var matching = Task.Run(() => Database.MatchRowsAsync(load.Id, 0, 4, cancellation.Token));
-        // It has the write lock once nobody else can get it.
+        // It has the write lock once no other connection can get it.
         await using (var probe = Connect(MainDatabase, timeoutSeconds: 1))
         {
             await probe.OpenAsync();

@@ -33,7 +33,7 @@ public sealed partial class SqliteBreachDatabaseTests
                 File.Move(copy, FileOf(MainDatabase), overwrite: true);
                 break;
         }
-        // A batch, what a sweep asks first, and what a stage reads.
+        // A batch, the first query of a sweep, and the read of a stage.
         foreach (var call in new Func<Task>[]
             {
                 () =>
@@ -49,7 +49,7 @@ public sealed partial class SqliteBreachDatabaseTests
                 $"database '{FileOf(MainDatabase)}' was deleted, moved or replaced while this process works with it", told.Message,
                 StringComparison.Ordinal);
         }
-        // Nothing was made in its place.
+        // No new file was created in its place.
         if (what is "deleted" or "moved away")
             Assert.False(File.Exists(FileOf(MainDatabase)));
     }
@@ -67,7 +67,7 @@ public sealed partial class SqliteBreachDatabaseTests
         await Assert.ThrowsAsync<StoreMismatchException>(() => Database.TryLockAsync("other", Me, Lease, None));
         MoveBack();
         Assert.Equal(1, await CountAsync("locks"));
-        // It is the same file again, so the work goes on.
+        // The same file is back, so the work continues.
         Assert.True(await Database.TryLockAsync("other", Me, Lease, None));
         Assert.Equal(2, await CountAsync("locks"));
     }
@@ -78,7 +78,7 @@ public sealed partial class SqliteBreachDatabaseTests
         await using var running = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         Assert.True(await running.TryLockAsync("sweep", Me, Lease, None));
         MoveAway();
-        // Somebody begins anew, and has the log of the new file open.
+        // Another process starts anew, and has the new file's write-ahead log open.
         await using var fresh = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         await fresh.UpgradeAsync(None);
         Assert.True(await fresh.TryLockAsync("sweep", Other, Lease, None));
@@ -106,7 +106,7 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.True(await database.TryLockAsync("sweep", Me, Lease, None));
     }
 
-    /// <summary>A copy of the file with all that was committed.</summary>
+    /// <summary>Copies the file with everything committed.</summary>
     private async Task<string> CopyAsync()
     {
         var copy = FileOf("copy");

@@ -8,7 +8,7 @@ public sealed partial class SqliteBreachDatabaseTests
     [Fact]
     public async Task Who_was_forgotten_is_in_no_byte_of_the_file_nor_of_its_log()
     {
-        // Enough for pages that are divided, in the order that divides them most: copies stay behind in what is free of them.
+        // Enough to split pages, in the order that splits them most: copies stay behind in their free space.
         const int Count = 20_000;
         var random = new Random(4711);
         var subscriptions = Enumerable.Range(0, Count)
@@ -36,7 +36,7 @@ public sealed partial class SqliteBreachDatabaseTests
     [Fact]
     public async Task Who_had_unsubscribed_among_many_before_being_forgotten_is_in_no_byte_either()
     {
-        // In order, so that removals free whole pages, which nothing of the table is rewritten into.
+        // In order, so that removals free whole pages, which the table doesn't rewrite.
         var all = Enumerable.Range(0, 6_000).Select(i => $"<{1_000 + i}>@nowhere.example").ToArray();
         await Database.ImportSubscribersAsync([.. all.Select(one => new Subscription(one, null))], null, None);
         await Database.RemoveSubscribersAsync(
@@ -53,7 +53,8 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     /// <summary>
-    /// Where a table, or an index, shrinks to its first page, what that held before it was divided stays in the free part of it.
+    /// If a table or an index shrinks to its first page, the content from before the split stays in that page's free
+    /// space.
     /// </summary>
     [Theory]
     [InlineData(100, 0, 95)]
@@ -82,7 +83,7 @@ public sealed partial class SqliteBreachDatabaseTests
             key.Check, erase: true, None);
 
         Assert.Empty((await FindAsync()).Intersect(gone));
-        // What is kept is as it was.
+        // The rest is unchanged.
         Assert.Equal(count + 2 - unsubscribed - forgotten, (await ListAsync()).Count);
         Assert.Equal(["user1@example.com", "user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email).Order());
         Assert.Equal(lastId, await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'"));
@@ -92,7 +93,7 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Null(await ScalarAsync("SELECT 1 FROM pragma_foreign_key_check()"));
     }
 
-    /// <summary>The numbers of the addresses that are in any byte of the file or of its log.</summary>
+    /// <summary>Returns the numbers of the addresses that occur in any byte of the file or of its write-ahead log.</summary>
     private async Task<HashSet<int>> FindAsync()
     {
         var found = new HashSet<int>();

@@ -4,7 +4,7 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.Sql;
 
-/// <summary>SQLite keeps the contract.</summary>
+/// <summary>Tests the database contract on SQLite.</summary>
 public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("hibp-sqlite-").FullName;
@@ -43,7 +43,7 @@ public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
         return await command.ExecuteScalarAsync();
     }
 
-    /// <summary>By another driver than the one under test.</summary>
+    /// <summary>Connects with another driver than the one under test.</summary>
     private SqliteConnection Connect(string database, int timeoutSeconds = 30) =>
         new($"Data Source={FileOf(database)};Pooling=False;Default Timeout={timeoutSeconds}");
 }

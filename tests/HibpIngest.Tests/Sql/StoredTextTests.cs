@@ -4,7 +4,7 @@ using HibpIngest.Sql;
 
 namespace HibpIngest.Tests.Sql;
 
-/// <summary>What earlier versions recorded is read by this one.</summary>
+/// <summary>Tests that records of earlier versions can be read.</summary>
 public sealed class StoredTextTests
 {
     /// <summary>As written before idle bytes were counted.</summary>

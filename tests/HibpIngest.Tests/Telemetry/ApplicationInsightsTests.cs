@@ -10,7 +10,7 @@ using OpenTelemetry.Trace;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>What Application Insights gets of a process: all of its spans and lines, and nothing else.</summary>
+/// <summary>Tests that Application Insights gets all spans and log lines of a process, and nothing else.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class ApplicationInsightsTests
 {

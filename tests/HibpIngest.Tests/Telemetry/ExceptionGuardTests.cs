@@ -4,7 +4,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>What of other people's log lines and exceptions may leave the process.</summary>
+/// <summary>Tests what may leave the process of log lines and exceptions of other libraries.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class ExceptionGuardTests
 {

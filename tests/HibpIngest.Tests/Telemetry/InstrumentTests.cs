@@ -8,7 +8,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Each instrument is in the documents, and costs nothing while nobody listens.</summary>
+/// <summary>Tests that each instrument is documented, and costs nothing without a listener.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class InstrumentTests
 {
@@ -16,7 +16,7 @@ public sealed class InstrumentTests
     public void Nothing_is_allocated_while_nobody_listens()
     {
         var rejected = new long[Enum.GetValues<AccountRule>().Length];
-        Tell(); // what is made once
+        Tell(); // allocations made only once
         Assert.Equal(0, Allocations.Of(() =>
         {
             for (var i = 0; i < 1_000; i++)

@@ -6,7 +6,7 @@ using HibpIngest.Testing;
 
 namespace HibpIngest.Tests.Upsert;
 
-/// <summary>A slice's transactions in several layouts.</summary>
+/// <summary>Tests a slice's transactions in several layouts.</summary>
 public sealed class SliceBuffersTests
 {
     private const int Rows = 10_000;

@@ -2,7 +2,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Web;
 
-/// <summary>What a key is known by: whoever writes the table by other means finds the same.</summary>
+/// <summary>Tests the id of a key, which other writers of the table must compute in the same way.</summary>
 public sealed class ApiKeyTests
 {
     [Theory]

@@ -7,7 +7,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Web;
 
-/// <summary>What is taken of those who hand passwords in, and in which words it is refused.</summary>
+/// <summary>Tests which submitted passwords are accepted, and the error messages.</summary>
 public sealed class AppendDocumentTests(ITestOutputHelper output)
 {
     private const string Sha1 = "F4A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D";
@@ -119,7 +119,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
             var text = Drawn(random);
             var refused = AppendDocument.Read(text, out var document)?.Message;
             var (expected, rows) = Expected(text);
-            // Of what can't be parsed the item before it may be wrong as well.
+            // In unparsable text, the item before the error may be invalid as well.
             var isAsExpected = expected == "" ? refused is not null : refused == expected;
             Assert.True(isAsExpected, $"'{expected}' and '{refused}': {Encoding.Latin1.GetString(text)}");
             if (expected is null)
@@ -133,7 +133,10 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
         Assert.True(counts["taken"] > FuzzedDocuments / 20 && counts["no JSON"] > FuzzedDocuments / 20 && counts.Count == 8);
     }
 
-    /// <summary>By System.Text.Json's documents. Null: it is taken; empty: it is no JSON of that form.</summary>
+    /// <summary>
+    /// Parses with System.Text.Json's documents. A null refusal means accepted; an empty one means not JSON of that
+    /// form.
+    /// </summary>
     private static (string? Refusal, IReadOnlyList<string> Rows) Expected(byte[] text)
     {
         var rows = new List<string>();
@@ -197,7 +200,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
             text.Append(random.Next(30) == 0 ? Pick("null", "1", "[]", "\"x\"", "{}") : Item()).Append(item > 1 ? "," : "");
         text.Append(random.Next(60) == 0 ? "" : "]").Append(random.Next(60) == 0 ? Pick("x", "]", "null", "//") : Pick("", " ", "\r\n"));
         var bytes = Encoding.UTF8.GetBytes(text.ToString()).ToList();
-        // A bit of noise in every fourth.
+        // A few random bits in every fourth.
         for (var noise = random.Next(4) == 0 ? random.Next(1, 4) : 0; noise > 0 && bytes.Count > 0; noise--)
         {
             var at = random.Next(bytes.Count);

@@ -4,21 +4,21 @@ using Microsoft.AspNetCore.Http;
 
 namespace HibpIngest.Tests.Web;
 
-/// <summary>Whose a request is, by the connection and by as many proxies as are our own.</summary>
+/// <summary>Tests a request's client address, by the connection and by the number of our own proxies.</summary>
 public sealed class CallerAddressTests
 {
-    // Nobody's in the recordings, where everything was on one machine.
+    // Not in the recordings, where everything was on one machine.
     private const string Peer = "203.0.113.200";
 
     [Theory]
-    // What the client sends is gone: the host says whom it sees, and nothing else.
+    // The host removes the client's headers, and adds only the address it sees.
     [InlineData(RecordedRequest.Proxying, "headers-many", 0, Peer)]
     [InlineData(RecordedRequest.Proxying, "headers-many", 1, "127.0.0.1")]
     [InlineData(RecordedRequest.Proxying, "headers-many", 2, Peer)]
     [InlineData(RecordedRequest.Proxying, "headers-spoofed", 0, Peer)]
     [InlineData(RecordedRequest.Proxying, "headers-spoofed", 1, "127.0.0.1")]
     [InlineData(RecordedRequest.Proxying, "headers-no-user-agent", 2, Peer)]
-    // As the client sent it: so nothing that stands for a proxy of our own is there to count.
+    // The client's own headers: none of the entries was added by a proxy of ours.
     [InlineData(RecordedRequest.Forwarding, "headers-many", 0, Peer)]
     [InlineData(RecordedRequest.Forwarding, "headers-many", 1, "192.0.2.1")]
     [InlineData(RecordedRequest.Forwarding, "headers-many", 2, Peer)]

@@ -3,13 +3,14 @@ using HibpIngest.Web;
 namespace HibpIngest.Tests.Web;
 
 /// <summary>
-/// The account in a path that a Functions host has passed on: what the host left of it, decoded once. What a client had asked
-/// for stands beside it, as a host may have taken a layer of its encoding off, put one on, or cut it off.
+/// Tests the account in a path that a Functions host has forwarded: what the host left of it, decoded once. The
+/// client's account is listed with it, because a host may have removed a layer of its encoding, added one, or
+/// truncated it.
 /// </summary>
 public sealed class RecordedTargetTests
 {
     [Theory]
-    // Proxying: as it was asked for.
+    // Proxying: as requested.
     [InlineData(RecordedRequest.Proxying, "path-at-encoded", "test@example.com")]
     [InlineData(RecordedRequest.Proxying, "path-at-plain", "test@example.com")]
     [InlineData(RecordedRequest.Proxying, "path-backslash-encoded", @"te\st@example.com")]
@@ -30,12 +31,12 @@ public sealed class RecordedTargetTests
     [InlineData(RecordedRequest.Proxying, "path-utf8-encoded", "müller@example.com")]
     [InlineData(RecordedRequest.Proxying, "list-account-backslash", @"..\..\..\UpsertSlice")]
     [InlineData(RecordedRequest.Proxying, "list-account-empty", "")]
-    // Proxying: %2F and bytes that are no UTF-8 arrive encoded twice.
+    // Proxying: %2F and invalid UTF-8 arrive encoded twice.
     [InlineData(RecordedRequest.Proxying, "path-slash-encoded", "te%2Fst@example.com")]
     [InlineData(RecordedRequest.Proxying, "path-slash-encoded-lower", "te%2fst@example.com")]
     [InlineData(RecordedRequest.Proxying, "list-account-encoded-slash", "a%2Fb@example.com")]
     [InlineData(RecordedRequest.Proxying, "path-utf8-bad", "m%FCller@example.com")]
-    // Forwarding: as it was asked for.
+    // Forwarding: as requested.
     [InlineData(RecordedRequest.Forwarding, "path-at-encoded", "test@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-at-plain", "test@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-idn", "test@bücher.example")]
@@ -58,7 +59,7 @@ public sealed class RecordedTargetTests
     [InlineData(RecordedRequest.Forwarding, "param-dots-slash-double", "../breaches")]
     [InlineData(RecordedRequest.Forwarding, "param-tab", "\ta")]
     [InlineData(RecordedRequest.Forwarding, "list-account-empty", "")]
-    // Forwarding: a layer less, a segment more, or cut off.
+    // Forwarding: a layer less, a segment more, or truncated.
     [InlineData(RecordedRequest.Forwarding, "path-double-encoded", "test@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-double-encoded-slash", "te/st@example.com")]
     [InlineData(RecordedRequest.Forwarding, "path-backslash-encoded", "te")]

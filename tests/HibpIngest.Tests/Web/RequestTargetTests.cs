@@ -2,7 +2,7 @@ using HibpIngest.Web;
 
 namespace HibpIngest.Tests.Web;
 
-/// <summary>Segments of a path, each decoded exactly once.</summary>
+/// <summary>Tests that each segment of a path is decoded exactly once.</summary>
 public sealed class RequestTargetTests
 {
     [Theory]
@@ -25,7 +25,7 @@ public sealed class RequestTargetTests
     [InlineData("/a/1%2", "1%2")]
     [InlineData("/a/%zz%4", "%zz%4")]
     [InlineData("/a/%%41", "%A")]
-    // No dot is resolved, and nothing is taken for the path of another one.
+    // Dots are not resolved, and no path is taken for another one.
     [InlineData("/a/..", "..")]
     [InlineData("/a/%2e%2e", "..")]
     [InlineData("/a/..%2F..%2Fb", "../../b")]
@@ -34,7 +34,7 @@ public sealed class RequestTargetTests
     [InlineData("/", "")]
     [InlineData("*", "")]
     [InlineData("", "")]
-    // The whole address, as a proxy is sent it.
+    // The whole URL, as a proxy receives it.
     [InlineData("http://host/a/b%40c", "b@c")]
     [InlineData("https://host:8080/a/b?c=http://d/e/f", "b")]
     [InlineData("http://host", "")]

@@ -4,7 +4,7 @@ using HibpIngest.Sql.SqlServer;
 
 namespace HibpIngest.Tests.Sql.SqlServer;
 
-/// <summary>A batch as SqlBulkCopy reads it.</summary>
+/// <summary>Tests reading a batch as SqlBulkCopy does.</summary>
 public sealed class AccountBatchReaderTests
 {
     [Fact]
@@ -35,7 +35,7 @@ public sealed class AccountBatchReaderTests
     public void Domains_are_right_whatever_their_hashes_and_share_strings()
     {
         var domains = new AccountBatchReader.Domains();
-        // Ten times as many as there are places.
+        // Ten times as many as the cache has entries.
         var names = Enumerable.Range(0, 40_000).Select(i => $"d{i}.example").ToList();
         foreach (var name in names.Concat(names.AsEnumerable().Reverse()))
             Assert.Equal(name, domains.Get(Encoding.ASCII.GetBytes(name)));

@@ -6,7 +6,7 @@ using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Tests.Sql.SqlServer;
 
-/// <summary>What a connection string is made of; no server is asked.</summary>
+/// <summary>Tests how connection strings are built; no server is needed.</summary>
 public sealed class SqlServerConnectionsTests
 {
     private const string Secret = "top;secret=1";
@@ -77,7 +77,7 @@ public sealed class SqlServerConnectionsTests
         using var connection = connections.Create();
         Assert.DoesNotContain("Authentication", connection.ConnectionString, StringComparison.OrdinalIgnoreCase);
         using var another = connections.Create();
-        // The pool tells connections apart by the delegate.
+        // The pool distinguishes connections by the delegate.
         Assert.Same(connection.AccessTokenCallback, another.AccessTokenCallback);
         var token = await connection.AccessTokenCallback!(Asked, CancellationToken.None);
         Assert.Equal(("a token", OneToken.Expiry), (token.AccessToken, token.ExpiresOn));
@@ -93,7 +93,7 @@ public sealed class SqlServerConnectionsTests
     }
 
     [Theory]
-    [InlineData("Server=x;Database=hibp;User ID=u;Password=" + Secret, "can't be read")] // not quoted: a part of it is taken for a keyword
+    [InlineData("Server=x;Database=hibp;User ID=u;Password=" + Secret, "can't be read")] // not quoted: a part of it is parsed as a keyword
     [InlineData("Server=x;Database=hibp;User ID=u;Password='" + Secret, "can't be read")]
     [InlineData("Server=x;Database=hibp;Connect Timeout=" + Secret, "can't be read")]
     [InlineData("Server=x;Database=hibp;Packet Size=1;Password=\"" + Secret + "\"", "can't be read")]
@@ -116,7 +116,7 @@ public sealed class SqlServerConnectionsTests
     private static TokenCredential NoCredential(string? clientId, bool managed) =>
         throw new InvalidOperationException("no credential is expected to be asked for");
 
-    /// <summary>What the driver asks a token for.</summary>
+    /// <summary>The parameters with which the driver requests a token.</summary>
     private static SqlAuthenticationParameters Asked => new(
         SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/",
         "https://login.example/tenant", null, null, Guid.NewGuid(), 30);

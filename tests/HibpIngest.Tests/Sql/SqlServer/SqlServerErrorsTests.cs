@@ -6,10 +6,10 @@ using HibpIngest.Sql.SqlServer;
 
 namespace HibpIngest.Tests.Sql.SqlServer;
 
-/// <summary>What each error means; no server is asked.</summary>
+/// <summary>Tests the classification of each error; no server is needed.</summary>
 public sealed class SqlServerErrorsTests
 {
-    // As SQL Server words a duplicate key: it quotes the key.
+    // SQL Server's text for a duplicate key, which quotes the key.
     private const string Quoting = "Violation of UNIQUE KEY constraint 'subscribers_by_name'. The duplicate key value is "
         + "(somebody@example.com).";
 
@@ -24,11 +24,11 @@ public sealed class SqlServerErrorsTests
     [InlineData(49918)]
     [InlineData(49919)]
     [InlineData(49920)]
-    // and its resource governance errors
+    // And its resource governance errors.
     [InlineData(10928)]
     [InlineData(10929)]
     [InlineData(40552)]
-    // SqlClient's own list of what is worth a retry
+    // SqlClient's own list of retriable errors.
     [InlineData(1204)]
     [InlineData(1222)]
     [InlineData(40143)]
@@ -38,8 +38,7 @@ public sealed class SqlServerErrorsTests
     [InlineData(10060)]
     [InlineData(997)]
     [InlineData(233)]
-    // a prepared statement that is gone:
-    // learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors
+    // A lost prepared statement: learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors
     [InlineData(586)]
     [InlineData(8179)]
     [InlineData(64)]
@@ -124,7 +123,7 @@ public sealed class SqlServerErrorsTests
             StringComparison.Ordinal);
         Classified<StoreUnavailableException>(
             FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
-        // The driver wraps what its token callback throws, as an error of the class that ends a connection; its
+        // The driver wraps an exception of its token callback in an error of the class that ends a connection; its
         // own timeout cancels the callback.
         var wrapped = DriverErrors.Sql("no credential", new CredentialUnavailableException("none"), 0);
         Classified<StoreRefusedException>(FailureKind.Final, wrapped, Stage.Opening, broken: true);
