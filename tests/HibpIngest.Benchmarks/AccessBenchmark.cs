@@ -282,7 +282,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     private static readonly JsonSerializerOptions Indented = new()
     {
         WriteIndented = true,
-        NumberHandling = System.Text.Json.Serialization.JsonNumberHandling.AllowNamedFloatingPointLiterals, // a run without responses has none
+        NumberHandling = System.Text.Json.Serialization.JsonNumberHandling.AllowNamedFloatingPointLiterals, // no response, no times
     };
 
     private static double Median(IEnumerable<double> values) => values.Order().ElementAt(values.Count() / 2);

@@ -1,6 +1,6 @@
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>Tests <c>hibp demo</c> in a fresh clone.</summary>
+/// <summary>Tests <c>hibp demo</c> as in a fresh clone.</summary>
 public sealed class DemoTests : IDisposable
 {
     private static readonly Dictionary<string, string> NoVariables = [];

@@ -63,7 +63,7 @@ public sealed class ApiHostTests : IAsyncLifetime
         Assert.Contains(expected, handler.Worker.Said, StringComparison.Ordinal);
     }
 
-    /// <summary>Wrong keys are counted per network, whoever else uses the same proxy.</summary>
+    /// <summary>Wrong keys are counted per network, even if other networks use the same proxy.</summary>
     [Theory]
     [InlineData(0, true)] // all have the host's address
     [InlineData(1, false)]

@@ -497,14 +497,14 @@ public sealed class AppendTests(ITestOutputHelper output)
         await appends.WorkAsync(time);
         time.Advance(TimeSpan.FromHours(1));
 
-        // The replica doesn't have the change yet; the primary is asked from where the replica's answer ended.
+        // The replica doesn't have the change yet; the primary lists it from the time at which the replica's list ended.
         await nearest.RefreshAsync(None);
         await primary.RefreshAsync(None);
         var first = (await nearest.FindChangesAsync(HashMode.Sha1, since, None))!;
         Assert.Empty(first.Prefixes!);
         Assert.Equal([0], (await primary.FindChangesAsync(HashMode.Sha1, first.Next, None))!.Prefixes!);
 
-        // After the copy, the replica lists the change too, although it is older than the time it is asked from.
+        // After the copy, the replica lists the change too, although it is older than the requested time.
         await replicate.RunAsync(near.Replica, "one", null, None);
         time.Advance(TimeSpan.FromHours(1));
         await nearest.RefreshAsync(None);

@@ -9,7 +9,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A pipeline whose callback clients are answered by the test. Expected hashes are computed without the product's code.</summary>
+/// <summary>A pipeline whose callback receivers the test controls. Expected hashes are computed without the product's code.</summary>
 internal sealed class CallRig : IAsyncDisposable
 {
     public static readonly IEnumerable<int> AllPrefixes = Enumerable.Range(0, PrefixBitmap.Prefixes);

@@ -54,7 +54,7 @@ public sealed partial class MachineFilesTests
     [Fact]
     public void Compose_passes_every_setting_that_is_documented()
     {
-        // Set by the image itself: paths in the containers. Set by other programs: the Functions apps, and the emulator, which is an image.
+        // Not passed on: paths within the containers, and settings of the Functions apps and of the emulator, which is an image.
         string[] own = ["HIBP_STORAGE", "HIBP_DATABASE", "HIBP_HOME", "HIBP_EMULATOR_DIR", "HIBP_EMULATOR_PORT"];
         var documented = SettingRow().Matches(DocumentFiles.Read("docs/settings.md")).SelectMany(row => SettingName().Matches(row.Value))
             .Select(match => match.Value).Except(own).Distinct().ToList();

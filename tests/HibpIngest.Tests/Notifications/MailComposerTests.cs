@@ -367,7 +367,7 @@ public sealed class MailComposerTests
                 }
                 Assert.Contains("src=\"cid:logo@hibp\"", message.Parts[1].Parts[0].Text, StringComparison.Ordinal);
             }
-            // The preview keeps the logo's link, and needs no mail program.
+            // A linked logo is not embedded, and a preview needs no mail program.
             Assert.Contains(
                 "src=\"https://contoso.example/logo.png\"",
                 new MailComposer("a@b.example", service with { Logo = "https://contoso.example/logo.png" }).Read(Person, Full).Html,

@@ -78,7 +78,7 @@ public sealed partial class SqliteBreachDatabaseTests
         await using var running = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         Assert.True(await running.TryLockAsync("sweep", Me, Lease, None));
         MoveAway();
-        // Another process starts anew, and has the new file's write-ahead log open.
+        // Another process starts with a new file, and has the new file's write-ahead log open.
         await using var fresh = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         await fresh.UpgradeAsync(None);
         Assert.True(await fresh.TryLockAsync("sweep", Other, Lease, None));
