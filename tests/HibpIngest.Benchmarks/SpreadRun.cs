@@ -48,7 +48,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
         var bound = TimeSpan.FromSeconds(Math.Max(ofFullest / limits.AccountRate, ofLargest / limits.PartitionRate));
         var hot = all.Where(one => one.partition.IsHot).Sum(one => one.entities);
         var (done, refused) = (_services.Sum(one => one.Done), _services.Sum(one => one.Refused));
-        // What each process must find out first takes as long as in a full run, so the middle half is extrapolated.
+        // The processes take as long as in a full run to find the allowed rate, so only the middle half is extrapolated.
         var doneAt = isPartitionBound ? _partitionDoneAt[largest] : _doneAt[fullest];
         var (quarter, threeQuarters) = (doneAt[doneAt.Count / 4], doneAt[doneAt.Count * 3 / 4]);
         return new SpreadResult(

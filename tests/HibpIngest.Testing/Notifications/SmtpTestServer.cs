@@ -346,7 +346,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
 /// <summary>A step of a session: the connection's 1-based number, the step, and the command line or (at ".") the recipient.</summary>
 public sealed record SmtpStep(int Session, string Name, string Line);
 
-/// <summary>What the server does at a step instead of the normal response.</summary>
+/// <summary>Replaces the normal response to a step.</summary>
 public sealed record SmtpAnswer
 {
     /// <summary>Sent verbatim; null: the normal response.</summary>
