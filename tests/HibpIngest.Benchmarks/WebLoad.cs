@@ -17,6 +17,9 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
     /// <summary>Concurrent requests.</summary>
     private const int Connections = 32;
 
+    /// <summary>Compiling to the end takes the runtime seconds while both processors are busy, the longer the more code there is.</summary>
+    private const int WarmingRounds = 3;
+
     private readonly List<WebApplication> _apps = [];
     private readonly List<string> _misses = [];
 
@@ -62,12 +65,12 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         string what, HttpClient client, Func<int, string> bare, Func<int, string> ours, double? leastThroughput, double? mostLatency)
     {
         var (bareRates, ourRates, bareTails, ourTails) = (new List<double>(), new List<double>(), new List<double>(), new List<double>());
-        for (var round = -1; round < rounds; round++)
+        for (var round = -WarmingRounds; round < rounds; round++)
         {
             var (rate, tail) = await LoadAsync(client, bare);
             var (ourRate, ourTail) = await LoadAsync(client, ours);
             if (round < 0)
-                continue; // warm-up
+                continue;
             bareRates.Add(rate);
             ourRates.Add(ourRate);
             bareTails.Add(tail);
