@@ -56,7 +56,7 @@ public sealed class SubscribersCommandTests : CommandTestBase
         Assert.Contains("HIBP_SUPPRESSION_KEY is not set", lost, StringComparison.Ordinal);
         Variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(new byte[32]);
         Assert.Contains(
-            "another than", (await RunAsync("run")).FailedWithOneLine(), StringComparison.Ordinal);
+            "is not the key", (await RunAsync("run")).FailedWithOneLine(), StringComparison.Ordinal);
         Variables["HIBP_SUPPRESSION_KEY"] = known;
         // The next host sends the mails that this one didn't, except those to forgotten subscribers.
         await using (var host = await StartAsync("ready", "run"))

@@ -115,7 +115,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         var said = host.Said;
         foreach (var (name, archive) in Archives)
             Assert.Single(
-                said.Split('\n'), line => line.Contains($"of {name} ", StringComparison.Ordinal) && line.Contains(
+                said.Split('\n'), line => line.Contains($"of {name}: ", StringComparison.Ordinal) && line.Contains(
                     archive.Words[0], StringComparison.Ordinal));
         // The host's output goes into log files.
         Assert.DoesNotContain("@", said, StringComparison.Ordinal);
