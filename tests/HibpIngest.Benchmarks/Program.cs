@@ -79,7 +79,7 @@ const string Usage = """
       log [ACCOUNTS] [OTHERS]
           a segment of the account log of ACCOUNTS (default 8,000,000) written and read, beside plain reading of the
           same file, and of OTHERS (1,000,000) JSON lines, range scans of SQLite and other codecs; exit code 1
-          above 12.9 bytes an account, under 40 million accounts/s of one core, or where it allocates for each
+          above 12.9 bytes an account, below 14 times the accounts/s of JSON lines, or if it allocates for each
       rebuild [ROWS] [PAIRS]
           a layout rebuilt from five logged loads of ROWS in all (default 10,000,000): requests beside a replay slice
           by slice, CPU without HTTP, and PAIRS runs (3) into a table server that only answers beside a bare HttpClient
