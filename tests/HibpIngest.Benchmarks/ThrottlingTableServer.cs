@@ -81,7 +81,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     public long Refusals => Interlocked.Read(ref _refused);
 
     /// <summary>Starts the server.</summary>
-    /// <param name="upstream">Address of the table service behind it, without the account; null: it only gets writes.</param>
+    /// <param name="upstream">Address of the upstream table service, without the account; null: it only gets writes.</param>
     /// <param name="answersWrites">Completes writes to the account table here, instead of forwarding them.</param>
     public static async Task<ThrottlingTableServer> StartAsync(TableLimits limits, Uri? upstream = null, bool answersWrites = true)
     {

@@ -117,6 +117,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         await throttled.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None);
         await HoldsAsync(load.Id, 3_000);
         Assert.Equal(3, await CountAsync("rows") / 1_000);
+        Assert.All(logs.Lines, line => Assert.StartsWith("database: retrying in ", line, StringComparison.Ordinal));
         Assert.All(logs.Lines, line => Assert.Contains("SQL Server error 40501", line, StringComparison.Ordinal));
         Assert.Equal(2, logs.Lines.Count);
 

@@ -9,9 +9,9 @@ internal interface IRangeTarget
     PasswordBackend Backend { get; }
 
     /// <summary>Prepares the back end; called before the first group.</summary>
-    /// <param name="anew">Whether no earlier run has written any of it.</param>
+    /// <param name="isNew">Whether no earlier run has written any of it.</param>
     /// <exception cref="Errors.NotPossibleException">Data of another import is there, which this one would be mixed with.</exception>
-    Task BeginAsync(bool anew, CancellationToken cancellationToken);
+    Task BeginAsync(bool isNew, CancellationToken cancellationToken);
 
     IGroupTarget BeginGroup(int group);
 

@@ -9,7 +9,7 @@ internal sealed class PackTarget(
 {
     public PasswordBackend Backend => PasswordBackend.Pack;
 
-    public Task BeginAsync(bool anew, CancellationToken cancellationToken) => Task.CompletedTask;
+    public Task BeginAsync(bool isNew, CancellationToken cancellationToken) => Task.CompletedTask;
 
     public IGroupTarget BeginGroup(int group) => new Group(this, group);
 

@@ -11,7 +11,7 @@ internal abstract class SingleRangeTarget(IPasswordBlobs blobs, ReleaseKey relea
     /// <summary>The maximum number of concurrent writes of one group.</summary>
     protected abstract int AtOnce { get; }
 
-    public abstract Task BeginAsync(bool anew, CancellationToken cancellationToken);
+    public abstract Task BeginAsync(bool isNew, CancellationToken cancellationToken);
 
     public IGroupTarget BeginGroup(int group) => new Group(this);
 
@@ -65,7 +65,7 @@ internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashM
 
     protected override bool KeepsRows => false;
 
-    public override Task BeginAsync(bool anew, CancellationToken cancellationToken) => Task.CompletedTask;
+    public override Task BeginAsync(bool isNew, CancellationToken cancellationToken) => Task.CompletedTask;
 
     protected override Task WriteAsync(
         int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken) => _to.Blobs.WriteAsync(
@@ -86,9 +86,9 @@ internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, Has
 
     protected override bool KeepsRows => true;
 
-    public override async Task BeginAsync(bool anew, CancellationToken cancellationToken)
+    public override async Task BeginAsync(bool isNew, CancellationToken cancellationToken)
     {
-        if (!await stores.Tables.CreateAsync(_table, cancellationToken) && anew)
+        if (!await stores.Tables.CreateAsync(_table, cancellationToken) && isNew)
         {
             throw new NotPossibleException(
                 $"table {_table} is there already, from another import: name another release by --release, or delete that one by "

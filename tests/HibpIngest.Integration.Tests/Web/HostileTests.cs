@@ -12,7 +12,7 @@ namespace HibpIngest.Integration.Tests.Web;
 /// <summary>Tests hostile traffic.</summary>
 public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) : IClassFixture<WebFixture>
 {
-    private const int Requests = 4_000;
+    private const int Requests = 10_000;
     private const int Connections = 8;
     private const int IdleConnections = 5_000;
     private const int Shown = 300;

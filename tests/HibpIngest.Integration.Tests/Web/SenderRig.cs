@@ -103,7 +103,7 @@ internal sealed class SenderRig : IAsyncDisposable
         return [.. (await Queue.PeekAsync(32, CancellationToken.None)).Select(message => message.Body)];
     }
 
-    /// <summary>Completes the server's pending work, and stops it.</summary>
+    /// <summary>Completes pending work, then stops the server.</summary>
     public async Task StopAsync()
     {
         if (!_isStopped)

@@ -27,7 +27,7 @@ public static class HibpInProcess
         return new HibpResult(exitCode, output, error.ToString());
     }
 
-    /// <summary>Starts a host, which sets up the stores, and stops it.</summary>
+    /// <summary>Sets up the stores by starting and stopping a host.</summary>
     public static async Task SetUpAsync(string folder, IReadOnlyDictionary<string, string> variables)
     {
         using var stop = new CancellationTokenSource(HibpProcess.TestTimeout);

@@ -100,7 +100,7 @@ public sealed class LimitTests
     [MemberData(nameof(Idle))]
     public void Compressed_bytes_that_inflate_to_nothing_are_limited(string what, int bytes)
     {
-        // Large enough for the content to inflate, so that no other limit stops it.
+        // Large enough for the content to inflate, so that no other limit applies.
         var filler = new RawZip.Entry("filler", new byte[1 << 20]) { Method = 0 };
         var blocks = new RawZip.Entry("idle", []) { Compressed = RawZip.EmptyBlocks(bytes) };
         var entry = what switch
