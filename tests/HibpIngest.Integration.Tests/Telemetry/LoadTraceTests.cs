@@ -8,7 +8,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 
-/// <summary>Tests that a load is one trace, no matter which process sent its messages, and that its spans have the tags operators need.</summary>
+/// <summary>Tests that a load is one trace, whichever process sent its messages, and that its spans have the tags operators need.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class LoadTraceTests
 {
