@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Archives;
 
 /// <summary>One text of a breach file: an entry at any depth that is no archive itself, or a part of a text file.</summary>

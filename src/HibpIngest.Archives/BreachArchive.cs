@@ -1,5 +1,4 @@
 using System.Buffers.Binary;
-using HibpIngest.Breaches;
 
 namespace HibpIngest.Archives;
 

@@ -1,6 +1,3 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-
 namespace HibpIngest.Archives;
 
 /// <summary>

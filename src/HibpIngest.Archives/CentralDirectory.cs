@@ -1,7 +1,6 @@
 using System.Buffers;
 using System.Buffers.Binary;
 using System.Globalization;
-using HibpIngest.Breaches;
 
 namespace HibpIngest.Archives;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Archives;
 
 /// <summary>A gzip breach file: one entry, read forward; its content is opened if it is an archive.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Archives;
 
 /// <summary>Reads a gzip file outside an archive in the same way as nested ones: all members, each checked.</summary>

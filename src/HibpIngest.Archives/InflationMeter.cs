@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Archives;
 
 /// <summary>Counts the work that an archive causes, over all levels, and throws at its limits.</summary>

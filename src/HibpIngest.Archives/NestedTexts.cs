@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Archives;
 
 /// <summary>Returns the texts of an entry: itself, or those within it if it is an archive by its magic number.</summary>

@@ -1,7 +1,4 @@
-using System.CommandLine;
 using HibpIngest.Cli.Commands;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
 
 namespace HibpIngest.Cli;
 

@@ -4,8 +4,6 @@ using System.Net.Http.Headers;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
-using HibpIngest.Clients;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Delivery;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Delivery;

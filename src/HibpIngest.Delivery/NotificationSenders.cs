@@ -1,6 +1,3 @@
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Delivery;
 
 public static class NotificationSenders

@@ -1,5 +1,3 @@
-using HibpIngest.Errors;
-
 namespace HibpIngest.Delivery;
 
 /// <summary>A negative or unexpected reply.</summary>

@@ -1,6 +1,4 @@
 using System.Collections.Concurrent;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Delivery;
 

@@ -2,8 +2,6 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 using MailKit;
 using MailKit.Net.Smtp;
 using MailKit.Security;

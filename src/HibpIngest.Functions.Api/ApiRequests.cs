@@ -1,5 +1,6 @@
+using HibpIngest.Api;
+using HibpIngest.Api.Responses;
 using HibpIngest.Hosting;
-using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Http;
 

@@ -1,10 +1,11 @@
-using HibpIngest.AzureStorage;
+using HibpIngest.Api;
+using HibpIngest.Api.Callers;
+using HibpIngest.Api.Settings;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
-using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Telemetry;
-using HibpIngest.Web;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Azure;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.HttpOverrides;
 using Microsoft.AspNetCore.Server.Kestrel.Core;

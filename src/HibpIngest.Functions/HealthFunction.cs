@@ -1,7 +1,7 @@
 using System.Net;
+using HibpIngest.Api;
+using HibpIngest.Api.Responses;
 using HibpIngest.Hosting;
-using HibpIngest.Web;
-using Microsoft.Azure.Functions.Worker;
 using Microsoft.Azure.Functions.Worker.Http;
 
 namespace HibpIngest.Functions;

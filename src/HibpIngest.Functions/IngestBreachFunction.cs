@@ -1,8 +1,6 @@
 using Azure.Storage.Blobs;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Azure.Functions.Worker;
+using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Functions;
 

@@ -1,8 +1,5 @@
 using System.Collections.Concurrent;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Telemetry;
-using Microsoft.Azure.Functions.Worker;
 using Microsoft.Azure.Functions.Worker.Converters;
 using Microsoft.Azure.Functions.Worker.Middleware;
 

@@ -1,8 +1,9 @@
 using Azure.Storage.Blobs;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Messages;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
-using Microsoft.Azure.Functions.Worker;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Functions;
 

@@ -1,7 +1,5 @@
+using HibpIngest.Api;
 using HibpIngest.Hosting;
-using HibpIngest.Stores;
-using HibpIngest.Web;
-using Microsoft.Azure.Functions.Worker;
 using Microsoft.Azure.Functions.Worker.Builder;
 
 namespace HibpIngest.Functions;

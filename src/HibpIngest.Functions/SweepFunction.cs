@@ -1,6 +1,4 @@
 using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 

@@ -1,7 +1,6 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using Microsoft.Azure.Functions.Worker;
+using HibpIngest.Hosting.Messages;
 
 namespace HibpIngest.Functions;
 

@@ -1,10 +1,6 @@
 using System.Collections;
-using HibpIngest.Errors;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;
 

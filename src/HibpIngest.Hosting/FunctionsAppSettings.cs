@@ -1,6 +1,5 @@
 using System.Collections;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Hosting;
 

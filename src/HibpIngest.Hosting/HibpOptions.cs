@@ -1,9 +1,10 @@
 using System.Reflection;
+using HibpIngest.Api.Settings;
 using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Web;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Settings;
 using Microsoft.Extensions.Configuration;
-using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;

@@ -1,7 +1,4 @@
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Messaging;
 using Microsoft.Extensions.Hosting;
 
 namespace HibpIngest.Hosting;

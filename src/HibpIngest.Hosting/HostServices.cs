@@ -1,15 +1,12 @@
-using HibpIngest.AccessLog;
-using HibpIngest.AzureStorage;
+using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Delivery;
-using HibpIngest.Errors;
-using HibpIngest.Passwords;
+using HibpIngest.Passwords.Releases;
 using HibpIngest.Pipeline;
-using HibpIngest.Sql;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
+using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.DependencyInjection.Extensions;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;
 

@@ -1,6 +1,4 @@
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Messaging;
 
 namespace HibpIngest.Hosting;
 

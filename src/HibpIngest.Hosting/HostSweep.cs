@@ -1,9 +1,11 @@
-using HibpIngest.AccessLog;
+using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Hosting;
 

@@ -1,5 +1,4 @@
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Messaging;
 
 namespace HibpIngest.Hosting;
 

@@ -1,7 +1,5 @@
 using System.ComponentModel.DataAnnotations;
 using System.Reflection;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Hosting;

@@ -1,11 +1,13 @@
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
-using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.DependencyInjection.Extensions;
-using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;

@@ -1,12 +1,9 @@
 using System.Collections;
 using System.Globalization;
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Configuration;
-using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;

@@ -1,7 +1,8 @@
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
-using HibpIngest.Passwords;
-using Microsoft.Extensions.Logging;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 
 namespace HibpIngest.Hosting;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Errors;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;

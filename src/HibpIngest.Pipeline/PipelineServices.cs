@@ -1,7 +1,17 @@
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Matching;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Subscribers;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Pipeline.Upsert;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Pipeline;
 

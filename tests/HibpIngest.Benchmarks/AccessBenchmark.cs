@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text.Json;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,9 +1,7 @@
 using System.Globalization;
 using System.Net;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Telemetry;
-using HibpIngest.Web;
+using HibpIngest.Api.Settings;
+using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Benchmarks;
 

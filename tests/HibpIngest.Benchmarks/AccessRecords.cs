@@ -1,8 +1,8 @@
 using System.Diagnostics;
 using System.Text.Json;
-using HibpIngest.AccessLog;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Api.AccessLog;
+using HibpIngest.Hosting;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

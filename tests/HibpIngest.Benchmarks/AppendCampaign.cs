@@ -4,12 +4,10 @@ using System.Net;
 using System.Net.Http.Json;
 using System.Text;
 using System.Text.Json;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Messages;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

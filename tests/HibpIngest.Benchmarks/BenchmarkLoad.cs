@@ -1,8 +1,6 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
-using HibpIngest.Samples;
-using HibpIngest.Stores;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,15 +1,14 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Globalization;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Delivery;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

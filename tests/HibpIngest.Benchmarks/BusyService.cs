@@ -1,6 +1,5 @@
 using System.Text;
-using HibpIngest.AzureStorage.Tables;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Azure.Tables;
 
 namespace HibpIngest.Benchmarks;
 

@@ -3,12 +3,10 @@ using System.Globalization;
 using System.Net.Http.Headers;
 using System.Security.Cryptography;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Samples;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Hosting;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Benchmarks;
 

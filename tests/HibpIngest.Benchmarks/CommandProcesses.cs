@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Testing;
+using HibpIngest.Hosting;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,8 +1,7 @@
 using System.Diagnostics;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Sql.Sqlite;
 using SQLitePCL;
 
 namespace HibpIngest.Benchmarks;

@@ -3,8 +3,9 @@ using System.Diagnostics;
 using System.IO.Compression;
 using System.Security.Cryptography;
 using System.Text.Json;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.IO.Compression;
-using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Benchmarks;
 

@@ -3,12 +3,10 @@ using System.Runtime.InteropServices;
 using System.Text;
 using System.Text.Json;
 using System.Text.Json.Serialization;
-using HibpIngest.AccountLog;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Samples;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Testing;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Journal.Files;
+using HibpIngest.Journal.Segments;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.Benchmarks;

@@ -3,10 +3,10 @@ using System.Diagnostics;
 using System.Globalization;
 using System.IO.Compression;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Samples;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Hosting;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,8 +1,6 @@
 using System.Diagnostics;
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Samples;
-using HibpIngest.Stores;
+using HibpIngest.Cli.Samples;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,11 +1,12 @@
-using HibpIngest.AzureStorage;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.Samples;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Pipeline;
-using HibpIngest.Samples;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

@@ -1,11 +1,13 @@
 using System.Diagnostics;
 using System.Globalization;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Api.Settings;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
-using HibpIngest.Web;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Storage.Azure;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging.Abstractions;

@@ -1,7 +1,8 @@
 using System.Diagnostics;
 using System.Globalization;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Benchmarks;
 

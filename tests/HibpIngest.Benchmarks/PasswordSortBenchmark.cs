@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Import;
 
 namespace HibpIngest.Benchmarks;
 

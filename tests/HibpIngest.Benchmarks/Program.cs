@@ -1,8 +1,8 @@
 using System.Globalization;
 using HibpIngest.Benchmarks;
-using HibpIngest.Pipeline;
-using HibpIngest.Samples;
-using HibpIngest.Sql.SqlServer;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Extensions.Logging.Abstractions;
 
 const string Usage = """

@@ -1,15 +1,12 @@
 using System.Diagnostics;
 using System.Globalization;
-using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
+using HibpIngest.Cli.Samples;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Samples;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Benchmarks;
 
 /// <summary>An access log store that succeeds at once and stores nothing, which leaves the logging process's own work.</summary>

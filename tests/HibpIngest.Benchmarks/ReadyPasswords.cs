@@ -4,7 +4,7 @@ using System.Runtime.CompilerServices;
 using System.Security.Cryptography;
 using System.Text;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Releases;
 using Microsoft.AspNetCore.Http;
 
 namespace HibpIngest.Benchmarks;

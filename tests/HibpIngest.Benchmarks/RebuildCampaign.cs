@@ -1,11 +1,10 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Samples;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Testing;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Hosting;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Benchmarks;
 

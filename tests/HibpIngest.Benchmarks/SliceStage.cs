@@ -1,5 +1,5 @@
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Benchmarks;
 

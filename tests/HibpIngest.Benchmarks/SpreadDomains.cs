@@ -1,7 +1,6 @@
 using System.Globalization;
 using System.Text;
-using HibpIngest.AccountLog;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Benchmarks;
 

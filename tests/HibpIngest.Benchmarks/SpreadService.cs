@@ -1,5 +1,4 @@
-using HibpIngest.AzureStorage.Tables;
-using HibpIngest.Errors;
+using HibpIngest.Storage.Azure.Tables;
 
 namespace HibpIngest.Benchmarks;
 

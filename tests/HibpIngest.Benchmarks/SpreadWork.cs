@@ -1,7 +1,6 @@
 using System.Text;
-using HibpIngest.AccountLog;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Merge;
+using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Benchmarks;
 

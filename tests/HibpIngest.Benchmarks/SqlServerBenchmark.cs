@@ -2,9 +2,7 @@ using System.Data;
 using System.Diagnostics;
 using System.Globalization;
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Sql.SqlServer;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,15 +1,12 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Globalization;
-using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
 using HibpIngest.Delivery;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

@@ -1,10 +1,10 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.IO.Compression;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Hosting;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

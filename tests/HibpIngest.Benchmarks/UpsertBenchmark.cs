@@ -1,13 +1,11 @@
 using System.Diagnostics;
-using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

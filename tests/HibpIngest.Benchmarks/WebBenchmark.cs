@@ -1,10 +1,7 @@
 using System.Globalization;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
+using HibpIngest.Api.Settings;
+using HibpIngest.Api.Lookup;
 using HibpIngest.Hosting.Web;
-using HibpIngest.Lookup;
-using HibpIngest.Stores;
-using HibpIngest.Web;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;

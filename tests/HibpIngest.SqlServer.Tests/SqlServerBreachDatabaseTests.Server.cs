@@ -1,8 +1,4 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Sql.SqlServer;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;

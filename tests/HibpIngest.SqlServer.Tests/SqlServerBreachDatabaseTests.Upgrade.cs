@@ -1,8 +1,5 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Sql;
-using HibpIngest.Sql.SqlServer;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Sql;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;
 

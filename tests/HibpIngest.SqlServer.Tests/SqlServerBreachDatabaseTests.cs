@@ -1,5 +1,4 @@
-using HibpIngest.Sql.SqlServer;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;

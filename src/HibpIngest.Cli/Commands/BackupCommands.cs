@@ -1,8 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Hosting.Backups;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Cli.Backups;
 
 namespace HibpIngest.Cli.Commands;
 

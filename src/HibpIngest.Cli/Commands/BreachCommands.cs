@@ -1,12 +1,7 @@
-using System.CommandLine;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -171,7 +166,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         signs.Start();
         try
         {
-            return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
+            return await ProgressSpinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
             {
                 var noting = new Reported<RemovalProgress>(value =>
                 {

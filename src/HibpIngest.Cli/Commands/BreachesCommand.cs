@@ -1,7 +1,5 @@
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using Spectre.Console;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Commands;
 

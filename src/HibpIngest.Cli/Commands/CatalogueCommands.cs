@@ -1,6 +1,4 @@
-using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Catalogue;
 
 namespace HibpIngest.Cli.Commands;
 

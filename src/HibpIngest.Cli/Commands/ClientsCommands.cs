@@ -1,11 +1,6 @@
-using System.CommandLine;
-using HibpIngest.AzureStorage;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Cli.Commands;
 

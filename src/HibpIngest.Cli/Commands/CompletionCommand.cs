@@ -1,5 +1,3 @@
-using System.CommandLine;
-
 namespace HibpIngest.Cli.Commands;
 
 /// <summary>Prints scripts for shell completion; they call this program, which knows its commands.</summary>

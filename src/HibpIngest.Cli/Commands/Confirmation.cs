@@ -1,5 +1,3 @@
-using System.CommandLine;
-using HibpIngest.Errors;
 using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.Cli.Commands;

@@ -1,9 +1,5 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
@@ -79,7 +75,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         session.PipelineLevel = LogLevel.Information;
         var database = services.GetRequiredService<IBreachDatabase>();
         MovedOn? moved = null;
-        await Spinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
+        await ProgressSpinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
         {
             moved = await services.GetRequiredService<MoveOn>().RunAsync(cancellationToken, empty, new LoadProgress(session, progress));
             return moved.Loads;

@@ -1,23 +1,20 @@
-using System.CommandLine;
 using System.Net;
 using System.Net.Http.Json;
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.LocalHost;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Hosting.Messages;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Samples;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Setup;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
-using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -157,7 +154,7 @@ internal sealed class DemoCommand : HibpCommand
             services.GetRequiredService<IBreachBlobs>(), time, screen, file, drop, cancellationToken);
 
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        var running = LocalHost.RunAsync(host, stop.Token);
+        var running = LocalHostRunner.RunAsync(host, stop.Token);
         Load load;
         try
         {

@@ -1,7 +1,5 @@
-using System.CommandLine;
 using System.CommandLine.Parsing;
 using System.Globalization;
-using HibpIngest.Breaches;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,17 +1,16 @@
 using System.ComponentModel;
 using System.Diagnostics;
-using HibpIngest.AzureStorage;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Subscribers;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
+using HibpIngest.Storage.Sql;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,15 +1,11 @@
-using System.CommandLine;
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 using System.Text.Json.Nodes;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,9 +1,4 @@
-using System.CommandLine;
 using System.CommandLine.Parsing;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,10 +1,4 @@
-using System.CommandLine;
 using System.Security.Cryptography;
-using HibpIngest.Accounts;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,8 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,13 +1,12 @@
-using System.CommandLine;
-using HibpIngest.AccountLog;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Lookup;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Api.Lookup;
+using HibpIngest.Journal.Files;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Merge;
+using HibpIngest.Journal.Segments;
+using HibpIngest.Journal.Statistics;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -111,7 +110,7 @@ internal sealed class LogWriteCommand : HibpCommand
                 continue;
             // Marked open, so that a host completes it if this run is interrupted.
             await services.GetRequiredService<IStoreRegister>().MarkOpenAsync(load.Id, cancellationToken);
-            var rows = await Output.Spinner.ShowAsync(session.Screen, $"load {load.Id} of {load.Breach}: rows logged", async progress =>
+            var rows = await ProgressSpinner.ShowAsync(session.Screen, $"load {load.Id} of {load.Breach}: rows logged", async progress =>
             {
                 await services.GetRequiredService<LogLoad>().RunAsync(entry, progress, cancellationToken);
                 return entry.LastPosition;
@@ -190,7 +189,7 @@ internal sealed class LogVerifyCommand : HibpCommand
             try
             {
                 var before = rows;
-                rows += await Output.Spinner.ShowAsync(
+                rows += await ProgressSpinner.ShowAsync(
                     session.Screen, $"load {load.Id} of {load.Breach}: rows read back",
                     progress => services.GetRequiredService<VerifyLog>().RunAsync(load.Id, progress, cancellationToken));
             }
@@ -219,7 +218,7 @@ internal sealed class LogVerifyCommand : HibpCommand
                 services.GetRequiredService<IAccountLogBlobs>(), reads, session.Settings.Get<UpsertOptions>().TransactionsInFlight);
             foreach (var load in manifest.Counting)
             {
-                var missing = await Output.Spinner.ShowAsync(
+                var missing = await ProgressSpinner.ShowAsync(
                     session.Screen, $"load {load.Document!.Load} of {load.Document.Breach}: accounts looked up",
                     progress => compare.RunAsync(load, progress, cancellationToken));
                 accounts += load.Document.Rows;
@@ -328,7 +327,7 @@ internal sealed class LogExportCommand : HibpCommand
     {
         await using var services = await session.OpenStorageAsync(cancellationToken);
         LogCopied? copied = null;
-        await Output.Spinner.ShowAsync(session.Screen, "rows copied", async progress =>
+        await ProgressSpinner.ShowAsync(session.Screen, "rows copied", async progress =>
         {
             copied = await new CopyLog(services.GetRequiredService<IAccountLogBlobs>(), new FolderLog(folder)).RunAsync(
                 codec, new Reported<(long Done, long All)>(rows => progress.Report(rows.Done)), cancellationToken);
@@ -402,7 +401,7 @@ internal sealed class LogStatsCommand : HibpCommand
         var manifest = await LogManifest.ReadAsync(services.GetRequiredService<IAccountLogBlobs>(), cancellationToken);
         var merge = new MergeAccounts(session.Parsed.GetValue(_temp) ?? Path.GetTempPath());
         LogFigures? figures = null;
-        await Output.Spinner.ShowAsync(session.Screen, "rows counted", async progress =>
+        await ProgressSpinner.ShowAsync(session.Screen, "rows counted", async progress =>
         {
             figures = await LogStatistics.CountAsync(
                 services.GetRequiredService<IAccountLogBlobs>(), merge, [.. manifest.Counting], LargestDomains, progress,

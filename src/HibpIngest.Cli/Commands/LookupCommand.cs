@@ -1,12 +1,6 @@
-using System.CommandLine;
-using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Lookup;
+using HibpIngest.Api.Lookup;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
-using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,9 +1,6 @@
-using System.CommandLine;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
 using HibpIngest.Delivery;
-using HibpIngest.Pipeline;
-using Spectre.Console;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.Commands;
 

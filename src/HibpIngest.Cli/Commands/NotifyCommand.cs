@@ -1,9 +1,5 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Cli.Commands;
 

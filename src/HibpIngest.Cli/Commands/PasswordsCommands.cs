@@ -1,10 +1,11 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Passwords.Serving;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,7 +1,7 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
 using HibpIngest.Passwords;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,9 +1,6 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
 using HibpIngest.Passwords;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,10 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Pipeline.Recovery;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,10 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Recovery;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -50,7 +44,7 @@ internal sealed class PurgeCommand : HibpCommand
         var purged = new List<PurgedLoad>();
         foreach (var load in await ChooseAsync(session, services.GetRequiredService<IBreachDatabase>(), cancellationToken))
         {
-            var rows = await Spinner.ShowAsync(
+            var rows = await ProgressSpinner.ShowAsync(
                 session.Screen, $"load {load.Id}: rows purged",
                 progress => operations.PurgeAsync(load.Id, session.Parsed.GetValue(_withoutLog), progress, cancellationToken));
             purged.Add(new PurgedLoad(load.Id, load.Breach, rows));

@@ -1,9 +1,6 @@
-using System.CommandLine;
 using System.Globalization;
-using HibpIngest.AccountLog;
-using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Journal.Merge;
+using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Cli.Commands;
 

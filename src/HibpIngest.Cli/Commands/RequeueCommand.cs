@@ -1,8 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Recovery;
 
 namespace HibpIngest.Cli.Commands;
 

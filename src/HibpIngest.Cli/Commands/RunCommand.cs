@@ -1,14 +1,13 @@
-using System.CommandLine;
 using System.CommandLine.Parsing;
-using HibpIngest.AzureStorage;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Backups;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Cli.Backups;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.LocalHost;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
@@ -152,7 +151,7 @@ internal sealed class RunCommand : HibpCommand
                 await using var progress = new LoadLines(
                     host.Services.GetRequiredService<IStoreRegister>(), host.Services.GetRequiredService<IBreachDatabase>(), session.Screen,
                     session.Time, session.Settings.Get<MailOptions>().MailsPerSecond);
-                await LocalHost.RunAsync(host, cancellationToken);
+                await LocalHostRunner.RunAsync(host, cancellationToken);
             }
         }
         finally

@@ -1,6 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Samples;
+using HibpIngest.Cli.Samples;
 
 namespace HibpIngest.Cli.Commands;
 

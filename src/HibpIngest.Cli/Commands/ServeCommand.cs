@@ -1,4 +1,4 @@
-using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting.Messages;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,11 +1,8 @@
-using System.CommandLine;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting;
+using HibpIngest.Api.Settings;
 using HibpIngest.Hosting.Web;
-using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Web;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Cli.Commands;
 

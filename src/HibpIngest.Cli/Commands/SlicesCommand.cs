@@ -1,7 +1,3 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using Spectre.Console;
-
 namespace HibpIngest.Cli.Commands;
 
 internal sealed class SlicesCommand : HibpCommand

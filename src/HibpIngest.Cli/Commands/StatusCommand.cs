@@ -1,11 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Pipeline.Settings;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Commands;

@@ -1,12 +1,4 @@
-using System.CommandLine;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
-using Spectre.Console;
+using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,9 +1,5 @@
-using System.CommandLine;
 using System.Globalization;
-using HibpIngest.AccessLog;
-using HibpIngest.Cli.Output;
-using HibpIngest.Errors;
-using Spectre.Console;
+using HibpIngest.Api.AccessLog.Usage;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,10 +1,13 @@
 using System.Text.Json.Serialization;
-using HibpIngest.AccessLog;
-using HibpIngest.AccountLog;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Api.AccessLog.Usage;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Statistics;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Output;
 

@@ -1,4 +1,4 @@
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Cli.Output;
 

@@ -1,8 +1,5 @@
 using System.Globalization;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting;
-using HibpIngest.Stores;
-using Spectre.Console;
+using HibpIngest.Hosting.Messages;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;

@@ -1,6 +1,3 @@
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Progress, rates and time left of a load at one moment. Times and rates count working time only.</summary>

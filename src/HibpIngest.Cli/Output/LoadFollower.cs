@@ -1,7 +1,4 @@
 using System.Collections.Concurrent;
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;
 

@@ -1,7 +1,3 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Prints a line every 15 s for each load that made progress, until disposal. No open load: no database query.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Remembers when each load last made progress.</summary>

@@ -1,4 +1,6 @@
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Cli.Output;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Accounts;
-
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Explains why a candidate is not an account.</summary>

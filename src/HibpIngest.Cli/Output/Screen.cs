@@ -1,7 +1,6 @@
 using System.Text;
 using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
-using Spectre.Console;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;

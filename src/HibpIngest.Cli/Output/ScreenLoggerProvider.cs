@@ -1,4 +1,3 @@
-using HibpIngest.Errors;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Output;

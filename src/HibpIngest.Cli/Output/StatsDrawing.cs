@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Security;
 using System.Text;
-using HibpIngest.AccountLog;
+using HibpIngest.Journal.Statistics;
 
 namespace HibpIngest.Cli.Output;
 

@@ -1,9 +1,5 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Output;
 

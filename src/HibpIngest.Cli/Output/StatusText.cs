@@ -1,5 +1,3 @@
-using Spectre.Console;
-
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Shows a changing line: updated in place on a terminal, repeated every few seconds otherwise.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-using Spectre.Console;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;

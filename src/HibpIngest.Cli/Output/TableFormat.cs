@@ -1,5 +1,4 @@
 using System.Globalization;
-using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;
 

@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using Spectre.Console;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;

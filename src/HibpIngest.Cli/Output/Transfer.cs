@@ -1,5 +1,3 @@
-using Spectre.Console;
-
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Shows the progress of a transfer: a bar on a terminal, a line every few seconds otherwise.</summary>

@@ -14,7 +14,7 @@ public interface ICatalogue
     Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the state from which the catalogue is written: its version, and all breaches at that version.</summary>
-    Task<CatalogueSnapshot> ReadCatalogueAsync(CancellationToken cancellationToken);
+    Task<CatalogueState> ReadCatalogueAsync(CancellationToken cancellationToken);
 
     /// <summary>
     /// Applies changes from a catalogue that is newer than the restored database, and raises the catalogue's version. Otherwise

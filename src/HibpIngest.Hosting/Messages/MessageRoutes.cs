@@ -1,11 +1,15 @@
-using HibpIngest.AccessLog;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Messages;
-using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using Microsoft.Extensions.DependencyInjection;
+using HibpIngest.Api.AccessLog.RollUp;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Matching;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Upsert;
 
-namespace HibpIngest.Hosting;
+namespace HibpIngest.Hosting.Messages;
 
 /// <summary>A type of queue messages, the stage that processes them, and the role of the hosts that receive them.</summary>
 public sealed record MessageRoute(Type Message, Type Stage, HostRoles Role)

@@ -1,4 +1,3 @@
-using HibpIngest.Errors;
 using OpenTelemetry;
 using OpenTelemetry.Logs;
 

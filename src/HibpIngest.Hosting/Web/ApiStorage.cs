@@ -1,9 +1,7 @@
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
-using HibpIngest.Passwords;
-using HibpIngest.Web;
-using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
+using HibpIngest.Api;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 
 namespace HibpIngest.Hosting.Web;
 

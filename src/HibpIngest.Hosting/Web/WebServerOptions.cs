@@ -1,4 +1,4 @@
-using HibpIngest.Web;
+using HibpIngest.Api.Settings;
 
 namespace HibpIngest.Hosting.Web;
 

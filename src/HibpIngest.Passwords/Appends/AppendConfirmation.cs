@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 public enum AppendConfirmation
 {

@@ -1,6 +1,4 @@
-using HibpIngest.Messages;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>A confirmed transaction to split into parts, or one of its parts to add. The message holds no hash.</summary>
 /// <param name="Part">The part to add; null: the transaction is to be split into parts.</param>

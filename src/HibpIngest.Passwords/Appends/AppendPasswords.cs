@@ -1,12 +1,8 @@
 using System.Collections.Concurrent;
 using System.Runtime.InteropServices;
-using HibpIngest.Errors;
-using HibpIngest.Messages;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
+using HibpIngest.Passwords.Import;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// Splits a confirmed transaction into parts, sends a message for each, and adds parts to the release that was served at the time of the

@@ -1,7 +1,6 @@
 using System.Text.Json;
-using HibpIngest.Stores;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>Reports what was added to releases and what is still to be added, for operators.</summary>
 public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends, TimeProvider time)

@@ -1,8 +1,8 @@
 using System.Buffers.Binary;
 using System.Runtime.InteropServices;
-using HibpIngest.Errors;
+using HibpIngest.Passwords.Import;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// The format in which a transaction's hashes are stored: SHA-1 first, then NTLM, each sorted and distinct, every hash followed by its

@@ -1,7 +1,6 @@
 using System.Buffers.Text;
-using HibpIngest.Errors;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// The transactions that a range contains, oldest first: their ids in base64url (22 characters each), concatenated. They are written

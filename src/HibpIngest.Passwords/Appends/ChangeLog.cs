@@ -2,10 +2,8 @@ using System.Buffers.Binary;
 using System.Runtime.InteropServices;
 using System.Text.Json;
 using System.Text.Json.Serialization;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// The ranges of a release that were added to, in order of time: append blobs of 16-byte records, each written right after its range

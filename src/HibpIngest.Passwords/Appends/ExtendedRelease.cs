@@ -1,6 +1,6 @@
 using System.Runtime.CompilerServices;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>One mode of a release together with what was added to it, to be read from end to end.</summary>
 /// <param name="source">The release as it was imported.</param>

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// Purges the served release's changed ranges from caches in front of the API: once for each change, and again if the outcome of an earlier

@@ -1,8 +1,6 @@
 using System.Runtime.InteropServices;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// The ranges of a release that were added to since its import. Each is a blob of its own, complete and ready to be sent, which replaces

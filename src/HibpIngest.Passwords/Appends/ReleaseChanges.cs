@@ -1,6 +1,4 @@
-using HibpIngest.Stores;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// The ranges of a release that were added to, and when each was last, as read from its <see cref="ChangeLog"/>. One thread follows the

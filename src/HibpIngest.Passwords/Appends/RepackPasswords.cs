@@ -1,9 +1,9 @@
 using System.Text.Json;
 using System.Text.Json.Serialization;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Import.Drops;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// Writes a new release of packs from the served release and what was added to it. Transactions that are confirmed in the meantime wait and

@@ -1,10 +1,4 @@
-using HibpIngest.Errors;
-using HibpIngest.Messages;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// Accepts hashes to add to the served release, and their confirmation. The row of a confirmed transaction is the outbox of its message: it

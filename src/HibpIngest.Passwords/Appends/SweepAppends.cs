@@ -1,9 +1,4 @@
-using HibpIngest.Messages;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// Resends the messages of transactions that were confirmed but not added in time, and deletes transactions that were never confirmed or

@@ -1,6 +1,6 @@
 using System.Runtime.CompilerServices;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>A chunk of the spool.</summary>
 /// <param name="Offset">The offset of the chunk's link; negative if there is no chunk.</param>

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>A stream whose beginning can be peeked at, and whose read position another thread can query. Leaves the source open.</summary>
 internal sealed class CountedStream(Stream source) : Stream

@@ -1,8 +1,7 @@
 using System.Collections.Concurrent;
-using HibpIngest.Errors;
 using Microsoft.Win32.SafeHandles;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// Turns files into sorted ranges by way of a work folder: rows are spread over buckets there, and each bucket is sorted when it is read

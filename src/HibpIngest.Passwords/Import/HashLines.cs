@@ -1,8 +1,7 @@
 using System.Buffers;
 using System.Globalization;
-using HibpIngest.Errors;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// Lines of <c>HASH:COUNT</c>: 40 hex digits for SHA-1 or 32 for NTLM, in either case, and a whole number. Lines end with LF, CRLF or CR.

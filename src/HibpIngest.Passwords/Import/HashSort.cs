@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// Sorts hashes in place, one byte after the other from the first (American flag sort), and small groups by insertion. Hashes are evenly

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>Parses the lines of one text into hashes. It counts lines, so an instance reads one text only.</summary>
 internal interface ILineReader

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>A source of lines: a text, or a gzip or zip of texts, recognised by its first bytes.</summary>
 /// <param name="Name">Used in messages, and to recognise the input when an import resumes.</param>

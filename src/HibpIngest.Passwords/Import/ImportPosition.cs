@@ -1,6 +1,4 @@
-using HibpIngest.Breaches;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>The read position within the inputs, and the counts up to there.</summary>
 /// <param name="Input">Ordinal of the input; the number of inputs at the end.</param>

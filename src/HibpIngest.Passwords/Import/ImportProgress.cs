@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <param name="Bytes">Bytes read from the files, compressed or not, including earlier runs.</param>
 /// <param name="BytesInAll">Null if unknown.</param>

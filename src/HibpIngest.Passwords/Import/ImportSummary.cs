@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>The result of reading, over all runs.</summary>
 /// <param name="Start">Where the last run began.</param>

@@ -1,6 +1,4 @@
-using HibpIngest.Breaches;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>The text of the inputs that is currently read.</summary>
 /// <param name="Name">Used in messages: the input's name followed by the entry's.</param>

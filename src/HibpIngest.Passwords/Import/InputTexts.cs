@@ -1,8 +1,6 @@
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// The texts of several inputs, one after the other, from a position on. Single-threaded, except for <see cref="BytesRead"/>.

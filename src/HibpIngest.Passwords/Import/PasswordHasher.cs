@@ -4,7 +4,7 @@ using System.Security.Cryptography;
 using System.Text;
 using Org.BouncyCastle.Crypto.Digests;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>Hashes passwords for each mode. Not thread-safe.</summary>
 internal sealed class PasswordHasher

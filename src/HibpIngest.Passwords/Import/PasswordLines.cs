@@ -1,6 +1,4 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// Lines of one password each, in UTF-8, hashed for both modes with a count of 1. Lines end with LF or CRLF; empty lines and a byte order

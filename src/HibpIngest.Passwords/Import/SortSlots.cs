@@ -1,6 +1,6 @@
 using System.Collections.Concurrent;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// The memory that buckets are sorted in: a fixed number of equal arrays, allocated when first needed. A bucket that is larger than one of

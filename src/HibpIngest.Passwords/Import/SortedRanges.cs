@@ -1,7 +1,6 @@
-using HibpIngest.Errors;
 using Microsoft.Win32.SafeHandles;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// The hashes of one mode that an import has read: sorted, distinct with the sum of their counts, range by range. They are stored unsorted

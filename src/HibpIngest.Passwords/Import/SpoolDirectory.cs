@@ -1,6 +1,6 @@
 using System.Buffers.Binary;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>
 /// For each bucket, the position of its last chunk in the spool and its number of hashes. Each chunk points to the previous one, so this is

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Import;
 
 /// <summary>A block of a text, with room before it for the previous block's unfinished line.</summary>
 internal sealed class TextBlock(int room, int bytes)

@@ -1,7 +1,7 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Security.Cryptography;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Ranges;
 
 /// <summary>The body of a range's response, and its digests.</summary>
 /// <param name="Md5">Content-MD5 (RFC 1864): base64.</param>

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Ranges;
 
 /// <summary>A range of one release, in the form in which its back end stores it.</summary>
 public sealed record RangeContent(HashMode Mode, RangeBody Stored, DateTimeOffset LastModified)

@@ -1,9 +1,8 @@
 using System.Buffers.Binary;
 using System.IO.Compression;
 using System.IO.Hashing;
-using HibpIngest.Errors;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Ranges;
 
 /// <summary>
 /// Ranges as gzip members that are ready to be sent. Each reaches a byte boundary before its last, empty block, so that rows can be

@@ -1,6 +1,6 @@
 using System.Security.Cryptography;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Ranges;
 
 /// <summary>
 /// Padding rows that follow those of a range, so that the length of a response doesn't reveal the range: 10 to 209 random rows with the

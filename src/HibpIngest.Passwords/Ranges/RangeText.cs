@@ -1,7 +1,6 @@
 using System.Buffers.Text;
-using HibpIngest.Errors;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Ranges;
 
 /// <summary>
 /// A range as it is sent: rows <c>SUFFIX:COUNT</c> in order, separated by CRLF with none at the end (otherwise two clients miss a hit, and

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Compresses the ranges of a group for writing, and collects the group's totals.</summary>
 internal sealed class GroupRows(HashMode mode)

@@ -1,6 +1,6 @@
 using System.Text.Json.Serialization;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>The form in which a release is stored (docs/passwords.md).</summary>
 public enum PasswordBackend

@@ -1,7 +1,7 @@
 using System.Globalization;
-using HibpIngest.Errors;
+using HibpIngest.Passwords.Import.Drops;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Names of the blobs and tables of Pwned Passwords.</summary>
 public static class PasswordNames
@@ -65,7 +65,7 @@ public static class PasswordNames
     internal static string Imports(string release) => $"{AllImports}{release}/";
 
     /// <summary>The plan of a dropped file's import into a release.</summary>
-    internal static string ImportPlan(string release, HashMode mode) => $"{Imports(release)}{mode.Name()}/plan.json";
+    internal static string PlanOfImport(string release, HashMode mode) => $"{Imports(release)}{mode.Name()}/plan.json";
 
     /// <summary>Folder of the groups that a plan has imported.</summary>
     internal static string ImportedGroups(ReleaseKey release, HashMode mode, string plan) =>

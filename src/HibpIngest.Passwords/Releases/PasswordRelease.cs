@@ -1,6 +1,7 @@
 using System.Text.Json.Serialization;
+using HibpIngest.Passwords.Import;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>
 /// The document of a release (<c>release.json</c>). Each part is listed once it is complete and was read back. A release without a part is

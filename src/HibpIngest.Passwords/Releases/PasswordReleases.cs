@@ -1,8 +1,7 @@
 using System.Text.Json;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Appends;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>The releases of a store, and which one is served.</summary>
 /// <param name="purge">Purges caches after a switch.</param>

@@ -2,13 +2,10 @@ using System.Net.Http.Headers;
 using System.Text;
 using System.Text.Json;
 using System.Text.Json.Serialization;
-using HibpIngest.Errors;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
 using Polly;
 using Polly.Retry;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>
 /// Purges caches in front of the API by a POST in the form of Cloudflare's API (developers.cloudflare.com/api, "Purge Cached Content"),

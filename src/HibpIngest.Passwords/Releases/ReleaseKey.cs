@@ -1,6 +1,6 @@
 using System.Security.Cryptography;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>
 /// Identifies a release in paths, caches, messages and transactions. A name can be used again once its release was deleted; the id can't,

@@ -1,8 +1,6 @@
 using System.Text.Json;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 internal static class ReleaseReader
 {

@@ -1,6 +1,6 @@
 using System.Globalization;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>A mode of which a release has fewer rows than are served; such a release is served only by an explicit switch.</summary>
 /// <param name="Rows">The release's rows; 0: it lacks the mode.</param>

@@ -1,6 +1,6 @@
 using System.Runtime.CompilerServices;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Sums the rows of a part, group by group; for a command that has the process to itself.</summary>
 internal static class ReleaseSums

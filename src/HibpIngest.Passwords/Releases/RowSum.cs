@@ -2,9 +2,8 @@ using System.Buffers.Binary;
 using System.Globalization;
 using System.IO.Hashing;
 using System.Runtime.InteropServices;
-using HibpIngest.Errors;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>
 /// An order-independent digest of rows: their number, and the sum modulo 2^64 of XXH3-64 of each row's hash followed by its count (8 bytes,

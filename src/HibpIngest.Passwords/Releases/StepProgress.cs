@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Adds up the progress of each step, and reports it.</summary>
 /// <param name="told">Receives the progress; null: it is not reported.</param>

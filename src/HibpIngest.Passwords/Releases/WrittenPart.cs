@@ -1,6 +1,4 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Completes the writing of a mode into a back end.</summary>
 internal static class WrittenPart

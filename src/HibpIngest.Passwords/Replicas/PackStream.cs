@@ -1,6 +1,4 @@
-using HibpIngest.Stores;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Replicas;
 
 /// <summary>A pack as a stream, read with a few megabytes in memory at a time.</summary>
 internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, string name, PackRecord pack) : ForwardStream

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Replicas;
 
 /// <summary>A storage account that releases are copied to.</summary>
 /// <param name="Name">For display: account and host, without secrets.</param>

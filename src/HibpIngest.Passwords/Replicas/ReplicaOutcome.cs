@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Replicas;
 
 /// <param name="Reason">Why it failed; null: it did not.</param>
 public sealed record ReplicaOutcome(string Replica, ReplicaResult Result, string? Reason = null);

@@ -1,4 +1,4 @@
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Replicas;
 
 /// <param name="Current">The release it serves; null: none, or it can't be read.</param>
 /// <param name="Releases">Its complete releases.</param>

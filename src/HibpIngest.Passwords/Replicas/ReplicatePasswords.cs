@@ -1,7 +1,6 @@
-using HibpIngest.Errors;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Appends;
 
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Replicas;
 
 /// <summary>
 /// Copies a release to another account part by part, skipping content that is there already, reads it back there, and only then lists it.

@@ -1,6 +1,4 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.Passwords;
+namespace HibpIngest.Passwords.Replicas;
 
 /// <summary>
 /// The releases of an installation with replicas in further accounts. Each account is switched by a write of its own, the replicas before

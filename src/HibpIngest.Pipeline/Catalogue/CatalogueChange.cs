@@ -1,7 +1,4 @@
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>
 /// A change that readers see. It is marked in the register before anything else is done; from then on every sweep publishes the

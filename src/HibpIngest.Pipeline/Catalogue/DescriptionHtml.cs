@@ -5,7 +5,7 @@ using AngleSharp.Html.Parser;
 using AngleSharp.Html.Parser.Tokens;
 using AngleSharp.Text;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>
 /// Reduces untrusted HTML to text and the elements a (only with an http or https address, no other attribute), em, strong, br and p.

@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
+using HibpIngest.Pipeline.Layouts;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>Checks a logo: a PNG of limited size. It isn't decoded here; the limits bound the work of a browser that decodes it.</summary>
 public static class LogoImage

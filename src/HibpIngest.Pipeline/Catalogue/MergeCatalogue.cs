@@ -1,10 +1,7 @@
 using System.IO.Compression;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>
 /// Merges the catalogue that readers have into a restored, and therefore older, database: breaches that were hidden, or became sensitive

@@ -1,7 +1,4 @@
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Catalogue;
 
 // Event ids 1900-1999; a contract.
 public sealed partial class PublishCatalogue

@@ -3,12 +3,8 @@ using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using Microsoft.Extensions.Logging;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>
 /// Writes the catalogue, from which all readers take the breaches (docs/catalogue.md), from one snapshot of the database. Idempotency key:

@@ -1,4 +1,4 @@
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>The result of publishing the catalogue.</summary>
 /// <param name="Written">Number of blobs written; the others were up to date.</param>

@@ -1,12 +1,10 @@
 using System.Buffers;
 using System.Collections.Concurrent;
 using System.Threading.Channels;
-using HibpIngest.Accounts;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Telemetry;
+using HibpIngest.Pipeline.Layouts;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
 /// Turns a dropped file into batches of accounts, from a load's checkpoint on. One thread inflates, one scans, one removes duplicates and

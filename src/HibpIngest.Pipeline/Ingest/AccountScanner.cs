@@ -2,9 +2,9 @@ using System.Buffers.Binary;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics;
 using System.Text;
-using HibpIngest.Accounts;
+using HibpIngest.Pipeline.Layouts;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
 /// Finds accounts in raw bytes that arrive in chunks; the result doesn't depend on where the chunks are cut. Pushes accepted accounts into

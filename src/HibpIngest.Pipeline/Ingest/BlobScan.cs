@@ -1,7 +1,4 @@
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
 /// Sends dropped files without a receipt to the ingest queue: a blob version fires once, a new version or a new name fires again.

@@ -4,9 +4,8 @@ using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics;
 using System.Security.Cryptography;
-using HibpIngest.Accounts;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
 /// A set of accounts, kept as 128-bit hashes in at most 24 bytes an account from about five thousand on, growth included. Two of 50

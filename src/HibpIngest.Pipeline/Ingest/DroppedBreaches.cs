@@ -1,7 +1,4 @@
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Ingests the blobs that events announce.</summary>
 public sealed class DroppedBreaches(StageRunner runner, IngestBreach ingest, LoadStart starts, IBreachBlobs blobs)

@@ -1,4 +1,4 @@
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Receives the accounts that the scanner finds, in the order of the text.</summary>
 public interface IAccountSink

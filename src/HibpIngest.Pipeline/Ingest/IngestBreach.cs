@@ -1,11 +1,6 @@
-using HibpIngest.Accounts;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using Microsoft.Extensions.Logging;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
 /// Copies a blob version's accounts into SQL in batches, and sends each batch's slices as soon as it has committed. Idempotency key: the

@@ -1,7 +1,4 @@
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 // Event ids 1000-1099; a contract.
 internal static partial class IngestLog

@@ -1,11 +1,6 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
+using HibpIngest.Pipeline.Upsert;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
 /// Copies a load's archive into SQL from its checkpoint on, under its lease, batch by batch. A batch's slices are sent after it commits.
@@ -23,7 +18,7 @@ public sealed class LoadCopy(
     {
         var load = lease.Load;
         // Read for its errors, which are better reported now than hours later. The document is applied when the load is published.
-        await BreachDocument.ReadAsync(blobs, load.Blob.Name, load.Breach, cancellationToken);
+        await MetadataFile.ReadAsync(blobs, load.Blob.Name, load.Breach, cancellationToken);
         var password = await passwords.GetAsync(load.Blob, cancellationToken);
         if (load.Mark == 0)
             load = load with { Mark = await ids.DrawMarkAsync(cancellationToken) };

@@ -1,10 +1,4 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using Microsoft.Extensions.Logging;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
 /// Creates the load of a blob version, once. Idempotency key: the blob version. Its receipt is written only after its load is recorded.
@@ -56,11 +50,11 @@ public sealed class LoadStart(
             return found;
         }
         var (breach, failure) = ("", (string?)null);
-        var named = new BreachDocument(null, null);
+        var named = new MetadataFile(null, null);
         try
         {
             breach = BreachName.FromBlob(blob.Name);
-            named = await BreachDocument.ReadAsync(blobs, blob.Name, breach, cancellationToken);
+            named = await MetadataFile.ReadAsync(blobs, blob.Name, breach, cancellationToken);
         }
         catch (BadInputException e)
         {

@@ -1,9 +1,7 @@
 using System.Collections.Concurrent;
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Stores;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>
 /// The rows of one slice and their order by partition, in buffers that are pooled across slices. <see cref="Group"/> cuts them into entity

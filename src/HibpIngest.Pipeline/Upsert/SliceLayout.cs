@@ -1,6 +1,4 @@
-using HibpIngest.Stores;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>How a slice's transactions are cut in one layout.</summary>
 /// <param name="WithRanges">Whether hashes are written too.</param>

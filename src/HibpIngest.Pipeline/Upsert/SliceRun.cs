@@ -1,9 +1,7 @@
 using System.Runtime.ExceptionServices;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Journal;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>
 /// One attempt of a slice under its lease: its transactions in order, and which of them are done. If it ends early, it first waits for the

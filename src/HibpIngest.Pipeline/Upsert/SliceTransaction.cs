@@ -1,4 +1,4 @@
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 /// <param name="Layout">Place of its layout in the set.</param>
 /// <param name="OfRanges">Whether it goes to the table of hashes instead of that of accounts.</param>

@@ -1,4 +1,4 @@
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>
 /// An order in which the transactions of each partition, and of each table, are spread evenly over the whole: in the order of domains, all

@@ -1,6 +1,6 @@
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Journal;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>Completes the upsert of a load after its last slice, whichever that was.</summary>
 public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, LogSchedule log, LoadReports reports)

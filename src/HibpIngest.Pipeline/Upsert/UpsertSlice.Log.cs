@@ -1,7 +1,4 @@
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
-
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 // Event ids 1100-1199; a contract.
 public sealed partial class UpsertSlice

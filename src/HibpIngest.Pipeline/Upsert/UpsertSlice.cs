@@ -1,10 +1,6 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
-using Microsoft.Extensions.Logging;
+using HibpIngest.Pipeline.Journal;
 
-namespace HibpIngest.Pipeline;
+namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>
 /// Upserts the accounts of one slice into the tables of every layout that is written. Idempotency key: (load, slice). A concurrent

@@ -1,11 +1,14 @@
 using System.IO.Compression;
 using System.Text.Json.Nodes;
+using HibpIngest.Api.Endpoints;
+using HibpIngest.Api.Settings;
 using HibpIngest.Deployment.Tests.Infra;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Web;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Deployment.Tests.Functions;
 

@@ -2,17 +2,26 @@ using System.Globalization;
 using System.Security.Cryptography;
 using System.Text.Json;
 using System.Text.RegularExpressions;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
+using HibpIngest.Api.Settings;
 using HibpIngest.Functions;
 using HibpIngest.Functions.Api;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Messages;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Messages;
 using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Web;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Matching;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Deployment.Tests.Infra;
@@ -342,8 +351,8 @@ public sealed partial class NameTests
         var grant = InfraFiles.Read("infra/sql/grant.sql");
         foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())
             Assert.Contains($"\"{variable}=", InfraFiles.Read(Deploy), StringComparison.Ordinal);
-        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql").Select(
-            File.ReadAllText);
+        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Storage.Sql", "SqlServer", "Schema"), "*.sql")
+            .Select(File.ReadAllText);
         var role = Assert.Single(schema.SelectMany(script => NewRole().Matches(script)).Select(match => match.Groups["name"].Value));
         Assert.Contains($"ALTER ROLE {role} ADD MEMBER", grant, StringComparison.Ordinal);
         Assert.Contains($"DATABASE_PRINCIPAL_ID('{role}') IS NULL", grant, StringComparison.Ordinal);

@@ -18,7 +18,9 @@ internal sealed class SentStatements
     /// <summary>The project's implicit usings.</summary>
     private const string Usings =
         "global using System; global using System.Collections.Generic; global using System.IO; global using System.Linq; "
-        + "global using System.Threading; global using System.Threading.Tasks;";
+        + "global using System.Threading; global using System.Threading.Tasks; global using HibpIngest.Accounts; "
+        + "global using HibpIngest.Breaches; global using HibpIngest.Clients; global using HibpIngest.Errors; "
+        + "global using HibpIngest.Messages; global using HibpIngest.Stores; global using HibpIngest.Telemetry;";
 
     private readonly CSharpCompilation _compilation;
     private readonly Dictionary<SyntaxTree, SemanticModel> _models;
@@ -44,14 +46,15 @@ internal sealed class SentStatements
     /// <summary>Returns all texts, without repeats.</summary>
     public static IReadOnlyList<string> Read()
     {
-        var folder = Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql");
+        var folder = Path.Combine(InfraFiles.Root, "src", "HibpIngest.Storage.Sql");
         var files = Directory.EnumerateFiles(folder, "*.cs", SearchOption.AllDirectories)
             .Where(file => Path.GetRelativePath(folder, file).Split(Path.DirectorySeparatorChar)[0] is not ("Sqlite" or "obj" or "bin"));
         var options = new CSharpParseOptions(LanguageVersion.Preview);
         var references = ((string)AppContext.GetData("TRUSTED_PLATFORM_ASSEMBLIES")!).Split(Path.PathSeparator)
-            .Where(file => Path.GetFileName(file) != "HibpIngest.Sql.dll").Select(file => MetadataReference.CreateFromFile(file));
+            .Where(file => Path.GetFileName(file) != "HibpIngest.Storage.Sql.dll").Select(file => MetadataReference.CreateFromFile(file));
         var statements = new SentStatements(CSharpCompilation.Create(
-            "HibpIngest.Sql", [.. files.Select(File.ReadAllText).Append(Usings).Select(text => CSharpSyntaxTree.ParseText(text, options))],
+            "HibpIngest.Storage.Sql",
+            [.. files.Select(File.ReadAllText).Append(Usings).Select(text => CSharpSyntaxTree.ParseText(text, options))],
             references, new CSharpCompilationOptions(OutputKind.DynamicallyLinkedLibrary)));
         return
         [

@@ -1,12 +1,7 @@
 using System.Diagnostics;
 using System.Text.Json;
 using System.Text.RegularExpressions;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Telemetry;
+using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Deployment.Tests.Telemetry;
 

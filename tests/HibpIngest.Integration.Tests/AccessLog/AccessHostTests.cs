@@ -1,8 +1,6 @@
 using System.Text.Json;
-using HibpIngest.AccessLog;
-using HibpIngest.AzureStorage;
-using HibpIngest.Integration.Tests.Web;
-using HibpIngest.Stores;
+using HibpIngest.Api.AccessLog;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
@@ -17,7 +15,7 @@ public sealed class AccessHostTests : CommandTestBase
     {
         await using (var server = await StartAsync("ready", "serve", "--open", "--urls", "http://127.0.0.1:0"))
         {
-            using var http = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{HostileTests.PortOf(server)}") };
+            using var http = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{Api.HostileTests.PortOf(server)}") };
             http.DefaultRequestHeaders.UserAgent.ParseAdd("test/1.0");
             for (var i = 0; i < Requests; i++)
                 (await http.GetAsync(new Uri("/api/v3/no-such-route", UriKind.Relative))).Dispose();

@@ -1,11 +1,10 @@
 using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.AccessLog;
-using HibpIngest.AzureStorage;
+using HibpIngest.Api.AccessLog;
 using HibpIngest.Integration.Tests.AzureStorage;
-using HibpIngest.Integration.Tests.Web;
-using HibpIngest.Stores;
+using HibpIngest.Integration.Tests.Api;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Integration.Tests.AccessLog;

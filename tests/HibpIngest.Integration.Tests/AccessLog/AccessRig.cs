@@ -1,8 +1,9 @@
 using System.Globalization;
-using HibpIngest.AccessLog;
-using HibpIngest.AzureStorage;
-using HibpIngest.Messages;
-using HibpIngest.Stores;
+using HibpIngest.Api.AccessLog;
+using HibpIngest.Api.AccessLog.RollUp;
+using HibpIngest.Api.AccessLog.Usage;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;

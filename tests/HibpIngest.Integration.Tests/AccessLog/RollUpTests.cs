@@ -1,9 +1,6 @@
 using Azure.Storage.Blobs;
-using HibpIngest.AccessLog;
-using HibpIngest.Errors;
-using HibpIngest.Messages;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
+using HibpIngest.Api.AccessLog;
+using HibpIngest.Api.AccessLog.RollUp;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;

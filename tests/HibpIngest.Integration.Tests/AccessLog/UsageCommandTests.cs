@@ -1,9 +1,8 @@
 using System.Net;
 using System.Text.Json;
-using HibpIngest.AccessLog;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Stores;
+using HibpIngest.Api.AccessLog.Usage;
+using HibpIngest.Cli.LocalHost;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;

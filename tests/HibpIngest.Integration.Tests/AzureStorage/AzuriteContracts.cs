@@ -1,5 +1,5 @@
-using HibpIngest.AzureStorage;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AzureStorage;

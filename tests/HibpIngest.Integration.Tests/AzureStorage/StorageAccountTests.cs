@@ -7,12 +7,10 @@ using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Specialized;
 using Azure.Storage.Queues;
 using Azure.Storage.Sas;
-using HibpIngest.AzureStorage;
-using HibpIngest.AzureStorage.Blobs;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Stores;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Blobs;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
 

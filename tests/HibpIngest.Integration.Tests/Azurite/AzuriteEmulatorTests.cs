@@ -1,10 +1,9 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Integration.Tests.Cli;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 using Xunit.Abstractions;
 

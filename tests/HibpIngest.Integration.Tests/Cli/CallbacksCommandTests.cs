@@ -1,4 +1,4 @@
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

@@ -2,10 +2,9 @@ using System.Diagnostics;
 using System.IO.Compression;
 using System.Text;
 using System.Text.Json;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
+using HibpIngest.Hosting;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
@@ -159,7 +158,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.True(Number(rewritten, "bytes") < Number(copied, "bytes"));
         foreach (var folder in (string[])[copy, cold])
         {
-            var there = Assert.Single(await LogContent.ReadAsync(new HibpIngest.AccountLog.FolderLog(folder)));
+            var there = Assert.Single(await LogContent.ReadAsync(new HibpIngest.Journal.Files.FolderLog(folder)));
             Assert.Equal(
                 Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com").Order(StringComparer.Ordinal),
                 there.Accounts.Order(StringComparer.Ordinal));

@@ -37,7 +37,7 @@ public sealed class DemoTests : IDisposable
     [Fact]
     public async Task A_damaged_zip_ends_it_with_its_reason()
     {
-        var sample = File.ReadAllBytes(HibpIngest.Hosting.Local.RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip"))!);
+        var sample = File.ReadAllBytes(HibpIngest.Hosting.RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip"))!);
         var damaged = _folder.Write("Damaged.zip", sample[..(sample.Length / 2)]);
         var demo = await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", damaged, "--json");
         Assert.Equal(1, demo.ExitCode);

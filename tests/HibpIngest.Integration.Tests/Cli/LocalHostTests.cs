@@ -1,10 +1,7 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
+using HibpIngest.Cli.LocalHost;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
@@ -16,7 +13,7 @@ public sealed class LocalHostTests
     private static async Task RunHostAsync(PipelineParts parts, LocalHostOptions options, CancellationToken cancellationToken)
     {
         using var host = new HostBuilder().ConfigureServices(services => parts.AddTo(services).AddHibpLocalHost(options)).Build();
-        await LocalHost.RunAsync(host, cancellationToken);
+        await LocalHostRunner.RunAsync(host, cancellationToken);
     }
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);

@@ -1,4 +1,4 @@
-using HibpIngest.Hosting.Local;
+using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

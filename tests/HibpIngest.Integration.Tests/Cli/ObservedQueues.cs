@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Real queues that report each call, before it (when a test may inject a fault) and after it.</summary>

@@ -5,8 +5,8 @@ using System.Net.NetworkInformation;
 using System.Net.Sockets;
 using System.Text.Json;
 using System.Text.RegularExpressions;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Hosting;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

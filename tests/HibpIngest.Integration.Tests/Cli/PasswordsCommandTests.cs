@@ -1,6 +1,7 @@
 using System.Text;
 using System.Text.Json;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

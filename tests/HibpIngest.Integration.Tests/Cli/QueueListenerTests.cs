@@ -1,8 +1,6 @@
 using System.Collections.Concurrent;
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Stores;
+using HibpIngest.Cli.LocalHost;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;

@@ -1,8 +1,5 @@
 using System.Text.Json;
-using HibpIngest.AccountLog;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Manifest;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

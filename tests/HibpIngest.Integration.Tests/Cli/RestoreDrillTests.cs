@@ -1,8 +1,7 @@
 using System.Diagnostics;
-using HibpIngest.AccountLog;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Hosting;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Catalogue;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

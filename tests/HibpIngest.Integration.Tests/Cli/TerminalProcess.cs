@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Text;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

@@ -1,13 +1,11 @@
 using System.Globalization;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Backups;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Cli.Backups;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,5 +1,5 @@
 using System.Security.Cryptography;
-using HibpIngest.AzureStorage;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

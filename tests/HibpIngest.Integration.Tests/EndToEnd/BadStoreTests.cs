@@ -1,6 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
-using HibpIngest.AzureStorage;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

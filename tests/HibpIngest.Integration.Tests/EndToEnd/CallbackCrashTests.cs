@@ -1,7 +1,5 @@
-using HibpIngest.Breaches;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Mail;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,8 +1,10 @@
-using HibpIngest.Breaches;
-using HibpIngest.Clients;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

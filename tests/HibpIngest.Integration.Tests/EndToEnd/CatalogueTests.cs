@@ -1,9 +1,11 @@
 using System.Buffers.Binary;
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

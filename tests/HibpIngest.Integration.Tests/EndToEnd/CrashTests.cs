@@ -1,8 +1,6 @@
-using HibpIngest.AccountLog;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Sweeping;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

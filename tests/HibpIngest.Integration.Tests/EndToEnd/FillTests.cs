@@ -1,9 +1,8 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

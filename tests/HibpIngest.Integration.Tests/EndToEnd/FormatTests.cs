@@ -1,10 +1,7 @@
 using System.Formats.Tar;
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Storage.Azure;
 using ICSharpCode.SharpZipLib.Zip;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,8 +1,8 @@
-using HibpIngest.Breaches;
-using HibpIngest.Hosting;
+using HibpIngest.Hosting.Messages;
 using HibpIngest.Integration.Tests.Cli;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,8 +1,4 @@
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Setup;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

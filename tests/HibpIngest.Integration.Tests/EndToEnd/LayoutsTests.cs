@@ -1,11 +1,12 @@
 using System.Text;
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Web;
-using HibpIngest.Lookup;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Api.Lookup;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 using Xunit.Abstractions;
 
@@ -385,7 +386,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         using var account = rig.OpenAccount();
         var reads = new LayoutReads(
             account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
-        var catalogue = new Lookup.CatalogueReader(account.Catalogue, rig.Time, NullLogger<Lookup.CatalogueReader>.Instance);
+        var catalogue = new CatalogueReader(account.Catalogue, rig.Time, NullLogger<CatalogueReader>.Instance);
         var (byAddress, byRange) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
         var all = new List<string>();
         foreach (var (one, number) in PipelineRig.Expected(0, 200).Select((one, i) => (one, i)))

@@ -1,12 +1,15 @@
 using System.Text;
 using System.Text.Json;
-using HibpIngest.AccountLog;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Segments;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,8 +1,9 @@
 using System.Text;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
-using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,11 +1,13 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,9 +1,8 @@
 using System.Globalization;
-using HibpIngest.AccountLog;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,8 +1,4 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Ingest;
 using Xunit.Abstractions;
 using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 

@@ -1,8 +1,6 @@
-using HibpIngest.Breaches;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

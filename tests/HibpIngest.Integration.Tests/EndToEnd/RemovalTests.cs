@@ -1,10 +1,7 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
 using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

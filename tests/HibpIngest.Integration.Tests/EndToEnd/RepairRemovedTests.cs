@@ -1,6 +1,6 @@
-using HibpIngest.AccountLog;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Removal;
 using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,14 +1,16 @@
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.AccountLog;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
+using HibpIngest.Api.Lookup;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Web;
-using HibpIngest.Lookup;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Subscribers;
+using HibpIngest.Pipeline.Sweeping;
 using Microsoft.Extensions.Logging.Abstractions;
 using Xunit.Abstractions;
 

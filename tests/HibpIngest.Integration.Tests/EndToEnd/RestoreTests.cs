@@ -1,13 +1,19 @@
 using System.Text;
 using System.Text.Json;
-using HibpIngest.AccountLog;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Subscribers;
+using HibpIngest.Pipeline.Sweeping;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

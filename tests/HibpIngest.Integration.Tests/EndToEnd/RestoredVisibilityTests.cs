@@ -1,10 +1,9 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

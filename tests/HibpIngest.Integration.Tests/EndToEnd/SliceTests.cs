@@ -1,13 +1,11 @@
 using System.Collections.Concurrent;
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Upsert;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,8 +1,4 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,9 +1,8 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,8 +1,8 @@
-using HibpIngest.AccountLog;
-using HibpIngest.Errors;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -70,7 +70,7 @@ public sealed class TellLogTests
         Assert.All(await rig.LoadsAsync(), load => Assert.False(load.Removing));
     }
 
-    private static async Task<IReadOnlyList<LoadDocument>> DocumentsAsync(PipelineRig rig) =>
+    private static async Task<IReadOnlyList<JournalLoad>> DocumentsAsync(PipelineRig rig) =>
         [.. (await LogManifest.ReadAsync(rig.Context.Log, None)).Counting.Select(load => load.Document!)];
 
     /// <summary>Starts with two loads of one breach.</summary>

@@ -1,10 +1,10 @@
 using System.Text;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Setup;
 using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,5 +1,4 @@
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;

@@ -1,9 +1,7 @@
 using System.Net;
 using Azure.Data.Tables;
-using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;

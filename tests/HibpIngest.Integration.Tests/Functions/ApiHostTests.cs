@@ -2,8 +2,7 @@ using System.Net;
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
-using HibpIngest.AzureStorage;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;

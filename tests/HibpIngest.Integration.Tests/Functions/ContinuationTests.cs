@@ -1,9 +1,7 @@
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Storage.Sql.Sqlite;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;

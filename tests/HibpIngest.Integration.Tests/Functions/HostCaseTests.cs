@@ -1,11 +1,9 @@
 using System.Security.Cryptography;
 using System.Text;
 using Azure.Storage.Queues;
-using HibpIngest.Breaches;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Integration.Tests.Telemetry;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Telemetry;
+using HibpIngest.Storage.Sql.Sqlite;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Functions;

@@ -1,8 +1,7 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Functions;

@@ -1,6 +1,5 @@
 using Azure.Storage.Blobs;
 using Azure.Storage.Queues;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Functions;
 

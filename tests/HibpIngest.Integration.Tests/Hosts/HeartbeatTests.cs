@@ -3,12 +3,9 @@ using System.Net;
 using System.Net.Sockets;
 using System.Text;
 using System.Threading.Channels;
-using HibpIngest.AzureStorage;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
 using HibpIngest.Integration.Tests.Telemetry;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Hosts;

@@ -1,8 +1,8 @@
 using System.Text;
-using HibpIngest.Errors;
-using HibpIngest.Messages;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
 using Xunit.Abstractions;

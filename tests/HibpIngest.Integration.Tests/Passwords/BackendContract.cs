@@ -1,8 +1,9 @@
 using System.Globalization;
 using System.Text;
-using HibpIngest.Errors;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Ranges;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
 

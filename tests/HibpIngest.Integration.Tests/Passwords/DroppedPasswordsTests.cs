@@ -1,7 +1,8 @@
 using System.IO.Compression;
 using System.Text;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;

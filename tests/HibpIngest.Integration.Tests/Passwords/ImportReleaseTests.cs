@@ -1,7 +1,10 @@
 using System.Text;
-using HibpIngest.Errors;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Ranges;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Passwords.Serving;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;

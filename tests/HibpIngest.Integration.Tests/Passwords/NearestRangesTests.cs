@@ -1,9 +1,12 @@
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
-using HibpIngest.Errors;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Ranges;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
 

@@ -1,7 +1,9 @@
 using System.Text;
-using HibpIngest.Errors;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Ranges;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
 using Xunit.Abstractions;

@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.IO.Compression;
 using System.Text;
-using HibpIngest.Samples;
+using HibpIngest.Cli.Samples;
 
 namespace HibpIngest.Integration.Tests.Samples;
 

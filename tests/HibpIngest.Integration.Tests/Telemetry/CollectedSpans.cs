@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using HibpIngest.Telemetry;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 

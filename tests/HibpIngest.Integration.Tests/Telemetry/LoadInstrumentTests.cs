@@ -1,11 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
-using HibpIngest.Accounts;
 using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
+using HibpIngest.Pipeline.Sweeping;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Telemetry;

@@ -1,9 +1,10 @@
 using System.Diagnostics;
 using System.Text.Json.Nodes;
-using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Telemetry;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Sweeping;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Telemetry;

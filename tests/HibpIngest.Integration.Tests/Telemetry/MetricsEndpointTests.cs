@@ -2,9 +2,8 @@ using System.Diagnostics.Metrics;
 using System.Globalization;
 using System.Net;
 using System.Text.RegularExpressions;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Telemetry;
+using HibpIngest.Cli.LocalHost;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Telemetry;

@@ -1,6 +1,5 @@
 using System.Text;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Telemetry;

@@ -1,10 +1,5 @@
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Sql.SqlServer;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The contract of every <see cref="IAccessBlobs"/>: each store of the access log passes these tests.</summary>

@@ -1,5 +1,4 @@
-using HibpIngest.AccessLog;
-using HibpIngest.Stores;
+using HibpIngest.Api.AccessLog;
 
 namespace HibpIngest.Testing;
 

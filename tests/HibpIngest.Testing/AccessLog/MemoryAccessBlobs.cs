@@ -1,5 +1,4 @@
 using System.Globalization;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

@@ -1,6 +1,3 @@
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Counts appends, blocks them, loses their responses, or is unavailable.</summary>

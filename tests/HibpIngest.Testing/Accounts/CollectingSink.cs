@@ -1,6 +1,5 @@
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Testing;
 

@@ -2,7 +2,6 @@ using System.Formats.Tar;
 using System.IO.Compression;
 using System.Text;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using ICSharpCode.SharpZipLib.Zip;
 
 namespace HibpIngest.Testing;

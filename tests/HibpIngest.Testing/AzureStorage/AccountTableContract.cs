@@ -1,5 +1,4 @@
 using System.Text;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

@@ -1,6 +1,4 @@
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Testing;
 

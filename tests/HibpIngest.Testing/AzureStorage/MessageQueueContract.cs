@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Serves a single queue as all queues of a storage account.</summary>

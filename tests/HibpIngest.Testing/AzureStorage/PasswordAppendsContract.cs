@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The contract of every <see cref="IPasswordAppends"/>.</summary>

@@ -1,6 +1,3 @@
-using HibpIngest.Clients;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The contract of every <see cref="IPrefixBlobs"/>.</summary>

@@ -1,6 +1,5 @@
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

@@ -1,7 +1,3 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The contract of every <see cref="IStoreRegister"/>.</summary>

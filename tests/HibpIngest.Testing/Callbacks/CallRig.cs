@@ -1,11 +1,8 @@
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
-using HibpIngest.Clients;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Testing;
 

@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using System.Text;
 using System.Text.Json;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

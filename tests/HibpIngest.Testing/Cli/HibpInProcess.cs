@@ -1,7 +1,8 @@
 using System.Collections;
 using System.Text;
 using HibpIngest.Cli;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Cli.Output;
+using HibpIngest.Hosting;
 
 namespace HibpIngest.Testing;
 

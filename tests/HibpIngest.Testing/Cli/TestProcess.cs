@@ -3,7 +3,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
-using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting;
 
 namespace HibpIngest.Testing;
 

@@ -1,7 +1,4 @@
-using HibpIngest.Hosting;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Hosting.Messages;
 
 namespace HibpIngest.Testing;
 

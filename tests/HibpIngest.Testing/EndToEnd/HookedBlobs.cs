@@ -1,6 +1,3 @@
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Real blobs with a hook that runs before a zip is opened.</summary>

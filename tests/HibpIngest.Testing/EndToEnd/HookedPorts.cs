@@ -1,6 +1,3 @@
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Runs the test's hook before each call to the database or a table, with the call's 1-based number and name.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Wraps every table of a store.</summary>

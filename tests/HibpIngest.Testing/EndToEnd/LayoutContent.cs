@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Reads a layout's content without the product's code, from the place that the documents give.</summary>

@@ -1,6 +1,6 @@
 using System.Text;
-using HibpIngest.AccountLog;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Testing;
 
@@ -12,7 +12,7 @@ namespace HibpIngest.Testing;
 /// <param name="Document">The newest document that makes the load count.</param>
 /// <param name="Accounts">The accounts of its rows.</param>
 internal sealed record LogContent(
-    long Load, LoggedState State, int Segments, IReadOnlyList<string> Documents, LoadDocument? Document, IReadOnlyList<string> Accounts)
+    long Load, LoggedState State, int Segments, IReadOnlyList<string> Documents, JournalLoad? Document, IReadOnlyList<string> Accounts)
 {
     public static async Task<IReadOnlyList<LogContent>> ReadAsync(IAccountLogBlobs blobs)
     {

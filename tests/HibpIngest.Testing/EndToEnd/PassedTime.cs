@@ -1,9 +1,8 @@
-using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
-using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 

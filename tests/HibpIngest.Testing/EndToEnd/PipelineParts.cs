@@ -1,9 +1,12 @@
-using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline;
-using HibpIngest.Sql;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 

@@ -1,16 +1,14 @@
 using System.IO.Compression;
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
+using HibpIngest.Api.Lookup;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Web;
-using HibpIngest.Lookup;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -145,7 +143,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     public async Task<IReadOnlyList<IReadOnlyList<PublicBreach>>> FindAsync(IReadOnlyList<string> accounts)
     {
         using var stores = OpenAccount();
-        var catalogue = new Lookup.CatalogueReader(stores.Catalogue, Time, NullLogger<Lookup.CatalogueReader>.Instance);
+        var catalogue = new CatalogueReader(stores.Catalogue, Time, NullLogger<CatalogueReader>.Instance);
         var breached = new BreachedAccounts(catalogue, new LayoutReads(
             stores.Register, stores.StoreAccounts, stores.TableReads, Time, NullLogger<LayoutReads>.Instance));
         var all = new List<IReadOnlyList<PublicBreach>>();

@@ -1,7 +1,5 @@
 using System.IO.Compression;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

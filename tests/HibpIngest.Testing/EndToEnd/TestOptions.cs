@@ -1,4 +1,5 @@
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Sweeping;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Options;
 

@@ -1,6 +1,7 @@
-using HibpIngest.Messages;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Ranges;
+using HibpIngest.Passwords.Releases;
 using Microsoft.Extensions.Logging.Abstractions;
 using Xunit.Abstractions;
 

@@ -1,10 +1,10 @@
 using Azure.Storage.Blobs;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Web;
-using HibpIngest.Messages;
 using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;

@@ -1,5 +1,3 @@
-using HibpIngest.Messages;
-
 namespace HibpIngest.Testing;
 
 internal static class MessageStages

@@ -1,9 +1,11 @@
 using System.Text;
-using HibpIngest.AzureStorage;
-using HibpIngest.Hosting.Web;
-using HibpIngest.Messages;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Replicas;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;

@@ -1,6 +1,3 @@
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Counts reads of a container, blocks them, or simulates the end of the process at the Nth call.</summary>

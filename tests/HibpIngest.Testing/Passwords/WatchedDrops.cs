@@ -1,5 +1,3 @@
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Uploaded files of the process whose container is watched.</summary>

@@ -1,6 +1,4 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

@@ -1,9 +1,3 @@
-using HibpIngest.Accounts;
-using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 public abstract partial class BreachDatabaseContract

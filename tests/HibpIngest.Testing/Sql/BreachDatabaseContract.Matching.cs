@@ -1,7 +1,3 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 public abstract partial class BreachDatabaseContract

@@ -1,7 +1,4 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

@@ -1,6 +1,3 @@
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 public abstract partial class BreachDatabaseContract

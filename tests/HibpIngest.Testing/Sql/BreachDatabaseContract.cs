@@ -1,9 +1,4 @@
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
 

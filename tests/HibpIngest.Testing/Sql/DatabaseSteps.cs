@@ -1,7 +1,3 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Database operations in one step where the port needs several.</summary>

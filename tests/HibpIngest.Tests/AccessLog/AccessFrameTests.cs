@@ -1,5 +1,4 @@
-using HibpIngest.AccessLog;
-using HibpIngest.Errors;
+using HibpIngest.Api.AccessLog;
 
 namespace HibpIngest.Tests.AccessLog;
 

@@ -1,6 +1,4 @@
-using HibpIngest.AccessLog;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
+using HibpIngest.Api.AccessLog;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.AccessLog;

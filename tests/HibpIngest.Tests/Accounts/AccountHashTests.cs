@@ -1,8 +1,6 @@
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.RegularExpressions;
-using HibpIngest.Accounts;
-using HibpIngest.Testing;
 
 namespace HibpIngest.Tests.Accounts;
 

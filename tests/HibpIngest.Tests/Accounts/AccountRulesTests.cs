@@ -1,5 +1,4 @@
 using System.Text;
-using HibpIngest.Accounts;
 
 namespace HibpIngest.Tests.Accounts;
 

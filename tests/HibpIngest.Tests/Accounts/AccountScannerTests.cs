@@ -1,9 +1,7 @@
 using System.Text;
 using FsCheck;
 using FsCheck.Fluent;
-using HibpIngest.Accounts;
-using HibpIngest.Pipeline;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Tests.Accounts;
 

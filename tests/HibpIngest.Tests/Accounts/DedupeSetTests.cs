@@ -1,5 +1,6 @@
 using System.Text;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Tests.Accounts;
 

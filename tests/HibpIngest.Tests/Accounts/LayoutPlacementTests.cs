@@ -1,9 +1,6 @@
 using System.Globalization;
 using System.Text;
 using System.Text.RegularExpressions;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
 
 namespace HibpIngest.Tests.Accounts;
 

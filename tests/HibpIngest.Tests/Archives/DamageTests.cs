@@ -1,6 +1,4 @@
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using ICSharpCode.SharpZipLib.Zip;
 using Xunit.Abstractions;
 using static HibpIngest.Testing.ArchiveTesting;

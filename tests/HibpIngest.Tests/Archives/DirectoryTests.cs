@@ -1,6 +1,5 @@
 using System.Text;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;

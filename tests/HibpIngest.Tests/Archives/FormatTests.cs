@@ -1,8 +1,6 @@
 using System.Formats.Tar;
 using System.Text;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
@@ -310,7 +308,7 @@ public sealed class FormatTests
         using var file = new TextBreach(
             new MemoryStream(bytes), EntryName.File("a.csv"), new InflationMeter(new ArchiveLimits(), bytes.Length), partBytes);
         var (sink, counts, positions) = (new CollectingSink(), new HibpIngest.Accounts.RejectionCounts(), new List<ArchivePosition>());
-        var scanner = new HibpIngest.Pipeline.AccountScanner(sink, counts);
+        var scanner = new HibpIngest.Pipeline.Ingest.AccountScanner(sink, counts);
         foreach (var text in file.ReadFrom(start))
         {
             positions.Add(text.TopLevel);

@@ -1,7 +1,6 @@
 using System.IO.Compression;
 using System.Text;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;

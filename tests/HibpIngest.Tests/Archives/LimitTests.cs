@@ -1,5 +1,4 @@
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using ICSharpCode.SharpZipLib.Zip;
 using static HibpIngest.Testing.ArchiveTesting;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;

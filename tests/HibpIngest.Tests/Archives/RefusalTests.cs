@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.IO.Hashing;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using ICSharpCode.SharpZipLib.Zip;
 using static HibpIngest.Testing.ArchiveTesting;
 

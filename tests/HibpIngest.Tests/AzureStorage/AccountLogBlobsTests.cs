@@ -1,5 +1,5 @@
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;

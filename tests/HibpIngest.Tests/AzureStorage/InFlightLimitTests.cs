@@ -1,4 +1,4 @@
-using HibpIngest.AzureStorage.Tables;
+using HibpIngest.Storage.Azure.Tables;
 
 namespace HibpIngest.Tests.AzureStorage;
 

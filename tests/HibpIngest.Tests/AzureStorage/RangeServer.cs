@@ -1,6 +1,5 @@
 using System.Globalization;
-using HibpIngest.AzureStorage;
-using HibpIngest.Breaches;
+using HibpIngest.Storage.Azure;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
 

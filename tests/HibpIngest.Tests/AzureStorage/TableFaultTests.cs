@@ -6,11 +6,9 @@ using System.Text;
 using Azure.Core;
 using Azure.Core.Pipeline;
 using Azure.Identity;
-using HibpIngest.AzureStorage;
-using HibpIngest.AzureStorage.Tables;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
-using HibpIngest.Telemetry;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
+using HibpIngest.Storage.Azure.Tables;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging.Abstractions;
 

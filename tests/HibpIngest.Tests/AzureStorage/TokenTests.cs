@@ -1,8 +1,8 @@
 using System.Net;
 using Azure.Core;
 using Azure.Identity;
-using HibpIngest.AzureStorage;
-using HibpIngest.Errors;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;

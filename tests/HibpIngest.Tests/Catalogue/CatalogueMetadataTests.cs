@@ -1,6 +1,4 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 
 namespace HibpIngest.Tests.Catalogue;
 

@@ -1,6 +1,6 @@
 using System.Text;
 using System.Xml.Linq;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Catalogue;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Catalogue;

@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Tests.Catalogue;
 

@@ -1,7 +1,6 @@
 using System.Collections;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Catalogue;
 

@@ -1,9 +1,7 @@
 using System.Text.RegularExpressions;
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Removal;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
 

@@ -1,10 +1,8 @@
 using System.Text.RegularExpressions;
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Messages;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;
 

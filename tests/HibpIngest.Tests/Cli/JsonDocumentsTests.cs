@@ -51,7 +51,7 @@ public sealed partial class JsonDocumentsTests
             Breach = "Adobe",
             Blob = new HibpIngest.Breaches.BlobVersion("Adobe.zip", "1"),
             State = HibpIngest.Breaches.LoadState.Ingesting,
-            Settings = HibpIngest.Pipeline.LoadStart.NewSettings(new HibpIngest.Pipeline.IngestOptions()),
+            Settings = HibpIngest.Pipeline.Ingest.LoadStart.NewSettings(new HibpIngest.Pipeline.Settings.IngestOptions()),
             Checkpoint = new HibpIngest.Breaches.LoadCheckpoint(),
             StartedAt = DateTimeOffset.UnixEpoch,
             LastPosition = 5,

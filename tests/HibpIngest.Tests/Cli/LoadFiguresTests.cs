@@ -1,8 +1,7 @@
 using System.Globalization;
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;
 

@@ -1,12 +1,13 @@
 using System.Collections;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
+using HibpIngest.Api.Callers;
+using HibpIngest.Api.Endpoints;
+using HibpIngest.Api.Settings;
 using HibpIngest.Hosting;
 using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql;
-using HibpIngest.Stores;
-using HibpIngest.Web;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;

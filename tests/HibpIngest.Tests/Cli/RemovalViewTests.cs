@@ -1,9 +1,9 @@
 using System.Threading.Channels;
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;
 
@@ -18,7 +18,8 @@ public sealed class RemovalViewTests
         const string Waits = "removing Adobe: 1,000 of 20,000 accounts; waiting: the table is down";
         var time = TestClock.WithTimersByHand();
         var lines = Channel.CreateUnbounded<string>();
-        await using var removal = new Spinner.Removal("removing Adobe", time, TimeSpan.Zero, (line, _) => lines.Writer.TryWrite(line));
+        await using var removal = new ProgressSpinner.Removal(
+            "removing Adobe", time, TimeSpan.Zero, (line, _) => lines.Writer.TryWrite(line));
         // Without a report: the first store doesn't respond.
         Assert.Equal("removing Adobe; waiting for the stores for 10 s", await NextAsync());
         removal.Report(new RemovalProgress(1_000, 20_000, Reason: "the table is down"));

@@ -1,10 +1,9 @@
 using System.CommandLine;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Removal;
+using HibpIngest.Pipeline.Settings;
 using Spectre.Console;
 
 namespace HibpIngest.Tests.Cli;

@@ -1,6 +1,6 @@
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;
 

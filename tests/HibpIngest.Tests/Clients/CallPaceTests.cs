@@ -1,5 +1,4 @@
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Callbacks;
 
 namespace HibpIngest.Tests.Clients;
 

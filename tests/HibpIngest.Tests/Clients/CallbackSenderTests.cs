@@ -5,7 +5,6 @@ using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using HibpIngest.Delivery;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Clients;
 

@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Text;
-using HibpIngest.Clients;
 
 namespace HibpIngest.Tests.Clients;
 

@@ -1,7 +1,5 @@
 using System.Net;
-using HibpIngest.Clients;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Callbacks;
 
 namespace HibpIngest.Tests.Clients;
 

@@ -1,7 +1,6 @@
 using System.Collections;
 using System.Text.RegularExpressions;
 using HibpIngest.Cli.Commands;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
 
 namespace HibpIngest.Tests.Documents;
@@ -99,7 +98,7 @@ public sealed partial class MachineFilesTests
     public void Versions_and_connections_are_the_programs()
     {
         var compose = DocumentFiles.Read(Compose);
-        var package = DocumentFiles.Read("src/HibpIngest.Hosting/Local/Azurite/package.json");
+        var package = DocumentFiles.Read("src/HibpIngest.Cli/Emulator/Azurite/package.json");
         var azurite = AzuriteVersion().Match(package).Groups["version"].Value;
         Assert.Contains($"azure-storage/azurite:{azurite}\n", compose, StringComparison.Ordinal);
         var framework = Framework().Match(DocumentFiles.Read("Directory.Build.props")).Groups["version"].Value;
@@ -109,7 +108,7 @@ public sealed partial class MachineFilesTests
 
         // A line that ends with a backslash continues after the next line's indent (yaml.org/spec/1.2.2, 7.3.1).
         var storage = Folded().Replace(Quoted().Match(compose).Groups["value"].Value, "");
-        using var account = HibpIngest.AzureStorage.StorageAccount.Open(
+        using var account = HibpIngest.Storage.Azure.StorageAccount.Open(
             storage, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
         Assert.Contains("devstoreaccount1", account.DisplayName, StringComparison.Ordinal);
         foreach (var (service, port) in (ReadOnlySpan<(string, int)>)[("Blob", 10000), ("Queue", 10001), ("Table", 10002)])

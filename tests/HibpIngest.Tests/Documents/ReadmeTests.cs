@@ -2,14 +2,10 @@ using System.Collections;
 using System.CommandLine;
 using System.Globalization;
 using System.Text.RegularExpressions;
-using HibpIngest.Archives;
-using HibpIngest.Breaches;
 using HibpIngest.Cli.Commands;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Documents;
 

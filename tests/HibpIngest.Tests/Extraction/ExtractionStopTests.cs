@@ -1,5 +1,5 @@
-using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
 using HibpIngest.Tests.AzureStorage;
 
 namespace HibpIngest.Tests.Extraction;

@@ -1,6 +1,5 @@
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Functions;
 

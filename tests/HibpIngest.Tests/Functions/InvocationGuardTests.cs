@@ -1,7 +1,5 @@
-using HibpIngest.Errors;
 using HibpIngest.Functions;
 using HibpIngest.Hosting;
-using HibpIngest.Testing;
 using Microsoft.Azure.Functions.Worker;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;

@@ -1,8 +1,5 @@
 using System.Collections;
-using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging.Abstractions;
 

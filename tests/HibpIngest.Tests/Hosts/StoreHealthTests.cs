@@ -1,7 +1,5 @@
-using HibpIngest.Errors;
+using HibpIngest.Cli.LocalHost;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Telemetry;
 
 namespace HibpIngest.Tests.Hosts;
 

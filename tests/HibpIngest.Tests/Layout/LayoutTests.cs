@@ -2,13 +2,19 @@ using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Text.RegularExpressions;
 using System.Xml.Linq;
-using HibpIngest.AzureStorage;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.LocalHost;
 using HibpIngest.Hosting;
-using HibpIngest.Hosting.Local;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Matching;
+using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Upsert;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql;
 
 namespace HibpIngest.Tests.Layout;
 
@@ -25,24 +31,21 @@ public sealed partial class LayoutTests
         ["HibpIngest.Core"] = [],
         // Capabilities: no adapter, no host.
         ["HibpIngest.Archives"] = ["HibpIngest.Core"],
-        ["HibpIngest.AccessLog"] = ["HibpIngest.Core"],
-        ["HibpIngest.AccountLog"] = ["HibpIngest.Core"],
-        ["HibpIngest.Pipeline"] = ["HibpIngest.AccountLog", "HibpIngest.Archives", "HibpIngest.Core"],
-        ["HibpIngest.Lookup"] = ["HibpIngest.Core"],
+        ["HibpIngest.Journal"] = ["HibpIngest.Core"],
         ["HibpIngest.Passwords"] = ["HibpIngest.Archives", "HibpIngest.Core"],
-        ["HibpIngest.Web"] = ["HibpIngest.AccessLog", "HibpIngest.Core", "HibpIngest.Lookup", "HibpIngest.Passwords"],
-        ["HibpIngest.Delivery"] = ["HibpIngest.Core"],
-        ["HibpIngest.Samples"] = [],
+        ["HibpIngest.Pipeline"] = ["HibpIngest.Archives", "HibpIngest.Core", "HibpIngest.Journal"],
+        ["HibpIngest.Api"] = ["HibpIngest.Core", "HibpIngest.Passwords"],
         // Adapters: no capability, no host, and no other adapter.
-        ["HibpIngest.AzureStorage"] = ["HibpIngest.Core"],
-        ["HibpIngest.Sql"] = ["HibpIngest.Core"],
+        ["HibpIngest.Delivery"] = ["HibpIngest.Core"],
+        ["HibpIngest.Storage.Azure"] = ["HibpIngest.Core"],
+        ["HibpIngest.Storage.Sql"] = ["HibpIngest.Core"],
         // Hosts.
         ["HibpIngest.Hosting"] =
-            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Passwords", "HibpIngest.Pipeline",
-                "HibpIngest.Sql", "HibpIngest.Web"],
+            ["HibpIngest.Api", "HibpIngest.Delivery", "HibpIngest.Passwords", "HibpIngest.Pipeline", "HibpIngest.Storage.Azure",
+                "HibpIngest.Storage.Sql"],
         ["HibpIngest.Functions"] = ["HibpIngest.Hosting"],
         ["HibpIngest.Functions.Api"] = ["HibpIngest.Hosting"],
-        ["HibpIngest.Cli"] = ["HibpIngest.Hosting", "HibpIngest.Samples"],
+        ["HibpIngest.Cli"] = ["HibpIngest.Hosting"],
     };
 
     private static readonly Dictionary<string, string[]> TestReferences = new()
@@ -84,7 +87,7 @@ public sealed partial class LayoutTests
     }
 
     [Theory]
-    [InlineData("HibpIngest.Lookup", "SqlClient", "SQLite", "Azure.", "Queue")]
+    [InlineData("HibpIngest.Api", "SqlClient", "SQLite", "Azure.", "Queue")]
     [InlineData("HibpIngest.Core", "SqlClient", "SQLite", "Azure.", "SharpZipLib")]
     [InlineData("HibpIngest.Pipeline", "SqlClient", "SQLite", "Azure.")]
     public void Capabilities_know_no_driver(string project, params string[] drivers)
@@ -94,14 +97,46 @@ public sealed partial class LayoutTests
         Assert.All(drivers, driver => Assert.DoesNotContain(packages, package => package.Contains(driver, StringComparison.Ordinal)));
     }
 
-    [Theory]
-    [InlineData("HibpIngest.Core")]
-    [InlineData("HibpIngest.Archives")]
-    [InlineData("HibpIngest.Lookup")]
-    [InlineData("HibpIngest.Delivery")]
-    [InlineData("HibpIngest.Samples")]
-    public void These_know_no_web_framework(string project) =>
-        Assert.Empty(XDocument.Load(RepositoryFile.Path($"src/{project}/{project}.csproj")).Descendants("FrameworkReference"));
+    [Fact]
+    public void Only_the_api_and_the_hosts_reference_the_web_framework() =>
+        Assert.Equal(
+            ["HibpIngest.Api", "HibpIngest.Cli", "HibpIngest.Hosting"],
+            References.Keys.Where(project => XDocument.Load(RepositoryFile.Path($"src/{project}/{project}.csproj"))
+                .Descendants("FrameworkReference").Any()).Order());
+
+    [Fact]
+    public void Namespaces_equal_folders() =>
+        Assert.All(References.Keys.SelectMany(SourceFiles), file =>
+        {
+            var root = file.Project == "HibpIngest.Core" ? "HibpIngest" : file.Project;
+            var expected = string.Join('.', file.Path.Split('/')[..^1].Prepend(root));
+            Assert.All(
+                NamespaceLine().Matches(file.Code), line => Assert.Equal((file.Path, expected), (file.Path, line.Groups["name"].Value)));
+        });
+
+    [Fact]
+    public void Folders_of_a_project_depend_on_each_other_in_one_direction()
+    {
+        foreach (var project in References.Keys)
+        {
+            // The composition (XServices.cs, Program.cs) uses every folder, and no folder uses it.
+            var files = SourceFiles(project).Where(file => file.Folder.Length > 0 || !CompositionFile().IsMatch(file.Path)).ToList();
+            var folders = files
+                .SelectMany(file => TopLevelType().Matches(file.Code).Select(type => (type.Groups["name"].Value, file.Folder)))
+                .ToLookup(type => type.Value, type => type.Folder);
+            var dependencies =
+                from file in files
+                // Not members of other types, and not properties that are named after a type.
+                let members = DeclaredProperty().Matches(file.Code).Select(member => member.Groups["name"].Value).ToHashSet()
+                from word in FreeWord().Matches(file.Code).Select(word => word.Value).Distinct()
+                where folders.Contains(word) && !folders[word].Contains(file.Folder) && !members.Contains(word)
+                from folder in folders[word]
+                group $"{file.Path} uses {word}" by (From: file.Folder, To: folder) into edge
+                select edge;
+            var edges = dependencies.ToDictionary(edge => edge.Key, edge => edge.First());
+            Assert.Empty(edges.Where(edge => edges.ContainsKey((edge.Key.To, edge.Key.From))).Select(edge => $"{project}: {edge.Value}"));
+        }
+    }
 
     [Fact]
     public void Ports_are_narrow()
@@ -124,7 +159,7 @@ public sealed partial class LayoutTests
     {
         // Compiler-generated closures hold what they capture; nothing is passed to them.
         var takers =
-            from type in new[] { typeof(StageRunner), typeof(StorageAccount), typeof(DatabaseServices), typeof(LocalHost) }
+            from type in new[] { typeof(StageRunner), typeof(StorageAccount), typeof(DatabaseServices), typeof(HostHeartbeats) }
                 .SelectMany(one => one.Assembly.GetTypes())
             where !type.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false)
             from member in type.GetMembers(
@@ -176,6 +211,35 @@ public sealed partial class LayoutTests
                 File.ReadLines(file).Where(line => !line.TrimStart().StartsWith("//", StringComparison.Ordinal))
                     .SelectMany(line => Word().Matches(line)).Select(word => word.Value).ToHashSet())),
     ];
+
+    /// <summary>Returns the source files of a project, without their comments and string literals.</summary>
+    private static IEnumerable<(string Project, string Path, string Folder, string Code)> SourceFiles(string project) =>
+        from file in Directory.EnumerateFiles(RepositoryFile.Path($"src/{project}"), "*.cs", SearchOption.AllDirectories)
+        let path = Path.GetRelativePath(RepositoryFile.Path($"src/{project}"), file).Replace('\\', '/')
+        let parts = path.Split('/')
+        where parts[0] is not ("obj" or "bin")
+        select (project, path, parts.Length == 1 ? "" : parts[0], CommentOrText().Replace(File.ReadAllText(file), ""));
+
+    [GeneratedRegex(@"^namespace (?<name>[\w.]+);", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex NamespaceLine();
+
+    [GeneratedRegex(@"^(\w+Services|Program)\.cs$", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex CompositionFile();
+
+    [GeneratedRegex(
+        @"^(?:public|internal) (?:(?:static|sealed|abstract|readonly|partial|ref) )*(?:class|record struct|record|struct|interface|enum) "
+        + @"(?<name>\w+)", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex TopLevelType();
+
+    [GeneratedRegex(
+        @"(?<name>\b[A-Z]\w+) (?:\{ (?:get|set|init)|=> )|(?<=\w[?>]? )(?<name>[A-Z]\w+)[,)]", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex DeclaredProperty();
+
+    [GeneratedRegex(@"(?<![.\w])[A-Z]\w+", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex FreeWord();
+
+    [GeneratedRegex(@"//[^\n]*|""(?:[^""\\\n]|\\.)*""", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex CommentOrText();
 
     [GeneratedRegex(@"\w+", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Word();

@@ -1,5 +1,4 @@
-using HibpIngest.Errors;
-using HibpIngest.Lookup;
+using HibpIngest.Api.Lookup;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;

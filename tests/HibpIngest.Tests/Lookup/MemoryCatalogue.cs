@@ -1,8 +1,5 @@
 using System.IO.Compression;
 using System.Text.Json;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Lookup;
 

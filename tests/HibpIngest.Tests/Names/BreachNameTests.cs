@@ -1,7 +1,5 @@
 using System.Text;
 using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
 
 namespace HibpIngest.Tests.Names;
 

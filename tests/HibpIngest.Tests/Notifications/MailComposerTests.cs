@@ -1,8 +1,6 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Settings;
 using MimeKit;
 
 namespace HibpIngest.Tests.Notifications;

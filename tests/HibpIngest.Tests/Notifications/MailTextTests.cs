@@ -1,5 +1,5 @@
 using System.Text;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Tests.Notifications;
 

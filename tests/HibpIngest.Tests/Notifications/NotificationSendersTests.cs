@@ -1,5 +1,4 @@
 using HibpIngest.Delivery;
-using HibpIngest.Errors;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -1,7 +1,5 @@
 using System.Text;
 using HibpIngest.Delivery;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Notifications;
 

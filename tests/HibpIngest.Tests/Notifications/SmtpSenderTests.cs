@@ -2,11 +2,8 @@ using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
-using HibpIngest.Breaches;
 using HibpIngest.Delivery;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Tests.Notifications;
 

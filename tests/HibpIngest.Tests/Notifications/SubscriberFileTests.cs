@@ -1,7 +1,5 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Pipeline;
+using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -1,6 +1,6 @@
-using HibpIngest.Errors;
-using HibpIngest.Messages;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Ranges;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;

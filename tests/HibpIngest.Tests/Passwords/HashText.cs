@@ -1,6 +1,7 @@
 using System.Security.Cryptography;
 using System.Text;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Ranges;
 using Org.BouncyCastle.Crypto.Digests;
 
 namespace HibpIngest.Tests.Passwords;

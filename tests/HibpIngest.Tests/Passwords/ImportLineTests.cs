@@ -1,6 +1,7 @@
 using System.Text;
-using HibpIngest.Errors;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Import;
+using HibpIngest.Passwords.Ranges;
 
 namespace HibpIngest.Tests.Passwords;
 

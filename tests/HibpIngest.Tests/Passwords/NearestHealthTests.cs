@@ -1,4 +1,4 @@
-using HibpIngest.Passwords;
+using HibpIngest.Passwords.Serving;
 
 namespace HibpIngest.Tests.Passwords;
 

@@ -1,5 +1,5 @@
-using HibpIngest.Errors;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Tests.Passwords;
 

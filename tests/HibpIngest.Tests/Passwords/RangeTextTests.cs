@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text;
-using HibpIngest.Errors;
 using HibpIngest.Passwords;
+using HibpIngest.Passwords.Ranges;
 
 namespace HibpIngest.Tests.Passwords;
 

@@ -1,7 +1,8 @@
 using System.Text;
-using HibpIngest.Errors;
 using HibpIngest.Passwords;
-using HibpIngest.Stores;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Passwords.Ranges;
+using HibpIngest.Passwords.Releases;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;

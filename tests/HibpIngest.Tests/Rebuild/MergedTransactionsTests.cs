@@ -1,8 +1,7 @@
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.AccountLog;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
+using HibpIngest.Journal.Merge;
+using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Tests.Rebuild;
 

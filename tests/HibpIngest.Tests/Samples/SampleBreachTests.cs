@@ -1,10 +1,8 @@
 using System.IO.Compression;
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
-using HibpIngest.Samples;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Tests.Samples;
 

@@ -1,7 +1,5 @@
 using System.Text;
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Tests.Sql;
 

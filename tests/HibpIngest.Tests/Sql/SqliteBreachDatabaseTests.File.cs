@@ -1,6 +1,4 @@
-using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Sql.Sqlite;
+using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Tests.Sql;
 

@@ -1,5 +1,4 @@
 using System.Text;
-using HibpIngest.Breaches;
 
 namespace HibpIngest.Tests.Sql;
 

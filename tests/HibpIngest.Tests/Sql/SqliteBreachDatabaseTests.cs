@@ -1,5 +1,4 @@
-using HibpIngest.Sql.Sqlite;
-using HibpIngest.Stores;
+using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.Sql;

@@ -1,6 +1,4 @@
-using HibpIngest.Archives;
-using HibpIngest.Breaches;
-using HibpIngest.Sql;
+using HibpIngest.Storage.Sql;
 
 namespace HibpIngest.Tests.Sql;
 

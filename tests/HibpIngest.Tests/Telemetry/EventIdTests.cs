@@ -1,17 +1,16 @@
 using System.Reflection;
-using HibpIngest.AccessLog;
-using HibpIngest.AzureStorage;
+using HibpIngest.Api.AccessLog;
+using HibpIngest.Api.Lookup;
+using HibpIngest.Api.Settings;
 using HibpIngest.Cli.Output;
 using HibpIngest.Delivery;
 using HibpIngest.Functions;
 using HibpIngest.Functions.Api;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Lookup;
-using HibpIngest.Passwords;
-using HibpIngest.Pipeline;
-using HibpIngest.Sql.SqlServer;
-using HibpIngest.Telemetry;
-using HibpIngest.Web;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
@@ -23,8 +22,7 @@ public sealed class EventIdTests
     {
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
-                typeof(Screen), typeof(HealthFunction), typeof(WebFunction), typeof(BreachedAccounts), typeof(PasswordRanges),
-                typeof(ApiOptions), typeof(IAccessLog)];
+                typeof(Screen), typeof(HealthFunction), typeof(WebFunction), typeof(BreachedAccounts), typeof(PasswordRanges)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(

@@ -1,9 +1,7 @@
 using System.Diagnostics.Metrics;
 using System.Runtime.CompilerServices;
-using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
-using HibpIngest.Telemetry;
-using HibpIngest.Testing;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Tables;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Tests.Telemetry;
@@ -40,7 +38,7 @@ public sealed class InstrumentTests
         var page = DocumentFiles.Read("docs/telemetry.md");
         var published = new List<Instrument>();
         RuntimeHelpers.RunClassConstructor(
-            typeof(StorageAccount).Assembly.GetType("HibpIngest.AzureStorage.StorageTelemetry", throwOnError: true)!.TypeHandle);
+            typeof(StorageAccount).Assembly.GetType("HibpIngest.Storage.Azure.Tables.StorageTelemetry", throwOnError: true)!.TypeHandle);
         using var listener = new MeterListener
         {
             InstrumentPublished = (instrument, _) =>

@@ -1,8 +1,6 @@
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.Pipeline;
-using HibpIngest.Stores;
-using HibpIngest.Testing;
+using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Tests.Upsert;
 

@@ -1,6 +1,5 @@
 using System.Text;
-using HibpIngest.Accounts;
-using HibpIngest.Sql.SqlServer;
+using HibpIngest.Storage.Sql.SqlServer;
 
 namespace HibpIngest.Tests.Sql.SqlServer;
 

@@ -1,7 +1,6 @@
 using Azure.Core;
 using Azure.Identity;
-using HibpIngest.Errors;
-using HibpIngest.Sql.SqlServer;
+using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Tests.Sql.SqlServer;

@@ -1,8 +1,7 @@
 using System.Net.Sockets;
 using System.Security.Authentication;
 using Azure.Identity;
-using HibpIngest.Errors;
-using HibpIngest.Sql.SqlServer;
+using HibpIngest.Storage.Sql.SqlServer;
 
 namespace HibpIngest.Tests.Sql.SqlServer;
 

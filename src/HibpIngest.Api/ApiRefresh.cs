@@ -1,0 +1,32 @@
+using HibpIngest.Api.Endpoints;
+using HibpIngest.Api.Lookup;
+using HibpIngest.Passwords.Serving;
+using Microsoft.Extensions.Hosting;
+
+namespace HibpIngest.Api;
+
+/// <summary>Refreshes the catalogue, the read layout and the passwords in memory while the host runs.</summary>
+internal sealed partial class ApiRefresh(
+    CatalogueReader catalogue, LayoutReads layout, IPasswordRanges passwords, ILogger<ApiRefresh> log) : BackgroundService
+{
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => Task.WhenAll(
+        RefreshAsync("catalogue", catalogue.RunAsync, stoppingToken), RefreshAsync("layout", layout.RunAsync, stoppingToken),
+        RefreshAsync("passwords", passwords.RunAsync, stoppingToken));
+
+    /// <summary>Logs an error; the process continues to serve what it has read.</summary>
+    private async Task RefreshAsync(string what, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
+    {
+        try
+        {
+            await Task.Run(() => run(stoppingToken), stoppingToken);
+        }
+        catch (Exception e) when (!stoppingToken.IsCancellationRequested)
+        {
+            LogEnded(what, UnexpectedError.Describe(e));
+        }
+    }
+
+    [LoggerMessage(EventIds.ApiRefreshEnded, LogLevel.Critical,
+        "{What}: no longer refreshed, restart the process to resume: {Reason}")]
+    private partial void LogEnded(string what, string reason);
+}

@@ -1,0 +1,75 @@
+using HibpIngest.Api.AccessLog.Requests;
+using HibpIngest.Api.Settings;
+using Microsoft.AspNetCore.Authentication;
+using Microsoft.Extensions.Primitives;
+
+namespace HibpIngest.Api.Callers;
+
+/// <summary>
+/// Authenticates callers by their API key. An uncached key is looked up, at most as often as <see cref="RequestLimits"/> lets one network
+/// guess keys.
+/// </summary>
+internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, ApiOptions options, TestAccounts? tests = null)
+{
+    /// <summary>Returns the error that a challenge sends.</summary>
+    public static ErrorAnswer RefusalOf(HttpContext context) => context.Items[typeof(ErrorAnswer)] as ErrorAnswer ?? ErrorAnswer.NoKey;
+
+    public ValueTask<AuthenticateResult> AuthenticateAsync(HttpContext context)
+    {
+        var route = ApiRoute.Of(context)!;
+        var isRequired = !options.IsOpen || route.Access == RouteAccess.Client;
+        var given = KeysOf(context.Request.Headers, route.Access);
+        if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
+            return new(isRequired ? Refuse(context, ErrorAnswer.NoKey) : Caller.Anybody.Result);
+        // A header that was sent twice arrives joined through some proxies: neither value is accepted.
+        if (given.Count > 1 || !ApiKey.IsWellFormed(given[0]))
+            return new(Refuse(context, ErrorAnswer.MalformedKey));
+        if (!isRequired || (route.TakesTestAccounts && tests is not null && TestAccounts.IsOne(ApiRoute.ParameterOf(context).Trim())))
+            return new(Caller.Anybody.Result);
+        var hash = ApiKey.HashOf(given[0]);
+        return keys.TryGet(hash, out var caller) && caller is not null
+            ? new(Accept(context, caller)) : new(ReadAsync(context, hash));
+    }
+
+    private static StringValues KeysOf(IHeaderDictionary headers, RouteAccess access)
+    {
+        if (access is RouteAccess.Client or RouteAccess.Enterprise)
+            return headers[ApiKeyHandler.EnterpriseKeyHeader];
+        var given = headers[ApiKeyHandler.KeyHeader];
+        if (access != RouteAccess.Append
+            || headers[ApiKeyHandler.SubscriptionKeyHeader] is not { Count: > 0 } other || string.IsNullOrEmpty(other[0]))
+            return given;
+        // Two different keys are refused.
+        var isOne = given.Count == 0 || string.IsNullOrEmpty(given[0])
+            || string.Equals(given.ToString(), other.ToString(), StringComparison.OrdinalIgnoreCase);
+        return isOne ? other : StringValues.Concat(given, other);
+    }
+
+    private async Task<AuthenticateResult> ReadAsync(HttpContext context, string hash)
+    {
+        var network = CallerAddress.NetworkOf(CallerAddress.Of(context, options.Web.Proxies));
+        using var turn = await limits.LookUpAsync(network, context.RequestAborted);
+        if (!turn.IsAcquired)
+            return Refuse(context, ErrorAnswer.TooMany(TimeSpan.FromSeconds(1)));
+        if (limits.MayGuess(network) is { } wait)
+            return Refuse(context, ErrorAnswer.TooMany(wait));
+        if (!keys.TryGet(hash, out var caller))
+            caller = await keys.ReadAsync(hash, context.RequestAborted);
+        if (caller is not null)
+            return Accept(context, caller);
+        limits.CountWrong(network);
+        return Refuse(context, ErrorAnswer.WrongKey);
+    }
+
+    private static AuthenticateResult Accept(HttpContext context, Caller caller)
+    {
+        RequestEntry.Of(context)?.SetKey(caller.Key!);
+        return caller.Result;
+    }
+
+    private static AuthenticateResult Refuse(HttpContext context, ErrorAnswer refusal)
+    {
+        context.Items[typeof(ErrorAnswer)] = refusal;
+        return AuthenticateResult.Fail(refusal.Message);
+    }
+}

@@ -1,0 +1,98 @@
+using HibpIngest.Api.Callers;
+using Microsoft.AspNetCore.Diagnostics.HealthChecks;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
+
+namespace HibpIngest.Api.Endpoints;
+
+internal interface IApiEndpoints
+{
+    void Map(ApiRoutes routes);
+}
+
+internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
+{
+    private readonly List<ApiRoute> _mapped = [];
+
+    /// <summary>Maps an endpoint. A GET route also accepts HEAD.</summary>
+    public RouteHandlerBuilder Map(string method, string template, RouteAccess access, Delegate answer)
+    {
+        var route = new ApiRoute(template, access, method == HttpMethods.Get ? [HttpMethods.Get, HttpMethods.Head] : [method]);
+        return Add(route, endpoints.MapMethods(template, route.Methods, answer));
+    }
+
+    public RouteHandlerBuilder Get(string template, RouteAccess access, Delegate answer) => Map(HttpMethods.Get, template, access, answer);
+
+    /// <summary>Maps a health probe, which runs the checks that a predicate selects.</summary>
+    public IEndpointConventionBuilder Probe(string template, Func<HealthCheckRegistration, bool> isMade)
+    {
+        var route = new ApiRoute(template, RouteAccess.Open, [HttpMethods.Get, HttpMethods.Head]) { IsProbe = true };
+        var options = new HealthCheckOptions
+        {
+            Predicate = isMade,
+            AllowCachingResponses = true, // HealthAnswer sets the cache headers
+            ResponseWriter = (context, report) => HealthAnswer.WriteAsync(context.Response, report.Status == HealthStatus.Healthy),
+        };
+        return Add(route, endpoints.MapHealthChecks(template, options))
+            .WithMetadata(options.ResponseWriter.Method, new HttpMethodMetadata(route.Methods));
+    }
+
+    /// <summary>Maps OPTIONS for each template; <see cref="RouteRules"/> writes the response.</summary>
+    public void MapOptions()
+    {
+        foreach (var routes in _mapped.GroupBy(route => route.Template).ToList())
+        {
+            var methods = routes.SelectMany(route => route.Methods).OrderBy(method => method == HttpMethods.Head);
+            var route = routes.First() with { Methods = [.. methods, HttpMethods.Options] };
+            endpoints.MapMethods(routes.Key, [HttpMethods.Options], () => Results.NoContent())
+                .WithMetadata(route).WithDisplayName(routes.Key).ExcludeFromDescription();
+        }
+    }
+
+    private T Add<T>(ApiRoute route, T endpoint)
+        where T : IEndpointConventionBuilder
+    {
+        _mapped.Add(route);
+        return endpoint.WithMetadata(route).WithDisplayName(route.Template).WithTags(route.Tag)
+            .WithName(route.Template.Split('/').Last(part => !part.StartsWith('{')));
+    }
+}
+
+internal static class ApiRouteConventions
+{
+    /// <summary>Requires a key with a scope, and applies the key's rate limit.</summary>
+    public static RouteHandlerBuilder Requires(this RouteHandlerBuilder endpoint, KeyScopes scope) =>
+        endpoint.RequireAuthorization(KeyPolicies.Of(scope)).RequireRateLimiting(RequestLimits.PolicyName);
+
+    /// <summary>Changes the endpoint's <see cref="ApiRoute"/>.</summary>
+    public static RouteHandlerBuilder With(this RouteHandlerBuilder endpoint, Func<ApiRoute, ApiRoute> change)
+    {
+        endpoint.Add(builder => builder.Metadata.Add(change(RouteOf(builder))));
+        return endpoint;
+    }
+
+    /// <summary>Describes the endpoint for the OpenAPI document.</summary>
+    /// <param name="answer">The type of a 200 response; null: it has no body, or an empty document.</param>
+    /// <param name="errors">The endpoint's own error statuses, in addition to those of its kind of route.</param>
+    public static T Describe<T>(this T endpoint, string summary, Type? answer, params int[] errors)
+        where T : IEndpointConventionBuilder
+    {
+        endpoint.Add(builder =>
+        {
+            var route = RouteOf(builder);
+            var type = answer == typeof(string) ? "text/plain" : answer == typeof(Stream) ? "application/octet-stream" : "application/json";
+            builder.Metadata.Add(new ProducesResponseTypeMetadata(200, answer ?? typeof(void), answer is null ? [] : [type]));
+            foreach (var status in errors.Concat(route.Statuses()).Distinct())
+            {
+                builder.Metadata.Add(route.IsText(status)
+                    ? new ProducesResponseTypeMetadata(status, typeof(string), ["text/plain"])
+                    : new ProducesResponseTypeMetadata(status, typeof(ErrorDocument), ["application/json"]));
+            }
+        });
+        return endpoint.WithSummary(summary);
+    }
+
+    private static ApiRoute RouteOf(EndpointBuilder builder) => builder.Metadata.OfType<ApiRoute>().Last();
+}
+
+/// <summary>The body that an endpoint takes. Not <c>Accepts</c>: routing would refuse another type before the key is checked.</summary>
+internal sealed record RequestBodyMetadata(Type Type, string ContentType = "application/json");

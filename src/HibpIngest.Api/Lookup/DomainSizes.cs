@@ -1,0 +1,27 @@
+using System.Collections.Concurrent;
+
+namespace HibpIngest.Api.Lookup;
+
+/// <summary>Determines which domains have too many accounts for one response, by reading keys only; caches the result.</summary>
+public sealed class DomainSizes(IAccountReads accounts, int most, TimeProvider time)
+{
+    /// <summary>A domain that grows past the limit is still answered for so long.</summary>
+    public static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(10);
+
+    // Only owners query domains, so there are no more than API keys name.
+    private const int MostKept = 10_000;
+
+    private readonly ConcurrentDictionary<string, (bool TooLarge, long At)> _known = new(StringComparer.Ordinal);
+
+    /// <summary>Returns whether a domain has more accounts than the limit, in breaches or not.</summary>
+    public async ValueTask<bool> IsTooLargeAsync(string domain, CancellationToken cancellationToken)
+    {
+        if (_known.TryGetValue(domain, out var known) && time.GetElapsedTime(known.At) < KeptFor)
+            return known.TooLarge;
+        var tooLarge = await accounts.HasMoreAccountsAsync(domain, most, cancellationToken);
+        if (_known.Count >= MostKept)
+            _known.Clear();
+        _known[domain] = (tooLarge, time.GetTimestamp());
+        return tooLarge;
+    }
+}

@@ -1,0 +1,68 @@
+using System.Globalization;
+using Microsoft.Net.Http.Headers;
+
+namespace HibpIngest.Api.Requests;
+
+/// <summary>Limits the number of long bodies in memory. Further requests wait up to <see cref="WaitAtMost"/>.</summary>
+/// <param name="what">Completes the error message: "Others are handing passwords in just now".</param>
+internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : IDisposable
+{
+    public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
+
+    private static readonly ErrorAnswer Encoded = new(415, "The body is expected as it is: no Content-Encoding is taken");
+
+    private readonly ErrorAnswer _tooManyAtOnce =
+        new(503, $"Others are {what} just now; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
+    private readonly SemaphoreSlim _turns = new(atOnce);
+
+    /// <summary>Checks a request before any of its body is read.</summary>
+    /// <returns>The error. Null: there is none.</returns>
+    public static ErrorAnswer? Refuse(HttpRequest request, string contentType, int most)
+    {
+        if (request.ContentType?.StartsWith(contentType, StringComparison.OrdinalIgnoreCase) != true)
+            return new ErrorAnswer(400, $"Content-Type must be {contentType}");
+        var encoding = request.Headers[HeaderNames.ContentEncoding].ToString();
+        if (encoding.Length > 0 && !encoding.Equals("identity", StringComparison.OrdinalIgnoreCase))
+            return Encoded;
+        return RequestBody.IsLonger(request, most) ? TooLong(most) : null;
+    }
+
+    public static ErrorAnswer TooLong(int most) =>
+        new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
+
+    /// <summary>Reads a short JSON body, which doesn't count towards the limit.</summary>
+    /// <returns>The error. Null: the body was read.</returns>
+    public static async Task<ErrorAnswer?> ReadShortAsync(
+        HttpContext context, int most, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorAnswer?> read)
+    {
+        if (Refuse(context.Request, "application/json", most) is { } refusal)
+            return refusal;
+        using var body = await RequestBody.ReadAsync(context, most, time);
+        return body is null ? TooLong(most) : read(body.Bytes);
+    }
+
+    /// <summary>Runs the handler of a request with its body in memory.</summary>
+    public Task<IResult> RunAsync(HttpContext context, int most, Func<RequestBody, Task<IResult>> run) => RunAsync(
+        context, async () =>
+        {
+            using var body = await RequestBody.ReadAsync(context, most, time);
+            return body is null ? TooLong(most) : await run(body);
+        });
+
+    /// <summary>Runs a handler that needs as much memory as a long body.</summary>
+    public async Task<IResult> RunAsync(HttpContext context, Func<Task<IResult>> run)
+    {
+        if (!await _turns.WaitAsync(WaitAtMost, context.RequestAborted))
+            return _tooManyAtOnce;
+        try
+        {
+            return await run();
+        }
+        finally
+        {
+            _turns.Release();
+        }
+    }
+
+    public void Dispose() => _turns.Dispose();
+}

@@ -1,0 +1,39 @@
+using System.ComponentModel.DataAnnotations;
+using HibpIngest.Api.Callers;
+using Microsoft.Extensions.Configuration;
+
+namespace HibpIngest.Api.Settings;
+
+/// <summary>How the API serves requests; read from environment variables with the prefix HIBP_ (HIBP_DOMAINMAX=50000).</summary>
+public sealed class WebOptions
+{
+    /// <summary>
+    /// Maximum accounts of a domain in one response; the owner of a larger domain gets an error that the plan is too small. A million
+    /// accounts are some 40 MB of JSON.
+    /// </summary>
+    [Range(1, int.MaxValue)]
+    public int DomainMax { get; set; } = 1_000_000;
+
+    /// <summary>
+    /// Number of trusted proxies in front of the API: the caller's address is that entry of X-Forwarded-For, counted from the right. 0: the
+    /// caller is the connection's peer, and the header is ignored.
+    /// </summary>
+    [Range(0, 16)]
+    public int Proxies { get; set; }
+
+    /// <summary>
+    /// Whether test accounts at hibp-integration-tests.com are served, as by Have I Been Pwned: on or off. Null: on if no key is required.
+    /// </summary>
+    public bool? TestAccounts { get; set; }
+
+    /// <summary>Whether requests are written to the access log (HIBP_ACCESSLOG): on or off. Null: on.</summary>
+    public bool? AccessLog { get; set; }
+
+    /// <summary>
+    /// Maximum records of the access log that wait to be written, 32 bytes each. If the process is killed, at most as many records are lost
+    /// of those that are written after the response.
+    /// </summary>
+    [Range(1_000, 100_000)]
+    [ConfigurationKeyName("ACCESSLOG_BUFFER")]
+    public int AccessLogBuffer { get; set; } = 20_000;
+}

@@ -1,0 +1,18 @@
+using HibpIngest.Api.Lookup;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
+
+namespace HibpIngest.Api;
+
+/// <summary>Healthy if the catalogue has been read and the account table responds.</summary>
+internal sealed class StoresHealth(CatalogueReader catalogue, IAccountReads accounts, TimeProvider time) : IHealthCheck
+{
+    private readonly CachedCheck _stores = new(
+        async cancellationToken =>
+        {
+            await catalogue.GetAsync(cancellationToken);
+            _ = await accounts.GetMarksAsync("example.com", "ready", 0, cancellationToken);
+        }, time);
+
+    public async Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context, CancellationToken cancellationToken = default) =>
+        await _stores.IsWellAsync() ? HealthCheckResult.Healthy() : HealthCheckResult.Unhealthy();
+}

@@ -1,0 +1,131 @@
+using HibpIngest.Api.AccessLog;
+using HibpIngest.Api.AccessLog.Requests;
+using HibpIngest.Api.Endpoints;
+using HibpIngest.Api.Lookup;
+using HibpIngest.Api.Requests;
+using HibpIngest.Api.Settings;
+using Microsoft.AspNetCore.Http.Features;
+
+namespace HibpIngest.Api;
+
+/// <summary>
+/// The outermost middleware: every response and failure passes through it. Logs and metrics name the route's template, never a path, a
+/// query, a header or an address.
+/// </summary>
+internal sealed partial class WebGuard(
+    RequestDelegate next, ApiOptions options, TimeProvider time, ILogger<WebGuard> log, RequestLog? requests = null)
+{
+    // A store that is down fails every request: one line in this time is enough.
+    private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
+
+    private static readonly ErrorAnswer NotOpenTo = new(
+        403, "This server is open without a key, and so answers only a client on its own machine that asks it directly");
+
+    private long _loggedAt;
+
+    public async Task InvokeAsync(HttpContext context)
+    {
+        var began = time.GetTimestamp();
+        var entry = requests?.Begin(context, began);
+        // Most routes don't read a body, and an unread body ends the connection. The client must be told: a proxy that shares connections
+        // between clients would otherwise lose the response to the next one.
+        if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true })
+            context.Response.OnStarting(() =>
+            {
+                if (!RequestBody.WasRead(context))
+                    context.Response.Headers.Connection = "close";
+                return Task.CompletedTask;
+            });
+        try
+        {
+            if (options.IsOpen && !LocalRequests.IsDirect(context.Request))
+            {
+                await NotOpenTo.ExecuteAsync(context);
+                return;
+            }
+            if (RequestTarget.Of(context).Path is { } path)
+                context.Request.Path = path;
+            await next(context);
+            if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null }
+                && ApiRoute.Of(context) is null)
+            {
+                entry?.Gate(null);
+                await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
+                    ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).ExecuteAsync(context);
+            }
+            if (entry is not null)
+                await entry.PassAsync(); // for a response without a body
+        }
+        catch (OperationCanceledException) when (context.RequestAborted.IsCancellationRequested)
+        {
+            // The client has disconnected.
+        }
+        catch (Exception e)
+        {
+            try
+            {
+                await FailAsync(context, e);
+            }
+            catch (AccessLogDownException down)
+            {
+                await FailAsync(context, down);
+            }
+        }
+        finally
+        {
+            entry?.End();
+            if (HibpTelemetry.WatchesWeb)
+                HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
+        }
+    }
+
+    /// <summary>Returns the message of a 405, from routing's Allow header.</summary>
+    private static string OtherMethods(HttpResponse response)
+    {
+        var allowed = response.Headers.Allow.ToString()
+            .Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries).Where(one => !HttpMethods.IsOptions(one));
+        return $"This address answers {string.Join(", ", allowed)} and {HttpMethods.Options}";
+    }
+
+    private async Task FailAsync(HttpContext context, Exception error)
+    {
+        var answer = error switch
+        {
+            BadHttpRequestException bad => new ErrorAnswer(bad.StatusCode, "The request is malformed, or too large"),
+            RangesNotReadyException => ErrorAnswer.Unavailable with { Message = "Ranges are not available yet" },
+            AccessLogDownException => ErrorAnswer.Unavailable with
+            {
+                RetryAfterSeconds = (int)AccessLogDownException.RetryAfter.TotalSeconds,
+            },
+            HibpException => ErrorAnswer.Unavailable,
+            _ => ErrorAnswer.Unexpected,
+        };
+        if (answer.StatusCode >= 500 && IsTimeToLog())
+            LogFailed(TemplateOf(context), answer.StatusCode, error is HibpException ? error.Message : UnexpectedError.Describe(error));
+        if (context.Response.HasStarted)
+        {
+            context.Abort(); // a truncated response must not look complete
+            return;
+        }
+        // Without this header a browser hides the error from a page of another site.
+        var origin = context.Response.Headers.AccessControlAllowOrigin;
+        context.Response.Clear();
+        context.Response.Headers.AccessControlAllowOrigin = origin;
+        context.Response.Headers.XContentTypeOptions = "nosniff";
+        if (answer == ErrorAnswer.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
+            answer = answer with { Message = "An error occurred." };
+        await answer.ExecuteAsync(context);
+    }
+
+    private bool IsTimeToLog()
+    {
+        var last = Volatile.Read(ref _loggedAt);
+        return (last == 0 || time.GetElapsedTime(last) >= LogEvery)
+            && Interlocked.CompareExchange(ref _loggedAt, time.GetTimestamp(), last) == last;
+    }
+
+    private static string TemplateOf(HttpContext context) => ApiRoute.Of(context)?.Template ?? RequestLog.NoRoute;
+
+    [LoggerMessage(EventIds.WebServerFailed, LogLevel.Error, "{Route}: {Status}: {Reason}")]
+    private partial void LogFailed(string route, int status, string reason);
+}

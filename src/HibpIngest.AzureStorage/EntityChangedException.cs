@@ -1,6 +1,0 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.AzureStorage;
-
-/// <summary>The entity or blob to be changed no longer exists or has another version.</summary>
-internal sealed class EntityChangedException(string message) : StoreRefusedException(message);

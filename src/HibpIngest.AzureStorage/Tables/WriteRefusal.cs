@@ -1,7 +1,0 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.AzureStorage.Tables;
-
-/// <summary>The service throttled a write; nothing was written, or it isn't known to have been.</summary>
-/// <param name="Pause">The service's Retry-After; zero: it named none.</param>
-internal sealed record WriteRefusal(StoreThrottledException Failure, TimeSpan Pause);

@@ -1,0 +1,254 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Cli.Emulator;
+
+/// <summary>
+/// The storage emulator (Azurite) as a child process on loopback. It is installed from the program's embedded lock file if missing, is
+/// ready when <see cref="StartAsync"/> returns, and ends with <see cref="DisposeAsync"/> or with this process, even if that is killed.
+/// Needs Node 20 or later on the path.
+/// </summary>
+public sealed partial class AzuriteEmulator : IAsyncDisposable
+{
+    /// <summary>Names the installation folder; default: one in the user's cache folder.</summary>
+    public const string FolderVariable = "HIBP_EMULATOR_DIR";
+
+    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite). Not a secret.</summary>
+    public const string Account = "devstoreaccount1";
+
+    /// <summary>Preloaded scripts, from the package's folder.</summary>
+    private static readonly string[] Scripts =
+        ["stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "paced-saves.cjs", "encoded-names.cjs"];
+
+    private const string AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+    /// <summary>It usually starts in one to two seconds; a busy machine takes longer.</summary>
+    private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(60);
+
+    /// <summary>Maximum time for saving its data; after it, the process is killed.</summary>
+    private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
+
+    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
+
+    /// <summary>A process that was ended by a signal has this plus the signal's number as exit code.</summary>
+    private const int SignalBase = 128;
+
+    private static readonly string[] Services = ["Blob", "Queue", "Table"];
+
+    private readonly Process _process;
+    private readonly FileStream? _folderLock;
+    private readonly Dictionary<string, string> _addresses = new(StringComparer.Ordinal);
+    private readonly TaskCompletionSource _ready = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly TaskCompletionSource<string> _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly Lock _gate = new();
+    private string _lastError = "";
+    private int _disposed;
+
+    /// <param name="folderLock">Lock of the data folder; null: data is kept in memory.</param>
+    private AzuriteEmulator(Process process, FileStream? folderLock) => (_process, _folderLock) = (process, folderLock);
+
+    /// <summary>Connection string of the well-known account.</summary>
+    public string ConnectionString => GetConnectionString(0);
+
+    /// <summary>Process id of the emulator.</summary>
+    public int ProcessId { get; private set; }
+
+    /// <summary>
+    /// Completes when the emulator has ended, for any reason, with a description: <c>ended with signal 9</c>. Unsaved data in memory is
+    /// then lost.
+    /// </summary>
+    public Task<string> Ended => _ended.Task;
+
+    /// <summary>Returns whether the emulator is installed, so that a start downloads nothing.</summary>
+    /// <exception cref="NotPossibleException">There is no folder for the installation.</exception>
+    public static bool IsInstalled() => File.Exists(ServerScript(EmulatorPackage.Folder));
+
+    /// <summary>
+    /// Returns the connection string of an account: 0 is the well-known one, 1 to <see cref="AzuriteOptions.ExtraAccounts"/> the extra
+    /// ones.
+    /// </summary>
+    public string GetConnectionString(int account)
+    {
+        var name = AccountName(account);
+        return $"DefaultEndpointsProtocol=http;AccountName={name};AccountKey={AccountKey};"
+            + $"BlobEndpoint={_addresses["Blob"]}/{name};"
+            + $"QueueEndpoint={_addresses["Queue"]}/{name};TableEndpoint={_addresses["Table"]}/{name};";
+    }
+
+    /// <summary>Installs the emulator if missing, starts it, and returns when all three services accept connections.</summary>
+    /// <exception cref="NotPossibleException">No Node, no package, or a port or the folder is in use; the message says what to
+    /// do.</exception>
+    public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
+    {
+        var folder = EmulatorPackage.Folder;
+        EmulatorPackage.Unpack(folder);
+        await NodePackages.InstallAsync(folder, "the storage emulator", ServerScript(folder), options.Progress, cancellationToken);
+
+        // In memory mode it needs a working directory too, but writes nothing to it.
+        var workingFolder = Path.GetTempPath();
+        FileStream? folderLock = null;
+        if (options.DataFolder is not null)
+        {
+            workingFolder = Directory.CreateDirectory(options.DataFolder).FullName;
+            folderLock = await LockAsync(workingFolder, cancellationToken);
+        }
+
+        var start = new ProcessStartInfo("node")
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            UseShellExecute = false,
+            WorkingDirectory = workingFolder,
+        };
+        foreach (var script in Scripts)
+        {
+            start.ArgumentList.Add("--require");
+            start.ArgumentList.Add(Path.Combine(folder, script));
+        }
+        start.ArgumentList.Add(ServerScript(folder));
+        // Port 0: the system picks a free one, which the emulator prints.
+        Add(start, "--blobPort", options.BlobPort ?? 0);
+        Add(start, "--queuePort", options.QueuePort ?? 0);
+        Add(start, "--tablePort", options.TablePort ?? 0);
+        // The default of 5 s closes connections that clients are about to reuse.
+        Add(start, "--blobKeepAliveTimeout", 120);
+        Add(start, "--queueKeepAliveTimeout", 120);
+        Add(start, "--tableKeepAliveTimeout", 120);
+        start.ArgumentList.Add("--disableTelemetry");
+        start.ArgumentList.Add("--skipApiVersionCheck");
+        start.ArgumentList.Add("--silent");
+        if (options.DataFolder is null)
+            start.ArgumentList.Add("--inMemoryPersistence");
+        if (options.ExtraAccounts > 0)
+            start.Environment["AZURITE_ACCOUNTS"] = string.Join(
+                ';', Enumerable.Range(0, options.ExtraAccounts + 1).Select(i => $"{AccountName(i)}:{AccountKey}"));
+        else
+            start.Environment.Remove("AZURITE_ACCOUNTS");
+
+        var emulator = new AzuriteEmulator(new Process { StartInfo = start, EnableRaisingEvents = true }, folderLock);
+        try
+        {
+            emulator.Launch();
+            await emulator._ready.Task.WaitAsync(StartTimeout, cancellationToken);
+            return emulator;
+        }
+        catch (Exception e)
+        {
+            await emulator.DisposeAsync();
+            if (e is TimeoutException)
+                throw new NotPossibleException(
+                    $"the storage emulator did not start within {StartTimeout.TotalSeconds:0} seconds: {emulator._lastError}");
+            throw;
+        }
+    }
+
+    /// <summary>Ends the emulator: at once if its data is in memory, else after it has saved.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        if (Interlocked.Exchange(ref _disposed, 1) != 0)
+            return;
+        if (ProcessId != 0)
+        {
+            if (_folderLock is not null)
+            {
+                // The emulator saves and stops when its standard input ends.
+                _process.StandardInput.Close();
+                using var timeout = new CancellationTokenSource(StopTimeout);
+                await _process.WaitForExitAsync(timeout.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            }
+
+            if (!_process.HasExited)
+                _process.Kill();
+            await Ended;
+        }
+
+        var folder = _process.StartInfo.WorkingDirectory;
+        _process.Dispose();
+        if (_folderLock is not null)
+        {
+            // If root ran the emulator, as for hibp restore, the files must still belong to the service's user, who runs the next one.
+            foreach (var path in Directory.EnumerateFileSystemEntries(folder, "*", SearchOption.AllDirectories))
+                UnixFiles.GiveToOwnerOf(folder, path);
+            await _folderLock.DisposeAsync();
+        }
+    }
+
+    /// <summary>
+    /// Locks the data folder: two emulators with one folder would overwrite each other's data when they save. An emulator that is stopping
+    /// still saves after its ports are free, so this waits for it.
+    /// </summary>
+    private static async Task<FileStream> LockAsync(string folder, CancellationToken cancellationToken)
+    {
+        var began = Stopwatch.GetTimestamp();
+        while (true)
+        {
+            try
+            {
+                return new FileStream(
+                    Path.Combine(folder, "emulator.lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+            }
+            catch (IOException) when (Stopwatch.GetElapsedTime(began) < StopTimeout)
+            {
+                await Task.Delay(LookEvery, cancellationToken);
+            }
+            catch (IOException)
+            {
+                throw new NotPossibleException($"another emulator keeps its data in {folder}: stop what started it, or run elsewhere");
+            }
+        }
+    }
+
+    private static void Add(ProcessStartInfo start, string name, int value)
+    {
+        start.ArgumentList.Add(name);
+        start.ArgumentList.Add(value.ToString(CultureInfo.InvariantCulture));
+    }
+
+    private static string AccountName(int account) =>
+        account == 0 ? Account : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
+
+    private static string ServerScript(string folder) => Path.Combine(folder, "node_modules", "azurite", "dist", "src", "azurite.js");
+
+    private void Launch()
+    {
+        _process.OutputDataReceived += (_, e) => OnOutput(e.Data);
+        _process.ErrorDataReceived += (_, e) =>
+        {
+            if (!string.IsNullOrWhiteSpace(e.Data))
+                _lastError = e.Data.Trim();
+        };
+        NodePackages.Start(_process, "the storage emulator", "set HIBP_STORAGE to a storage account");
+        ProcessId = _process.Id;
+        _process.BeginOutputReadLine();
+        _process.BeginErrorReadLine();
+        _ = WatchAsync();
+    }
+
+    /// <summary>Fails the start, with the last error line, if the emulator ends before it is ready.</summary>
+    private async Task WatchAsync()
+    {
+        await _process.WaitForExitAsync(CancellationToken.None).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        _ready.TrySetException(
+            new NotPossibleException($"the storage emulator did not start: {(_lastError.Length == 0 ? "it ended at once" : _lastError)}"));
+        var code = _process.ExitCode;
+        _ended.TrySetResult(code > SignalBase ? $"ended with signal {code - SignalBase}" : $"ended with exit code {code}");
+    }
+
+    private void OnOutput(string? line)
+    {
+        if (line is null || ListeningLine().Match(line) is not { Success: true } match)
+            return;
+        lock (_gate)
+        {
+            _addresses[match.Groups["service"].Value] = match.Groups["address"].Value;
+            if (Services.All(_addresses.ContainsKey))
+                _ready.TrySetResult();
+        }
+    }
+
+    [GeneratedRegex(
+        @"^Azurite (?<service>\w+) service is successfully listening at (?<address>http://\S+)$", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex ListeningLine();
+}

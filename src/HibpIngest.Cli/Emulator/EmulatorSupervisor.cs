@@ -1,0 +1,131 @@
+namespace HibpIngest.Cli.Emulator;
+
+/// <summary>
+/// Runs storage emulators until disposal: an emulator that ends is restarted on its data. An emulator of another process that responds at
+/// the same ports is left alone.
+/// </summary>
+/// <param name="progress">Receives one line for each event.</param>
+/// <param name="time">Clock for the pauses.</param>
+public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string> progress, TimeProvider time) : IAsyncDisposable
+{
+    private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
+
+    // Interval for checking an emulator that another process has started at the same ports.
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(5);
+
+    // After this uptime the start counts as successful, and the pause is reset.
+    private static readonly TimeSpan WellAfter = TimeSpan.FromMinutes(1);
+
+    private readonly CancellationTokenSource _stop = new();
+    private readonly List<Task> _watching = [];
+
+    // By these locks other processes know that an emulator will be restarted, and wait for it.
+    private readonly List<IDisposable> _holds = [];
+
+    /// <summary>Whether any emulator was started here.</summary>
+    public bool HasStarted => _watching.Count > 0;
+
+    /// <summary>Starts the first emulators that are not running yet, and supervises them.</summary>
+    /// <param name="count">Number of emulators; at least 1.</param>
+    /// <exception cref="NotPossibleException">An emulator can't be started; the message says what to do.</exception>
+    public async Task StartAsync(int count, CancellationToken cancellationToken)
+    {
+        for (var number = 1; number <= count; number++)
+        {
+            if (await emulator.WaitForStateAsync(progress, cancellationToken, number) is not EmulatorState.Stopped and var state)
+            {
+                if (state == EmulatorState.Busy)
+                    progress.Report(emulator.BusyMessage);
+                continue;
+            }
+            if (emulator.TryHold(number) is { } hold)
+                _holds.Add(hold);
+            progress.Report($"starting the storage emulator, with its data in {emulator.DataFolderOf(number)}");
+            var started = await StartOneAsync(number, cancellationToken);
+            progress.Report($"the storage emulator runs (pid {started.ProcessId})");
+            _watching.Add(WatchAsync(started, number));
+        }
+    }
+
+    /// <summary>Ends the emulators that were started here; they save first.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await Task.WhenAll(_watching);
+        _holds.ForEach(hold => hold.Dispose());
+        _stop.Dispose();
+    }
+
+    private Task<AzuriteEmulator> StartOneAsync(int number, CancellationToken cancellationToken) => AzuriteEmulator.StartAsync(
+        new AzuriteOptions
+        {
+            DataFolder = emulator.DataFolderOf(number),
+            BlobPort = emulator.PortOf(number),
+            QueuePort = emulator.PortOf(number) + 1,
+            TablePort = emulator.PortOf(number) + 2,
+            Progress = progress,
+        },
+        cancellationToken);
+
+    private async Task WatchAsync(AzuriteEmulator started, int number)
+    {
+        var pause = FirstPause;
+        var running = started;
+        try
+        {
+            while (true)
+            {
+                var startedAt = time.GetTimestamp();
+                var ended = await running.Ended.WaitAsync(_stop.Token);
+                if (time.GetElapsedTime(startedAt) > WellAfter)
+                    pause = FirstPause;
+                progress.Report(
+                    $"the storage emulator (pid {running.ProcessId}) {ended}; starting it again. What it was told in its last seconds may "
+                    + "be lost: where accounts were being upserted, hibp requeue BREACH --all does that again");
+                await running.DisposeAsync();
+                (running, pause) = await StartAgainAsync(number, pause);
+            }
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+            // This process ends, and its emulators with it.
+        }
+        finally
+        {
+            await running.DisposeAsync();
+        }
+    }
+
+    /// <returns>The new emulator, and the pause before the next restart.</returns>
+    private async Task<(AzuriteEmulator Running, TimeSpan Pause)> StartAgainAsync(int number, TimeSpan pause)
+    {
+        var isOthers = false;
+        while (true)
+        {
+            await Task.Delay(isOthers ? LookEvery : pause, time, _stop.Token);
+            try
+            {
+                if (await emulator.FindStateAsync(_stop.Token, number) != EmulatorState.Stopped)
+                {
+                    // A command's emulator (hibp backup, for one) ends with the command.
+                    if (!isOthers)
+                        progress.Report("another process has started the storage emulator: it is used until that one ends it");
+                    isOthers = true;
+                    continue;
+                }
+                isOthers = false;
+                pause = pause * 2 < LongestPause ? pause * 2 : LongestPause;
+                var running = await StartOneAsync(number, _stop.Token);
+                progress.Report($"the storage emulator runs again (pid {running.ProcessId})");
+                return (running, pause);
+            }
+            catch (Exception e) when (e is not OperationCanceledException)
+            {
+                // Catches any failure, such as exhausted file handles: no other process retries.
+                isOthers = false;
+                progress.Report($"{(e is HibpException ? e.Message : UnexpectedError.Describe(e))}; next try in {pause.TotalSeconds:0} s");
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+using System.Collections.Concurrent;
+using System.Runtime.ExceptionServices;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Pipeline.Setup;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Cli.LocalHost;
+
+/// <summary>
+/// Runs the hosted services of a local host, which stands in for the Functions host on a laptop, a VM or a container and keeps its rules
+/// (<see cref="QueueListenerOptions"/>). Any number of local hosts may run against the same stores.
+/// </summary>
+/// <remarks>
+/// If one service ends with an error, all of them stop: a host that does half of its work would look alive.
+/// </remarks>
+public sealed partial class LocalHostRunner(
+    LocalHostOptions options, HostTroubles troubles, IHostApplicationLifetime lifetime, TimeProvider time, ILoggerFactory logs)
+    : IHostLifetime
+{
+    private readonly ILogger _log = logs.CreateLogger("HibpIngest.LocalHost");
+
+    /// <summary>Counts the messages in progress, by queue.</summary>
+    private readonly ConcurrentDictionary<string, int> _working = new();
+
+    private Exception? _failure;
+
+    internal StoreHealth Health { get; } = new(
+        logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => troubles.Note(0, what, reason, pause));
+
+    /// <summary>
+    /// Sets up the stores, then runs the host's services until cancelled. Returns when all have stopped: stages stop at a batch boundary,
+    /// and unfinished messages become visible at once. Waits for a store that is unavailable.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's file is no longer the one that
+    /// was opened.</exception>
+    /// <exception cref="StoreRefusedException">A store refuses this program's credentials.</exception>
+    public static async Task RunAsync(IHost host, CancellationToken cancellationToken)
+    {
+        await host.Services.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
+        await host.Services.GetRequiredService<LocalHostRunner>().RunUntilStoppedAsync(host, cancellationToken);
+    }
+
+    private async Task RunUntilStoppedAsync(IHost host, CancellationToken cancellationToken)
+    {
+        await host.StartAsync(CancellationToken.None);
+        LogStarted(options.Roles);
+        using var stopping = cancellationToken.Register(() =>
+        {
+            // Before the stop, so that the count includes all messages in progress.
+            options.OnStopping?.Invoke(_working.Where(one => one.Value > 0).ToDictionary());
+            lifetime.StopApplication();
+        });
+        await host.WaitForShutdownAsync(CancellationToken.None);
+        LogStopped();
+        if (_failure is not null)
+            ExceptionDispatchInfo.Throw(_failure);
+    }
+
+    /// <summary>Runs a service's loop until the host stops. A loop that ends earlier stops the host, which rethrows its error.</summary>
+    internal async Task RunLoopAsync(Func<CancellationToken, Task> loop)
+    {
+        // A loop that starts with synchronous work must not delay the others.
+        await Task.Yield();
+        Exception? failure = null;
+        try
+        {
+            await loop(lifetime.ApplicationStopping);
+        }
+        catch (OperationCanceledException) when (lifetime.ApplicationStopping.IsCancellationRequested)
+        {
+        }
+        catch (Exception e)
+        {
+            failure = e;
+        }
+        Stop(failure);
+    }
+
+    /// <summary>Repeats work with a pause between runs. A failed run is logged, as by the Functions host, and the next follows.</summary>
+    internal Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => RunLoopAsync(async stop =>
+    {
+        while (true)
+        {
+            try
+            {
+                await work(stop);
+                Health.Up(what);
+            }
+            catch (StoreUnavailableException e)
+            {
+                Health.Down(what, e, every);
+            }
+            catch (Exception e) when (e is not (OperationCanceledException or StoreRefusedException or StoreMismatchException))
+            {
+                LogRunFailed(what, e is HibpException ? e.Message : UnexpectedError.Describe(e));
+                options.OnFailure?.Invoke(what, e);
+            }
+            await Task.Delay(every, time, stop);
+        }
+    });
+
+    internal async Task WorkAsync(string queue, Func<Task> work)
+    {
+        _working.AddOrUpdate(queue, 1, (_, count) => count + 1);
+        try
+        {
+            await work();
+        }
+        catch (StoreMismatchException e)
+        {
+            // Every other message would fail in the same way. The host stops before the listener handles the failure, so that the message
+            // becomes visible again and no attempt is counted.
+            Stop(e);
+            throw;
+        }
+        finally
+        {
+            _working.AddOrUpdate(queue, 0, (_, count) => count - 1);
+        }
+    }
+
+    // The command handles signals, not the host.
+    Task IHostLifetime.WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    Task IHostLifetime.StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    private void Stop(Exception? failure)
+    {
+        Interlocked.CompareExchange(ref _failure, failure, null);
+        lifetime.StopApplication();
+    }
+
+    [LoggerMessage(EventIds.LocalHostStarted, LogLevel.Information, "local host: started (roles: {Roles})")]
+    private partial void LogStarted(HostRoles roles);
+
+    [LoggerMessage(EventIds.LocalHostRunFailed, LogLevel.Error, "{What} failed: {Reason}")]
+    private partial void LogRunFailed(string what, string reason);
+
+    [LoggerMessage(EventIds.LocalHostStopped, LogLevel.Information, "local host: stopped")]
+    private partial void LogStopped();
+}

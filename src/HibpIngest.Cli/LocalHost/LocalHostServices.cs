@@ -1,0 +1,87 @@
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Passwords;
+using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Settings;
+using HibpIngest.Pipeline.Sweeping;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
+
+namespace HibpIngest.Cli.LocalHost;
+
+public static class LocalHostServices
+{
+    private const string Heartbeat = "heartbeat";
+
+    /// <summary>Adds one hosted service for each scan, sweep and queue of the host's roles, and its heartbeats.</summary>
+    /// <exception cref="ArgumentException">There is no role.</exception>
+    public static IServiceCollection AddHibpLocalHost(this IServiceCollection services, LocalHostOptions options)
+    {
+        var roles = options.Roles;
+        if (roles == HostRoles.None)
+            throw new ArgumentException("a host needs a role", nameof(options));
+        services.Configure<HostOptions>(host => (host.ShutdownTimeout, host.ServicesStopConcurrently) = (Timeout.InfiniteTimeSpan, true))
+            .AddSingleton(options).AddSingleton<LocalHostRunner>()
+            .AddSingleton<IHostLifetime>(provider => provider.GetRequiredService<LocalHostRunner>())
+            .AddHeartbeats(Describe(roles), (provider, error) =>
+            {
+                var health = provider.GetRequiredService<LocalHostRunner>().Health;
+                if (error is StoreUnavailableException unavailable)
+                    health.Down(Heartbeat, unavailable, HostSign.Every);
+                else if (error is null)
+                    health.Up(Heartbeat);
+            });
+        if (roles.HasFlag(HostRoles.Ingest))
+        {
+            AddLoop((host, provider) =>
+            {
+                // One instance for all runs: it remembers which blobs have been started.
+                var scan = provider.GetRequiredService<BlobScan>();
+                return host.RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token));
+            });
+        }
+        if (roles.HasFlag(HostRoles.Passwords))
+        {
+            AddLoop((host, provider) =>
+            {
+                var (stores, scan) = (provider.GetRequiredService<ServingStores>(), provider.GetRequiredService<SweepImports>());
+                return host.RepeatAsync(
+                    "passwords scan", options.BlobScanEvery, token => stores.RunAsync(on => scan.ScanAsync(TimeSpan.Zero, on), token));
+            });
+        }
+        if (roles.HasFlag(HostRoles.Sweep))
+        {
+            AddLoop((host, provider) => Task.WhenAll(provider.GetServices<HostSweep>().Select(
+                sweep => host.RepeatAsync(sweep.Name, options.SweepEvery, sweep.RunAsync))));
+        }
+        foreach (var route in MessageRoutes.All.Where(route => roles.HasFlag(route.Role)))
+        {
+            // One load, or one segment of the account log, keeps a process busy.
+            var queues = route.Role is HostRoles.Ingest or HostRoles.Log
+                ? options.Queues with { BatchSize = 1, NewBatchThreshold = 0 } : options.Queues;
+            AddLoop((host, provider) => host.RunLoopAsync(stop => new QueueListener(
+                provider.GetRequiredService<IMessageQueues>(), route.Queue,
+                (body, token) => host.WorkAsync(
+                    route.Queue, () => provider.GetRequiredService<MessageDispatcher>().DispatchAsync(route.Queue, body, token)),
+                queues with { MaxDequeueCount = provider.GetRequiredService<IOptions<RetryOptions>>().Value.MaxTries },
+                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<QueueListener>>(), host.Health,
+                options.OnFailure is { } report ? e => report(route.Queue, e) : null).RunAsync(stop)));
+        }
+        return services;
+
+        void AddLoop(Func<LocalHostRunner, IServiceProvider, Task> run) => services.AddSingleton<IHostedService>(
+            provider => new LoopService(() => run(provider.GetRequiredService<LocalHostRunner>(), provider)));
+    }
+
+    private static string Describe(HostRoles roles) => roles.HasFlag(HostRoles.All) ? HostSign.Everything : string.Join(
+        ", ", Enum.GetValues<HostRoles>().Where(role => role != HostRoles.None && int.IsPow2((int)role) && roles.HasFlag(role))
+            .Select(role => role.ToString().ToLowerInvariant()));
+
+    // The loop stops with the host's ApplicationStopping, which is cancelled before any service is stopped.
+    private sealed class LoopService(Func<Task> run) : BackgroundService
+    {
+        protected override Task ExecuteAsync(CancellationToken stoppingToken) => run();
+    }
+}

@@ -1,0 +1,132 @@
+using System.Globalization;
+using System.Net;
+using HibpIngest.Api;
+using HibpIngest.Api.AccessLog.Usage;
+using HibpIngest.Api.Responses;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Storage.Azure;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using OpenTelemetry;
+using OpenTelemetry.Metrics;
+
+namespace HibpIngest.Cli.LocalHost;
+
+/// <summary>
+/// Reports the state of this process: <c>/healthz</c> (it is alive); <c>/readyz</c> (its storage account responds; the database is not
+/// queried, since a probe would keep it awake); <c>/usage</c>, request counts by route, key, hour or status; and <c>/metrics</c>, this
+/// process's instruments (<see cref="TelemetryNames"/>) in the Prometheus format. Serves only direct requests from this machine, and none
+/// through a proxy.
+/// </summary>
+public sealed class OperatorListener : IAsyncDisposable
+{
+    // A month: each hour is one partition to read.
+    private const int MostHours = 31 * 24;
+    private const int DefaultHours = 24;
+
+    private readonly WebApplication _app;
+    private readonly MeterProvider _metrics;
+
+    private OperatorListener(WebApplication app, MeterProvider metrics) => (_app, _metrics) = (app, metrics);
+
+    public string Address => _app.Urls.First();
+
+    /// <summary>Starts the listener; it responds when this returns.</summary>
+    /// <exception cref="BadInputException">The address is not a loopback address.</exception>
+    /// <exception cref="NotPossibleException">The address is in use.</exception>
+    public static async Task<OperatorListener> StartAsync(
+        string url, StorageAccount account, TimeProvider time, CancellationToken cancellationToken)
+    {
+        if (!Uri.TryCreate(url, UriKind.Absolute, out var address) || address.Scheme != Uri.UriSchemeHttp || !address.IsLoopback)
+            throw new BadInputException($"'{url}' is no address for operators: expected http://127.0.0.1:PORT");
+        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.Services.AddRoutingCore();
+        builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
+        {
+            WebServer.Limit(server);
+            server.Listen(IPAddress.Loopback, address.Port);
+        });
+        var app = builder.Build();
+        var metrics = Sdk.CreateMeterProviderBuilder().AddMeter(TelemetryNames.Source).AddPrometheusExporter().Build();
+        var stores = new CachedCheck(token => account.Register.GetIdentityAsync(token), time);
+        app.Use(next => context =>
+        {
+            if (LocalRequests.IsDirect(context.Request))
+                return next(context);
+            context.Response.StatusCode = StatusCodes.Status403Forbidden;
+            return Task.CompletedTask;
+        });
+        app.UseRouting();
+        app.MapGet("/healthz", context => HealthAnswer.WriteAsync(context.Response, true));
+        app.MapGet("/readyz", async context => await HealthAnswer.WriteAsync(context.Response, await stores.IsWellAsync()));
+        var usage = new UsageReader(account.Usage, account.Keys);
+        app.MapPrometheusScrapingEndpoint("/metrics", metrics, configureBranchedPipeline: null, optionsName: null);
+        app.MapGet("/usage", context => AnswerUsageAsync(context, usage, time));
+        try
+        {
+            await app.StartAsync(cancellationToken);
+            return new OperatorListener(app, metrics);
+        }
+        catch (Exception e)
+        {
+            await app.DisposeAsync();
+            metrics.Dispose();
+            if (e is IOException or AddressInUseException)
+                throw new NotPossibleException(
+                    $"{url} can't be listened on: another program does already; name a free address by --listen");
+            throw;
+        }
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _app.StopAsync();
+        await _app.DisposeAsync();
+        _metrics.Dispose();
+    }
+
+    private static async Task AnswerUsageAsync(HttpContext context, UsageReader usage, TimeProvider time)
+    {
+        var (query, response) = (context.Request.Query, context.Response);
+        response.Headers.CacheControl = "no-store";
+        var (hours, by) = (DefaultHours, UsageBy.Route);
+        if (query.TryGetValue("hours", out var number)
+            && (!int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out hours) || hours is < 1 or > MostHours))
+        {
+            await SayAsync(StatusCodes.Status400BadRequest, $"hours is expected to be 1 to {MostHours}");
+            return;
+        }
+        if (query.TryGetValue("by", out var name) && !TryParse(name, out by))
+        {
+            await SayAsync(
+                StatusCodes.Status400BadRequest,
+                $"by is expected to be one of {string.Join(", ", Enum.GetNames<UsageBy>()).ToLowerInvariant()}");
+            return;
+        }
+        try
+        {
+            var report = await usage.ReadLastAsync(hours, by, time.GetUtcNow(), context.RequestAborted);
+            response.ContentType = "application/json";
+            await response.Body.WriteAsync(report.ToJson(), context.RequestAborted);
+        }
+        catch (HibpException e)
+        {
+            await SayAsync(StatusCodes.Status503ServiceUnavailable, e.Message);
+        }
+
+        async Task SayAsync(int status, string words)
+        {
+            (response.StatusCode, response.ContentType) = (status, "text/plain; charset=utf-8");
+            await response.WriteAsync(words + "\n", context.RequestAborted);
+        }
+    }
+
+    private static bool TryParse(string? name, out UsageBy by)
+    {
+        // Matches names only: enum parsing would also accept numbers.
+        by = Enum.GetValues<UsageBy>().FirstOrDefault(one => one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase));
+        return by.ToString().Equals(name, StringComparison.OrdinalIgnoreCase);
+    }
+}

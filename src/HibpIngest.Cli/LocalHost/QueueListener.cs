@@ -1,0 +1,235 @@
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Cli.LocalHost;
+
+/// <summary>
+/// Receives messages from one queue and runs their work, by the rules of the Functions host: a message is hidden and its visibility renewed
+/// while the work runs, deleted when it is done, made visible again for a retry when it failed, and moved to <c>{queue}-poison</c> when the
+/// attempts are used up (written to the poison queue first, so that nothing is lost).
+/// </summary>
+/// <param name="queues">Holds the queue and its poison queue.</param>
+/// <param name="work">Returns when the message's work is done; throws if it failed.</param>
+/// <param name="time">Clock for pauses and renewals.</param>
+/// <param name="log">Receives ids and counts only.</param>
+/// <param name="health">Receives the state of the queue's store.</param>
+/// <param name="onFailure">Called for every failed attempt.</param>
+internal sealed partial class QueueListener(
+    IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
+    ILogger log, StoreHealth health, Action<Exception>? onFailure = null)
+{
+    // Calls made after the stop are limited: a process that is asked to stop has only some seconds.
+    private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
+
+    private readonly IMessageQueue _queue = queues.Get(name);
+    private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
+
+    /// <summary>
+    /// Listens until <paramref name="stop"/>; then waits for the messages in progress, and makes those that were not finished visible
+    /// again.
+    /// </summary>
+    /// <exception cref="StoreRefusedException">The queue doesn't exist, or refuses this program.</exception>
+    public async Task RunAsync(CancellationToken stop)
+    {
+        var inHand = new List<InHand>();
+        using var stopWork = CancellationTokenSource.CreateLinkedTokenSource(stop);
+        using var stopReceive = new CancellationTokenSource();
+        using var onStop = stop.Register(() => stopReceive.CancelAfter(FarewellTimeout));
+        try
+        {
+            await ListenAsync(inHand, stopWork.Token, stopReceive.Token, stop);
+        }
+        catch (OperationCanceledException) when (stop.IsCancellationRequested)
+        {
+        }
+        finally
+        {
+            await stopWork.CancelAsync();
+            await EndAsync(inHand);
+        }
+    }
+
+    private async Task ListenAsync(List<InHand> inHand, CancellationToken stopWork, CancellationToken stopReceive, CancellationToken stop)
+    {
+        var pause = options.MinPause;
+        while (true)
+        {
+            inHand.RemoveAll(message => message.Work.IsCompleted);
+            while (inHand.Count > options.NewBatchThreshold)
+            {
+                await Task.WhenAny(inHand.Select(message => message.Work)).WaitAsync(stop);
+                inHand.RemoveAll(message => message.Work.IsCompleted);
+            }
+            IReadOnlyList<QueuedMessage> received;
+            try
+            {
+                // Not cancelled at once: a message that the service returns at that moment would stay invisible for the full visibility
+                // timeout.
+                stop.ThrowIfCancellationRequested();
+                received = await _queue.ReceiveAsync(options.BatchSize, options.Visibility, stopReceive);
+                health.Up(name);
+            }
+            catch (StoreUnavailableException e)
+            {
+                health.Down(name, e, pause);
+                received = [];
+            }
+            foreach (var message in received)
+                inHand.Add(Start(message, stopWork));
+            if (received.Count > 0)
+            {
+                pause = options.MinPause;
+                continue;
+            }
+            await Task.Delay(pause, time, stop);
+            pause = Longer(pause);
+        }
+    }
+
+    private TimeSpan Longer(TimeSpan pause) => pause * 2 < options.MaxPause ? pause * 2 : options.MaxPause;
+
+    private InHand Start(QueuedMessage message, CancellationToken stopWork)
+    {
+        var inHand = new InHand(message);
+        inHand.Work = Task.Run(() => WorkAsync(inHand, stopWork), CancellationToken.None);
+        return inHand;
+    }
+
+    private async Task WorkAsync(InHand message, CancellationToken stopWork)
+    {
+        try
+        {
+            var tries = message.Current.DequeueCount;
+            if (tries > options.MaxDequeueCount)
+            {
+                // The last attempt ended with its process.
+                await PoisonAsync(message, CancellationToken.None);
+                return;
+            }
+            using var working = new CancellationTokenSource();
+            var renewing = RenewAsync(message, working.Token);
+            Exception? failure = null;
+            try
+            {
+                await work(message.Current.Body, stopWork);
+            }
+            catch (Exception e)
+            {
+                failure = e;
+            }
+            await working.CancelAsync();
+            await renewing;
+
+            if (failure is null)
+            {
+                await _queue.DeleteAsync(message.Current, CancellationToken.None);
+            }
+            else if (stopWork.IsCancellationRequested)
+            {
+                await GiveBackAsync(message);
+            }
+            else
+            {
+                LogFailed(
+                    name, message.Current.Id, tries, options.MaxDequeueCount, failure is HibpException
+                    ? failure.Message : UnexpectedError.Describe(failure));
+                onFailure?.Invoke(failure);
+                if (tries >= options.MaxDequeueCount)
+                    await PoisonAsync(message, CancellationToken.None);
+                else
+                    await _queue.ExtendAsync(message.Current, options.RetryDelay, CancellationToken.None);
+            }
+        }
+        catch (HibpException e)
+        {
+            // The queue call failed: the message is redelivered when its visibility ends, and its work may be done twice.
+            LogNotSettled(name, message.Current.Id, e.Message);
+        }
+    }
+
+    /// <summary>
+    /// Keeps the message invisible while it is being processed. Work on a message that was lost continues: a second run changes nothing.
+    /// </summary>
+    private async Task RenewAsync(InHand message, CancellationToken working)
+    {
+        var pause = options.Visibility / 2;
+        while (true)
+        {
+            await Task.Delay(pause, time, working).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            if (working.IsCancellationRequested)
+                return;
+            try
+            {
+                // Not cancelled: if the service renews but the response is lost, the receipt is invalid.
+                var renewed = await _queue.ExtendAsync(message.Current, options.Visibility, CancellationToken.None);
+                if (renewed is null)
+                {
+                    LogLost(name, message.Current.Id);
+                    return;
+                }
+                message.Current = renewed;
+                pause = options.Visibility / 2;
+            }
+            catch (HibpException e)
+            {
+                // Several more attempts fit into the remaining visibility.
+                LogNotRenewed(name, message.Current.Id, e.Message);
+                pause = options.Visibility / 20;
+            }
+        }
+    }
+
+    private async Task PoisonAsync(InHand message, CancellationToken cancellationToken)
+    {
+        await _poison.CreateAsync(cancellationToken);
+        await _poison.SendAsync(message.Current.Body, TimeSpan.Zero, cancellationToken);
+        await _queue.DeleteAsync(message.Current, cancellationToken);
+        LogPoisoned(name, message.Current.Id, message.Current.DequeueCount);
+    }
+
+    private async Task GiveBackAsync(InHand message)
+    {
+        using var timeout = new CancellationTokenSource(FarewellTimeout, time);
+        try
+        {
+            await _queue.ExtendAsync(message.Current, TimeSpan.Zero, timeout.Token);
+        }
+        catch (OperationCanceledException)
+        {
+            LogNotSettled(name, message.Current.Id, "the queue did not answer in time");
+        }
+    }
+
+    private async Task EndAsync(List<InHand> inHand)
+    {
+        await Task.WhenAny(Task.WhenAll(inHand.Select(message => message.Work)), Task.Delay(options.ShutdownTimeout, time));
+        foreach (var message in inHand.Where(message => !message.Work.IsCompleted))
+        {
+            LogStillAtWork(name, message.Current.Id, options.ShutdownTimeout);
+            try
+            {
+                await GiveBackAsync(message);
+            }
+            catch (HibpException e)
+            {
+                LogNotSettled(name, message.Current.Id, e.Message);
+            }
+        }
+        // An exception of a work task is a bug in this class, so it is rethrown.
+        foreach (var message in inHand.Where(message => message.Work.IsCompleted))
+            await message.Work;
+    }
+
+    /// <summary>A message in progress, with its newest receipt.</summary>
+    private sealed class InHand(QueuedMessage message)
+    {
+        private volatile QueuedMessage _current = message;
+
+        public QueuedMessage Current
+        {
+            get => _current;
+            set => _current = value;
+        }
+
+        public Task Work { get; set; } = Task.CompletedTask;
+    }
+}

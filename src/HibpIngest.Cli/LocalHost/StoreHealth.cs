@@ -1,0 +1,48 @@
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Cli.LocalHost;
+
+/// <summary>
+/// Logs when a store that the host's loops depend on becomes unavailable, each reason once, and when all are available again: not for each
+/// poll, and not for each loop. Safe for concurrent use.
+/// </summary>
+/// <param name="onDown">Called each time, with the loop's name, the reason and the pause before the next try.</param>
+internal sealed partial class StoreHealth(ILogger log, Action<string, string, TimeSpan>? onDown = null)
+{
+    private const string Failed = " failed: ";
+
+    private readonly Lock _lock = new();
+    // The cause by waiting loop.
+    private readonly Dictionary<string, string> _down = [];
+
+    public void Down(string what, StoreUnavailableException reason, TimeSpan pause)
+    {
+        onDown?.Invoke(what, reason.Message, pause);
+        lock (_lock)
+        {
+            var cause = Cause(reason.Message);
+            var isKnown = _down.ContainsValue(cause);
+            _down[what] = cause;
+            if (!isKnown)
+                LogDown(what, reason.Message);
+        }
+    }
+
+    public void Up(string what)
+    {
+        lock (_lock)
+        {
+            if (_down.Remove(what) && _down.Count == 0)
+                LogUp();
+        }
+    }
+
+    /// <summary>Strips the name of the failed operation, which differs between loops.</summary>
+    private static string Cause(string reason) => reason[(reason.IndexOf(Failed, StringComparison.Ordinal) is >= 0 and var at ? at : 0)..];
+
+    [LoggerMessage(EventIds.StoreHealthDown, LogLevel.Warning, "{What}: waiting for its store: {Reason}")]
+    private partial void LogDown(string what, string reason);
+
+    [LoggerMessage(EventIds.StoreHealthUp, LogLevel.Warning, "stores: all available again")]
+    private partial void LogUp();
+}

@@ -1,0 +1,248 @@
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.LocalHost;
+using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Storage.Azure;
+using HibpIngest.Storage.Azure.Connections;
+using HibpIngest.Storage.Sql;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using OpenTelemetry.Metrics;
+using OpenTelemetry.Trace;
+
+namespace HibpIngest.Cli.Session;
+
+/// <summary>One run of a command: parsed options, screen, log, and the stores, which are opened on demand.</summary>
+internal sealed class CommandSession : IDisposable
+{
+    private const string PipelineLogs = "HibpIngest.Pipeline";
+
+    private readonly bool _verbose;
+    private readonly ServiceProvider _logging;
+    private PipelineSettings? _settings;
+
+    /// <param name="screen">Output of the command.</param>
+    /// <param name="exportsTelemetry">Whether the command does the pipeline's work; its telemetry is then exported as the environment
+    /// configures it.</param>
+    /// <exception cref="BadInputException">A variable has an invalid value.</exception>
+    public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
+    {
+        Parsed = parsed;
+        var (format, level) = LogOptions.Read(parsed, Environment.Variables);
+        Screen = screen;
+        Screen.Lines = format == LogFormat.Json ? new JsonLines(Time) : null;
+        _verbose = parsed.GetValue(CommonOptions.Verbose);
+        var services = new ServiceCollection().AddLogging(logging =>
+        {
+            if (level is { } asked)
+            {
+                // Own categories only: ASP.NET Core's messages about requests contain paths, and those contain accounts.
+                logging.SetMinimumLevel(asked).AddFilter(
+                    (category, of) => of >= LogLevel.Warning || category?.StartsWith("HibpIngest", StringComparison.Ordinal) == true);
+            }
+            else
+            {
+                logging.SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
+                    .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel));
+            }
+            logging.AddProvider(new ScreenLoggerProvider(Screen, _verbose, Time));
+        });
+        if (exportsTelemetry)
+            services.AddHibpTelemetry(Environment.Variables);
+        _logging = services.BuildServiceProvider();
+        Logs = _logging.GetRequiredService<ILoggerFactory>();
+        // No host starts these two.
+        _ = _logging.GetService<TracerProvider>();
+        _ = _logging.GetService<MeterProvider>();
+    }
+
+    /// <summary>
+    /// Minimum level of the stages' log without <c>--verbose</c>: warnings. A host reports the outcome of each load, and a command that
+    /// follows a load shows its failure itself.
+    /// </summary>
+    public LogLevel PipelineLevel { get; set; } = LogLevel.Warning;
+
+    public ParseResult Parsed { get; }
+
+    public CommandEnvironment Environment => CommandEnvironment.Of(Parsed);
+
+    public Screen Screen { get; }
+
+    public ILoggerFactory Logs { get; }
+
+    public TimeProvider Time => TimeProvider.System;
+
+    /// <exception cref="BadInputException">A setting is wrong.</exception>
+    /// <remarks>With the emulator, the further storage accounts are those that <c>hibp run --accounts</c> has created.</remarks>
+    public PipelineSettings Settings
+    {
+        get
+        {
+            _settings ??= PipelineSettings.Read(
+                Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.Variables,
+                emulatorPort: Parsed.GetValue(CommonOptions.EmulatorPort));
+            return _settings.FurtherStorage.Count == 0 && _settings.Emulator is { } emulator
+                ? _settings with { FurtherStorage = emulator.Further() } : _settings;
+        }
+    }
+
+    /// <summary>Sets a variable for this run, overriding the environment.</summary>
+    public void Set(string variable, string value) => _settings = (_settings ?? Settings).With(variable, value);
+
+    /// <summary>Whether a database is configured, or exists at the default path.</summary>
+    public bool NamesDatabase =>
+        Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase);
+
+    /// <summary>Warns of unknown variables: most likely misspelt.</summary>
+    public void WarnOfUnknownVariables()
+    {
+        foreach (var line in Settings.DescribeUnknown())
+            Screen.Say($"warning: {line}");
+    }
+
+    /// <summary>Opens the stores, creates what is missing in them, and checks that they belong together.</summary>
+    public Task<ServiceProvider> OpenAsync(CancellationToken cancellationToken) =>
+        OpenAsync(services => services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken), cancellationToken);
+
+    /// <summary>Opens only the storage account, for commands that need no database.</summary>
+    public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        return StorageAccount.Open(Settings.Storage, Logs, null, Settings.FurtherStorage);
+    }
+
+    /// <summary>Opens the stores as <see cref="OpenAsync(CancellationToken)"/> does, for a host in this process.</summary>
+    public async Task<IHost> OpenHostAsync(LocalHostOptions options, CancellationToken cancellationToken)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        var host = new HostBuilder().ConfigureServices(
+            services => services.AddSingleton(Time).AddSingleton(Logs).AddHibp(Settings).AddHibpLocalHost(options)).Build();
+        try
+        {
+            host.Services.OpenStores();
+            await host.Services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
+            return host;
+        }
+        catch
+        {
+            await ((IAsyncDisposable)host).DisposeAsync();
+            throw;
+        }
+    }
+
+    /// <summary>Opens Pwned Passwords, which need no database.</summary>
+    /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
+    public async Task<ServiceProvider> OpenPasswordsAsync(CancellationToken cancellationToken, StorageOptions? replicas = null)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddLogging()
+            .AddHibpStorage(Settings.Storage, Settings.FurtherStorage)
+            .AddHibpOptions(Settings.Variables).AddHibpPasswords(replicas)
+            .BuildServiceProvider();
+    }
+
+    /// <summary>Opens the stores without accessing the database.</summary>
+    public async Task<ServiceProvider> OpenStorageAsync(CancellationToken cancellationToken)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddHibp(Settings).OpenHibp();
+    }
+
+    /// <exception cref="StoreUnavailableException">The emulator is configured, but isn't running or accepts no connection.</exception>
+    public async Task RequireEmulatorAsync(CancellationToken cancellationToken)
+    {
+        if (Settings.Emulator is not { } emulator)
+            return;
+        switch (await emulator.WaitForStateAsync(new Reported<string>(Screen.Say), cancellationToken))
+        {
+            case EmulatorState.Stopped:
+                throw new StoreUnavailableException(
+                    "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
+            case EmulatorState.Busy:
+                throw new StoreUnavailableException($"{emulator.BusyMessage}; try again");
+        }
+    }
+
+    /// <summary>Opens existing stores: checks that they exist and belong together, and creates nothing.</summary>
+    /// <exception cref="NotPossibleException">The stores don't exist.</exception>
+    /// <exception cref="StoreMismatchException">The stores don't belong together.</exception>
+    public Task<ServiceProvider> OpenExistingAsync(CancellationToken cancellationToken) => OpenAsync(
+        async services =>
+        {
+            var database = services.GetRequiredService<IBreachDatabase>();
+            await RequireSchemaAsync(database, cancellationToken);
+            if (!await services.GetRequiredService<StoreSetup>().CheckAsync(cancellationToken))
+            {
+                var storage = services.GetRequiredService<StorageAccount>().DisplayName;
+                throw new NotPossibleException($"database {database.DisplayName} and storage "
+                    + $"{storage} are not set up yet: 'hibp run' does that, or name those that are meant by "
+                    + "HIBP_DATABASE and HIBP_STORAGE");
+            }
+        },
+        cancellationToken);
+
+    /// <summary>
+    /// Opens the stores for an upload, which needs no database: it may not be reachable from this machine, and the user may only have
+    /// access to the container. A database that is configured, or exists at the default path, must belong to the storage account: otherwise
+    /// the upload would go to another installation.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">Database and storage account belong to two installations.</exception>
+    public Task<ServiceProvider> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
+        async services =>
+        {
+            if (NamesDatabase)
+                await services.GetRequiredService<StoreSetup>().CheckAsync(cancellationToken);
+        },
+        cancellationToken);
+
+    /// <summary>Opens only the database, without changing it.</summary>
+    /// <exception cref="NotPossibleException">It doesn't exist.</exception>
+    public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) =>
+        OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
+
+    /// <summary>Opens only the database; creates the schema of a new one.</summary>
+    public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) =>
+        OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
+
+    public void Dispose() => _logging.Dispose();
+
+    private async Task<ServiceProvider> OpenAsync(Func<ServiceProvider, Task> check, CancellationToken cancellationToken)
+    {
+        var services = await OpenStorageAsync(cancellationToken);
+        try
+        {
+            await check(services);
+            return services;
+        }
+        catch
+        {
+            await services.DisposeAsync();
+            throw;
+        }
+    }
+
+    private async Task<IBreachDatabase> OpenDatabaseAsync(
+        Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
+    {
+        var database = DatabaseServices.Open(Settings.Database, Time, Logs);
+        try
+        {
+            await check(database, cancellationToken);
+            return database;
+        }
+        catch
+        {
+            await database.DisposeAsync();
+            throw;
+        }
+    }
+
+    private static async Task RequireSchemaAsync(IBreachDatabase database, CancellationToken cancellationToken)
+    {
+        if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
+        {
+            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: name the one that is meant by "
+                + "--database or HIBP_DATABASE; 'hibp run' sets a new one up");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+namespace HibpIngest.Cli.Session;
+
+internal static class Failure
+{
+    public const int Failed = 1;
+    public const int WrongUsage = 2;
+
+    public static int ExitCode(Exception e) => e is WrongUsageException ? WrongUsage : Failed;
+
+    public static string Message(Exception e) => (e switch
+    {
+        HibpException or IOException or UnauthorizedAccessException => e.Message,
+        // The exception's message could repeat its input, such as an address.
+        _ => $"unexpected {e.GetType().Name}; --verbose shows where",
+    }).ReplaceLineEndings(" ");
+}

@@ -1,0 +1,47 @@
+namespace HibpIngest.Journal.Manifest;
+
+/// <summary>Limits of the log's documents, which are untrusted: anyone who may write to the container may have written them.</summary>
+public static class DocumentLimits
+{
+    /// <summary>Maximum of a load's and a mark's number: a row's key in SQLite has 23 bits for its load.</summary>
+    public const int Ids = (1 << 23) - 1;
+
+    /// <summary>Maximum version: documents' names have as many digits.</summary>
+    public const long Versions = 999_999_999_999;
+
+    /// <summary>Maximum size of a document: metadata has at most 1 MiB, a segment takes about 70 bytes.</summary>
+    public const int Bytes = 16 << 20;
+
+    // Lengths of the SQL columns; Azure's limit for a blob's name (docs/tables.md).
+    private const int BlobLength = 1024;
+    private const int ETagLength = 256;
+
+    private const int FirstYear = 1970;
+    private const int LastYear = 9000;
+
+    internal static string? FindFault(params ReadOnlySpan<DateTimeOffset> times)
+    {
+        foreach (var time in times)
+        {
+            if (time.UtcDateTime.Year is < FirstYear or > LastYear || time.Ticks % TimeSpan.TicksPerMillisecond != 0)
+                return $"of a time that is not in whole milliseconds of the years {FirstYear} to {LastYear}";
+        }
+        return null;
+    }
+
+    internal static string? FindFault(string breach, string blob, string etag)
+    {
+        if (breach is null || blob is not { Length: > 0 and <= BlobLength } || etag is not { Length: > 0 and <= ETagLength })
+            return "of no breach, archive or ETag";
+        try
+        {
+            BreachName.Check(breach);
+            BreachName.CheckBlob(blob);
+            return null;
+        }
+        catch (BadInputException e)
+        {
+            return $"of a name that is none: {e.Message}";
+        }
+    }
+}

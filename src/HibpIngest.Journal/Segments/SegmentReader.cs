@@ -1,0 +1,155 @@
+using System.Runtime.ExceptionServices;
+
+namespace HibpIngest.Journal.Segments;
+
+/// <summary>
+/// Reads a segment of the account log. Header and footer are read on opening, and everything else is checked against them. Allocates
+/// nothing per account. Runs one read at a time.
+/// </summary>
+public sealed class SegmentReader : IAsyncDisposable
+{
+    private readonly IAccountLogBlobs _blobs;
+    private readonly SegmentIndex _index;
+    private PooledArray<byte> _group;
+    private PooledArray<byte> _nextGroup;
+    private PooledArray<byte> _raw;
+
+    private SegmentReader(IAccountLogBlobs blobs, SegmentIndex index) => (_blobs, _index) = (blobs, index);
+
+    public string Name => _index.Name;
+
+    public SegmentFacts Facts => _index.Facts;
+
+    /// <summary>The blocks in order, one per slice.</summary>
+    public IReadOnlyList<SegmentBlock> Blocks => _index.BlockList;
+
+    /// <summary>Domains with at least <see cref="SegmentLimits.LargeDomainRows"/> rows, ascending by bytes.</summary>
+    public IReadOnlyList<LargeDomain> LargeDomains => _index.LargeDomains;
+
+    public long Rows => Facts.Rows;
+
+    public long Length => _index.Length;
+
+    /// <summary>The stored header. Header and footer together identify the segment's content.</summary>
+    public ReadOnlyMemory<byte> HeaderBytes => _index.Header;
+
+    /// <summary>The stored footer.</summary>
+    public ReadOnlyMemory<byte> FooterBytes => _index.Footer;
+
+    /// <summary>Opens a segment: one request for its length and two for its ends.</summary>
+    /// <exception cref="StoreMissingException">The blob doesn't exist.</exception>
+    /// <exception cref="DamagedSegmentException">Header or footer is damaged.</exception>
+    public static async Task<SegmentReader> OpenAsync(IAccountLogBlobs blobs, string name, CancellationToken cancellationToken)
+    {
+        var length = await blobs.FindAsync(name, cancellationToken) ?? throw Missing(name);
+        if (length < SegmentHeader.LeastBytes + SegmentLimits.TailBytes)
+            throw new DamagedSegmentException(name, null, 0, $"it has {length} bytes, fewer than the shortest segment");
+        var endOffset = Math.Max(0, length - SegmentIndex.UsualFooterBytes);
+        var end = await ReadAsync(blobs, name, endOffset, length - endOffset, cancellationToken);
+        var footerOffset = SegmentIndex.FooterOffset(name, length, end.Span);
+        var footer = footerOffset >= endOffset ? end[(int)(footerOffset - endOffset)..]
+            : await ReadAsync(blobs, name, footerOffset, length - footerOffset, cancellationToken);
+        // The end of a small segment includes its start.
+        var start = endOffset == 0 ? end[..(int)footerOffset]
+            : await ReadAsync(blobs, name, 0, Math.Min(footerOffset, SegmentLimits.HeaderBytes), cancellationToken);
+        return new SegmentReader(blobs, SegmentIndex.Read(name, length, start, footer));
+    }
+
+    /// <summary>Reads the whole segment as one stream; decodes one part while the next is being read.</summary>
+    /// <returns>The visitor with its final state.</returns>
+    /// <exception cref="DamagedSegmentException">
+    /// A block is damaged. The visitor has received the blocks before it and, if its checksum is right, part of it.
+    /// </exception>
+    public async Task<TVisitor> ReadAsync<TVisitor>(TVisitor visitor, CancellationToken cancellationToken)
+        where TVisitor : struct, IAccountVisitor
+    {
+        var start = HeaderBytes.Length;
+        await using var stream = await OpenStreamAsync(start, Length - FooterBytes.Length - start, cancellationToken);
+        var size = SegmentScan.BufferBytes(_index);
+        var (group, nextGroup, raw) = (_group.Get(size), _nextGroup.Get(size), _raw.Get(_index.MostRawBytes));
+        var first = 0;
+        var end = SegmentScan.EndOfGroup(_index, first);
+        await ReadGroupAsync(stream, first, end, group, cancellationToken);
+        while (true)
+        {
+            var nextEnd = end < Blocks.Count ? SegmentScan.EndOfGroup(_index, end) : end;
+            var reading = nextEnd > end ? ReadGroupAsync(stream, end, nextEnd, nextGroup, cancellationToken) : Task.CompletedTask;
+            ExceptionDispatchInfo? failed = null;
+            try
+            {
+                SegmentScan.Decode(_index, first, end, group, raw, ref visitor);
+            }
+            catch (Exception e)
+            {
+                failed = ExceptionDispatchInfo.Capture(e);
+            }
+            // The pending read must end first: it writes into a buffer that goes back to the pool.
+            await reading.ConfigureAwait(failed is null ? ConfigureAwaitOptions.None : ConfigureAwaitOptions.SuppressThrowing);
+            failed?.Throw();
+            if (nextEnd == end)
+                return visitor;
+            (first, end) = (end, nextEnd);
+            (group, nextGroup) = (nextGroup, group);
+        }
+    }
+
+    /// <summary>Reads the block that holds a position, with one request.</summary>
+    /// <param name="into">Cleared first; receives all rows of the block, by domain and alias instead of by position.</param>
+    /// <exception cref="DamagedSegmentException">The block is damaged. The batch is not usable.</exception>
+    /// <exception cref="ArgumentOutOfRangeException">The segment doesn't hold that position.</exception>
+    public async Task ReadBlockAsync(long position, AccountBatch into, CancellationToken cancellationToken)
+    {
+        var block = Blocks[_index.Find(position)];
+        if (into.Capacity < block.Rows)
+            throw new ArgumentException($"the batch holds {into.Capacity} accounts, and the block has {block.Rows}", nameof(into));
+        var bytes = _group.Get((int)(block.End - block.Offset));
+        await using var stream = await OpenStreamAsync(block.Offset, block.End - block.Offset, cancellationToken);
+        await ReadGroupAsync(stream, block.Number, block.Number + 1, bytes, cancellationToken);
+        var visitor = new BatchVisitor(into);
+        SegmentScan.Decode(_index, block.Number, block.Number + 1, bytes, _raw.Get(block.RawBytes), ref visitor);
+    }
+
+    /// <summary>Reads every byte and checks every checksum, order, count and large domain.</summary>
+    /// <exception cref="DamagedSegmentException">A check failed.</exception>
+    public async Task<SegmentVerification> VerifyAsync(CancellationToken cancellationToken)
+    {
+        var domains = new DomainCounts();
+        var counted = await ReadAsync(new CountVisitor(domains), cancellationToken);
+        return SegmentScan.Verify(_index, counted.Rows, domains);
+    }
+
+    public ValueTask DisposeAsync()
+    {
+        _group.Dispose();
+        _nextGroup.Dispose();
+        _raw.Dispose();
+        return ValueTask.CompletedTask;
+    }
+
+    private static StoreMissingException Missing(string name) =>
+        new(
+            $"segment '{name}' is not in the account log, and was expected there: restore the blob, or write it again from its load's "
+            + "rows");
+
+    private static async Task<ReadOnlyMemory<byte>> ReadAsync(
+        IAccountLogBlobs blobs, string name, long offset, long length, CancellationToken cancellationToken)
+    {
+        await using var stream = await blobs.OpenAsync(name, offset, length, cancellationToken) ?? throw Missing(name);
+        var bytes = new byte[length];
+        var read = await stream.ReadAtLeastAsync(bytes, bytes.Length, throwOnEndOfStream: false, cancellationToken);
+        return read == bytes.Length ? bytes
+            : throw new DamagedSegmentException(name, null, offset + read, $"it ends here, and {length - read} bytes more were expected");
+    }
+
+    private async Task<Stream> OpenStreamAsync(long offset, long length, CancellationToken cancellationToken) =>
+        await _blobs.OpenAsync(Name, offset, length, cancellationToken) ?? throw Missing(Name);
+
+    private async Task ReadGroupAsync(Stream stream, int first, int end, byte[] into, CancellationToken cancellationToken)
+    {
+        var length = (int)(Blocks[end - 1].End - Blocks[first].Offset);
+        var read = await stream.ReadAtLeastAsync(into.AsMemory(0, length), length, throwOnEndOfStream: false, cancellationToken);
+        if (read != length)
+            throw new DamagedSegmentException(
+                Name, first, Blocks[first].Offset, $"the blob ends at byte {Blocks[first].Offset + read}, and had {Length} bytes before");
+    }
+}

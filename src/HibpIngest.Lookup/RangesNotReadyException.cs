@@ -1,7 +1,0 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.Lookup;
-
-/// <summary>The table of hashes doesn't hold every account yet, so a response from it could report a breached account as clean.</summary>
-public sealed class RangesNotReadyException()
-    : HibpException("the table of hashes doesn't hold every account yet: 'hibp ranges fill' adds them");

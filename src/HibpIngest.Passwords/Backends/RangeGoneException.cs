@@ -1,7 +1,0 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.Passwords;
-
-/// <summary>A blob or row that a release names no longer exists: another release may be served by now.</summary>
-internal sealed class RangeGoneException(ReleaseKey release)
-    : StoreUnavailableException($"passwords of release {release.Name} are gone, or were replaced");

@@ -1,0 +1,150 @@
+using System.Globalization;
+using System.Runtime.CompilerServices;
+
+namespace HibpIngest.Passwords.Import.Drops;
+
+/// <summary>
+/// Finds where each group begins in a sorted text by sampling it at few positions. For a text that isn't sorted the offsets are
+/// meaningless, which is detected when the groups are read (<see cref="SortedPiece"/>).
+/// </summary>
+internal sealed class SortedText(DropReader text)
+{
+    /// <summary>Up to this size a section is read instead of bisected: one request either way.</summary>
+    private const int WindowBytes = 256 << 10;
+
+    /// <summary>Enough for some lines, wherever the sample begins.</summary>
+    private const int LookBytes = 8 << 10;
+
+    /// <summary>A read is mostly a round trip.</summary>
+    private const int ReadsAtOnce = 16;
+
+    private readonly SemaphoreSlim _reads = new(ReadsAtOnce);
+
+    /// <summary>Returns the first byte of each group's lines, and, last, the text's length.</summary>
+    /// <exception cref="BadInputException">A line is malformed.</exception>
+    /// <exception cref="FileReplacedException">The file was replaced or deleted.</exception>
+    public async Task<long[]> LocateAsync(CancellationToken cancellationToken)
+    {
+        var offsets = new long[PasswordNames.Groups + 1];
+        offsets[^1] = text.Length;
+        await FillAsync(offsets, 0, PasswordNames.Groups, cancellationToken);
+        return offsets;
+    }
+
+    /// <summary>Fills in the offsets between two that are known.</summary>
+    private async Task FillAsync(long[] offsets, int first, int end, CancellationToken cancellationToken)
+    {
+        if (end - first < 2)
+            return;
+        var (begin, stop) = (offsets[first], offsets[end]);
+        if (stop - begin <= WindowBytes)
+        {
+            var next = first + 1;
+            await foreach (var (start, group) in LinesAsync(begin, stop, WindowBytes, cancellationToken))
+            {
+                while (next < end && next <= group)
+                    offsets[next++] = start;
+            }
+            while (next < end)
+                offsets[next++] = stop;
+            return;
+        }
+        var middle = (first + end) / 2;
+        offsets[middle] = await BisectAsync(middle, begin, stop, cancellationToken);
+        await Task.WhenAll(FillAsync(offsets, first, middle, cancellationToken), FillAsync(offsets, middle, end, cancellationToken));
+    }
+
+    /// <summary>Returns the start of the first line that belongs to a group or a later one, between two known line starts.</summary>
+    private async Task<long> BisectAsync(int group, long begin, long stop, CancellationToken cancellationToken)
+    {
+        var (found, top) = (stop, stop);
+        while (top - begin > WindowBytes)
+        {
+            var middle = begin + ((top - begin) / 2);
+            var line = await FirstBehindAsync(middle, top, cancellationToken);
+            if (line is null)
+            {
+                top = middle;
+            }
+            else if (line.Value.Group >= group)
+            {
+                (found, top) = (line.Value.Start, middle);
+            }
+            else
+            {
+                begin = line.Value.Start;
+            }
+        }
+        await foreach (var (start, its) in LinesAsync(begin, found, WindowBytes, cancellationToken))
+        {
+            if (its >= group)
+                return start;
+        }
+        return found;
+    }
+
+    /// <summary>Returns the first line that begins after a position and before another, or null.</summary>
+    private async Task<(long Start, int Group)?> FirstBehindAsync(long place, long stop, CancellationToken cancellationToken)
+    {
+        // Skip the rest of the line at that position.
+        var bytes = await ReadAsync(place, LookBytes, cancellationToken);
+        if (LineEnds.Find(bytes.Span, place + bytes.Length == text.Length, crEnds: true) is not { } rest)
+            throw TooLong(place);
+        await foreach (var line in LinesAsync(place + rest.WithEnd, stop, LookBytes, cancellationToken, bytes[rest.WithEnd..]))
+            return line;
+        return null;
+    }
+
+    /// <summary>Lists where non-empty lines begin, and their groups, from one position up to another.</summary>
+    /// <param name="most">The number of bytes to read at a time.</param>
+    /// <param name="bytes">Bytes that were read there already.</param>
+    private async IAsyncEnumerable<(long Start, int Group)> LinesAsync(
+        long at, long stop, int most, [EnumeratorCancellation] CancellationToken cancellationToken, ReadOnlyMemory<byte> bytes = default)
+    {
+        while (at < stop)
+        {
+            var isEnd = at + bytes.Length == text.Length;
+            if (LineEnds.Find(bytes.Span, isEnd, crEnds: true) is not { } line)
+            {
+                if (bytes.Length >= HashLines.LongestLine)
+                    throw TooLong(at);
+                if (isEnd)
+                    yield break;
+                bytes = await ReadAsync(at, Math.Max(most, 2 * HashLines.LongestLine), cancellationToken);
+                continue;
+            }
+            if (GroupOf(bytes.Span[..line.Bytes], at) is { } group)
+                yield return (at, group);
+            at += line.WithEnd;
+            bytes = bytes[line.WithEnd..];
+        }
+    }
+
+    private int? GroupOf(ReadOnlySpan<byte> line, long at)
+    {
+        if (line.StartsWith(LineEnds.ByteOrderMark))
+            line = line[LineEnds.ByteOrderMark.Length..];
+        if (line.TrimEnd(" \t"u8).IsEmpty)
+            return null;
+        return line.Length >= 2 && byte.TryParse(line[..2], NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out var group)
+            ? group : throw new BadInputException(Said(at, "expected HASH:COUNT, found something else than hex digits"));
+    }
+
+    private async Task<ReadOnlyMemory<byte>> ReadAsync(long at, int most, CancellationToken cancellationToken)
+    {
+        await _reads.WaitAsync(cancellationToken);
+        try
+        {
+            return await text.ReadAsync(at, most, cancellationToken);
+        }
+        finally
+        {
+            _reads.Release();
+        }
+    }
+
+    private BadInputException TooLong(long at) =>
+        new(Said(at, $"expected HASH:COUNT, found a line of more than {HashLines.LongestLine:N0} bytes"));
+
+    private string Said(long at, string what) => SortedPiece.Said(text.Name, at, what);
+}

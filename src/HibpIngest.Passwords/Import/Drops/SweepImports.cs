@@ -1,0 +1,105 @@
+namespace HibpIngest.Passwords.Import.Drops;
+
+/// <summary>
+/// Resumes imports of dropped files that were interrupted between two steps, and plans files that no event has announced. Every message it
+/// sends may be a duplicate.
+/// </summary>
+public sealed partial class SweepImports(
+    IPasswordDrops drops, ImportPlans plans, ImportMessages messages, PlanImport plan, CompleteImport complete, TimeProvider time,
+    ILogger<SweepImports> log)
+{
+    // Many times the duration of 256 sends.
+    private static readonly TimeSpan SendingAge = TimeSpan.FromMinutes(1);
+
+    // Leftovers of an import whose file was deleted harm nothing, and a listing costs as much as a write.
+    private static readonly TimeSpan RestingTime = TimeSpan.FromMinutes(15);
+
+    private DateTimeOffset _looksAgainAt;
+
+    /// <summary>Plans files that have neither a plan nor a refusal.</summary>
+    /// <param name="minimumAge">Younger files are left to the next scan, or to the event that is on its way.</param>
+    /// <param name="cancellationToken">Ends it between two files.</param>
+    public async Task ScanAsync(TimeSpan minimumAge, CancellationToken cancellationToken) =>
+        await ScanAsync(await ListAsync(cancellationToken), minimumAge, cancellationToken);
+
+    /// <summary>Resumes imports and plans files. Costs one listing if no file is there and nothing was found lately.</summary>
+    /// <param name="minimumAge">As in <see cref="ScanAsync(TimeSpan, CancellationToken)"/>.</param>
+    /// <param name="cancellationToken">Ends it between two imports.</param>
+    public async Task RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
+    {
+        var files = await ListAsync(cancellationToken);
+        var now = time.GetUtcNow();
+        if (files.Count == 0 && now < _looksAgainAt)
+            return;
+        var found = false;
+        await foreach (var one in plans.ListAsync(cancellationToken))
+        {
+            found = true;
+            await SweepAsync(one, cancellationToken);
+        }
+        found |= await ForgetAsync(files, cancellationToken);
+        _looksAgainAt = found ? now : now + RestingTime;
+        await ScanAsync(files, minimumAge, cancellationToken);
+    }
+
+    private async Task<List<DroppedPasswords>> ListAsync(CancellationToken cancellationToken)
+    {
+        var files = new List<DroppedPasswords>();
+        await foreach (var file in drops.ListAsync(cancellationToken))
+            files.Add(file);
+        return files;
+    }
+
+    private async Task ScanAsync(List<DroppedPasswords> files, TimeSpan minimumAge, CancellationToken cancellationToken)
+    {
+        if (minimumAge > TimeSpan.Zero)
+        {
+            var before = time.GetUtcNow() - minimumAge;
+            files = [.. files.Where(file => file.LastModified <= before)];
+        }
+        if (files.Count == 0)
+            return;
+        var known = await plans.ListRefusedIdsAsync(cancellationToken);
+        await foreach (var one in plans.ListAsync(cancellationToken))
+            known.Add(one.Id);
+        foreach (var file in files.Where(file => !known.Contains(ImportPlan.IdOf(file))))
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            await plan.RunAsync(file, cancellationToken);
+        }
+    }
+
+    private async Task SweepAsync(ImportPlan one, CancellationToken cancellationToken)
+    {
+        // Checked before the groups that are done: a group that is missing then had no message even before it was looked for.
+        var areNone = one.State == ImportState.Running && await messages.AreNoneAsync(cancellationToken);
+        var missing = one.Groups.Except((await plans.ListRecordsAsync(one, cancellationToken)).Done).ToList();
+        if (missing.Count == 0 || one.State is not (ImportState.Planned or ImportState.Running))
+        {
+            await complete.TryAsync(one, cancellationToken);
+        }
+        else if ((await drops.FindAsync(one.File, cancellationToken))?.ETag != one.ETag)
+        {
+            await complete.EndReplacedAsync(one, cancellationToken);
+        }
+        else if (areNone || (one.State == ImportState.Planned && time.GetUtcNow() - one.PlannedAt >= SendingAge))
+        {
+            LogResent(one.Release, one.Mode.Name(), missing.Count);
+            await messages.SendAsync(one, missing, cancellationToken);
+            await plans.MoveAsync(one, now => now with { State = ImportState.Running }, [ImportState.Planned], cancellationToken);
+        }
+    }
+
+    /// <summary>Forgets refused files that were deleted or replaced.</summary>
+    /// <returns>Whether any file was refused.</returns>
+    private async Task<bool> ForgetAsync(List<DroppedPasswords> files, CancellationToken cancellationToken)
+    {
+        var refused = await plans.ListRefusedIdsAsync(cancellationToken);
+        foreach (var id in refused.Except(files.Select(ImportPlan.IdOf)))
+            await plans.ForgetRefusedAsync(id, cancellationToken);
+        return refused.Count > 0;
+    }
+
+    [LoggerMessage(EventIds.SweepImportsResent, LogLevel.Warning, "release {Release}, {Mode}: {Messages} lost import messages sent again")]
+    private partial void LogResent(string release, string mode, int messages);
+}

@@ -1,0 +1,263 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.Passwords.Import.Drops;
+
+namespace HibpIngest.Passwords.Import;
+
+/// <summary>
+/// Imports files into a release: reads and sorts them (<see cref="HashImport"/>), writes group after group into each back end, reads
+/// everything back, and only then lists it in the release. An import that was interrupted resumes when it is run again with the same
+/// request: the work folder records the groups that were written.
+/// </summary>
+public sealed class ImportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
+{
+    private const string TargetFile = "target.json";
+
+    /// <param name="reading">Receives the progress of reading.</param>
+    /// <param name="writing">Receives the progress of the steps after that.</param>
+    /// <param name="cancellationToken">Stops the import; finished work is kept.</param>
+    /// <exception cref="BadInputException">An input is malformed; nothing is listed.</exception>
+    /// <exception cref="NotPossibleException">The release already has one of these modes in one of these back ends.</exception>
+    /// <exception cref="StoreFullException">The work folder's disk is full.</exception>
+    public async Task<ImportedPasswords> RunAsync(
+        ImportRequest request, IProgress<ImportProgress>? reading, IProgress<ImportStep>? writing, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await ImportAsync(request, reading, writing, cancellationToken);
+        }
+        catch (IOException e) when (DiskFull.Is(e))
+        {
+            throw new StoreFullException(
+                $"the disk of '{request.Options.WorkFolder}' is full: make room, or name another folder, and import again", e);
+        }
+    }
+
+    private async Task<ImportedPasswords> ImportAsync(
+        ImportRequest request, IProgress<ImportProgress>? reading, IProgress<ImportStep>? writing, CancellationToken cancellationToken)
+    {
+        using var import = HashImport.Open(request.Options, request.Inputs);
+        if (import.Start is not (ImportStart.GoesOn or ImportStart.AllRead))
+            Forget(request);
+        await stores.Blobs.CreateAsync(cancellationToken);
+        // Some or all parts of the interrupted import may be listed already.
+        var begun = await FindBegunAsync(request, cancellationToken);
+        if (begun is null && await FindListedAsync(request, import.Source, cancellationToken) is { } done)
+        {
+            // The earlier run was killed after listing: only cleaning up and, perhaps, switching is left.
+            var nothingRead = new ImportSummary(ImportStart.Listed, 0, 0, 0);
+            await EndAsync(request, import, done.Name, cancellationToken);
+            return new ImportedPasswords(done.Name, [.. done.Parts.Where(part => IsMeant(request, part))], nothingRead);
+        }
+        if (request.Release is not null && begun is null)
+            await CheckAsync(request, PasswordNames.CheckRelease(request.Release), cancellationToken);
+        var summary = await import.ReadAsync(reading, cancellationToken);
+        if (summary.Rows == 0)
+            throw new BadInputException(
+                "there is no hash in what was to be imported, and a release of nothing would say that no password is known");
+
+        import.FreeMemory();
+        var release = begun ?? await BeginAsync(request, cancellationToken);
+        var listed = begun is null ? null : await releases.FindAsync(release.Name, cancellationToken);
+        var rows = request.Options.Modes.Sum(mode => import.Ranges(mode).Rows(0, SortedRanges.Buckets));
+        var progress = new StepProgress(writing, rows, rows * request.Into.Count);
+        var (parts, whole) = (new List<ReleasePart>(), new List<ReleasePart>());
+        foreach (var mode in request.Options.Modes)
+        {
+            whole.AddRange((listed?.Parts ?? []).Where(part => part.Mode == mode && request.Into.Contains(part.Backend)));
+            IRangeTarget[] targets = [.. request.Into.Where(backend => !whole.Any(part => (part.Backend, part.Mode) == (backend, mode)))
+                .Select(backend => Open(backend, release, mode, request.Options.WorkFolder))];
+            if (targets.Length == 0)
+                continue;
+            foreach (var target in targets)
+                await target.BeginAsync(begun is null, cancellationToken);
+            var groups = await WriteAsync(import.Ranges(mode), mode, targets, request.Options.WorkFolder, progress, cancellationToken);
+            import.FreeMemory();
+            foreach (var target in targets)
+                parts.Add(await WrittenPart.CompleteAsync(
+                    stores, target, release, mode, groups, import.Source, progress, time, cancellationToken));
+        }
+        await ListAsync(request, release, parts, cancellationToken);
+        await EndAsync(request, import, release.Name, cancellationToken);
+        return new ImportedPasswords(release.Name, [.. whole, .. parts], summary);
+    }
+
+    private async Task ListAsync(
+        ImportRequest request, ReleaseKey release, List<ReleasePart> parts, CancellationToken cancellationToken)
+    {
+        try
+        {
+            foreach (var part in parts)
+            {
+                if (!await releases.AddAsync(release, part, cancellationToken))
+                {
+                    throw new NotPossibleException(
+                        $"release {release.Name} was deleted while this was imported into it: the same command imports it again");
+                }
+            }
+        }
+        catch (NotPossibleException)
+        {
+            // The same command must begin another release instead of failing again. The sorted rows are kept.
+            Forget(request);
+            throw;
+        }
+    }
+
+    private static async Task EndAsync(ImportRequest request, HashImport import, string release, CancellationToken cancellationToken)
+    {
+        if (request.WhenListed is not null)
+            await request.WhenListed(release, cancellationToken);
+        Forget(request);
+        import.Delete();
+    }
+
+    /// <summary>Finds the release that lists all parts of this import.</summary>
+    /// <returns>Null if there is none, or the import can't be identified.</returns>
+    private async Task<PasswordRelease?> FindListedAsync(ImportRequest request, string? source, CancellationToken cancellationToken)
+    {
+        if (source is null)
+            return null;
+        var known = request.Release is null ? await releases.ListAsync(cancellationToken)
+            : await releases.FindAsync(PasswordNames.CheckRelease(request.Release), cancellationToken) is { } one ? [one] : [];
+        return known.Where(release => release.Parts.Count(part => part.Source == source && IsMeant(request, part))
+            == request.Into.Count * request.Options.Modes.Count).MaxBy(release => release.CreatedAt);
+    }
+
+    private static bool IsMeant(ImportRequest request, ReleasePart part) =>
+        request.Into.Contains(part.Backend) && request.Options.Modes.Contains(part.Mode);
+
+    private IRangeTarget Open(PasswordBackend backend, ReleaseKey release, HashMode mode, string folder) => backend switch
+    {
+        PasswordBackend.Pack => new PackTarget(stores.Blobs, release, mode, folder),
+        PasswordBackend.Blob => new BlobTarget(stores.Blobs, release, mode),
+        _ => new TableTarget(stores, release, mode),
+    };
+
+    /// <summary>Returns the release that an interrupted import had begun.</summary>
+    /// <returns>Null if there was none, it was another import's, or it was deleted since.</returns>
+    private async Task<ReleaseKey?> FindBegunAsync(ImportRequest request, CancellationToken cancellationToken)
+    {
+        var file = TargetOf(request);
+        if (!File.Exists(file))
+            return null;
+        var begun = JsonSerializer.Deserialize(await File.ReadAllTextAsync(file, cancellationToken), ImportJson.Default.ImportTarget)!;
+        var key = new ReleaseKey(begun.Release, begun.Id);
+        if ((request.Release is null || request.Release == begun.Release) && request.Into.SequenceEqual(begun.Into)
+            && await releases.IsThereAsync(key, cancellationToken))
+            return key;
+        Forget(request);
+        return null;
+    }
+
+    /// <summary>Begins a release, and records its key in the work folder.</summary>
+    private async Task<ReleaseKey> BeginAsync(ImportRequest request, CancellationToken cancellationToken)
+    {
+        var release = await releases.BeginAsync(
+            request.Release ?? await ReleaseNaming.NextAsync(
+                releases, new ImportPlans(stores.Blobs), request.Options.Modes, time.GetUtcNow(), cancellationToken),
+            cancellationToken);
+        await WriteFileAsync(
+            TargetOf(request),
+            JsonSerializer.SerializeToUtf8Bytes(new ImportTarget(release.Name, request.Into, release.Id), ImportJson.Default.ImportTarget),
+            cancellationToken);
+        return release;
+    }
+
+    private async Task CheckAsync(ImportRequest request, string release, CancellationToken cancellationToken)
+    {
+        var there = await releases.FindAsync(release, cancellationToken);
+        if (there?.Parts.FirstOrDefault(part => IsMeant(request, part)) is { } part)
+        {
+            throw new NotPossibleException($"release {release} has {part.Mode.Name()} in {part.Backend.Name()} already, and is never "
+                + "changed: name another one by --release");
+        }
+        await releases.RequireToLackNothingAsync(there, request.Options.Modes, cancellationToken);
+    }
+
+    private static async Task<GroupRecord[]> WriteAsync(
+        SortedRanges ranges, HashMode mode, IRangeTarget[] targets, string folder, StepProgress progress,
+        CancellationToken cancellationToken)
+    {
+        var groups = new GroupRecord[PasswordNames.Groups];
+        // A group is sorted and compressed on one thread while another group is uploaded.
+        var options = new ParallelOptions
+        {
+            MaxDegreeOfParallelism = Environment.ProcessorCount,
+            CancellationToken = cancellationToken
+        };
+        await Parallel.ForEachAsync(Enumerable.Range(0, PasswordNames.Groups), options, async (group, token) =>
+        {
+            const int BucketsOfGroup = SortedRanges.Buckets / PasswordNames.Groups;
+            var file = Path.Combine(folder, $"{mode.Name()}-{group:x2}.json");
+            var rows = ranges.Rows(group * BucketsOfGroup, BucketsOfGroup);
+            // An empty group is made faster than its record is read.
+            var known = rows > 0 ? await FindAsync(file, token) : null;
+            groups[group] = known ?? await WriteGroupAsync(
+                ranges, mode, targets, group, group * BucketsOfGroup, BucketsOfGroup, token);
+            if (known is null && rows > 0)
+            {
+                await WriteFileAsync(
+                    file, JsonSerializer.SerializeToUtf8Bytes(groups[group], ImportJson.Default.GroupRecord), token);
+            }
+            progress.Add(ImportStepKind.Write, rows);
+        });
+        return groups;
+    }
+
+    private static async Task<GroupRecord> WriteGroupAsync(
+        SortedRanges ranges, HashMode mode, IRangeTarget[] targets, int group, int firstBucket, int buckets,
+        CancellationToken cancellationToken)
+    {
+        var total = new GroupRows(mode);
+        var writers = targets.Select(target => target.BeginGroup(group)).ToArray();
+        try
+        {
+            await ranges.ReadAsync(firstBucket, buckets, async (prefix, rows, token) =>
+            {
+                var gzip = total.Add(prefix, rows.Span);
+                foreach (var writer in writers)
+                    await writer.AddAsync(prefix, rows, gzip, token);
+            }, cancellationToken);
+            PackRecord? pack = null;
+            foreach (var writer in writers)
+                pack = await writer.CompleteAsync(total.Total.Rows, cancellationToken) ?? pack;
+            return new GroupRecord(total.Total.Rows, total.Total.Sum, total.Present, pack);
+        }
+        finally
+        {
+            foreach (var writer in writers)
+                await writer.DisposeAsync();
+        }
+    }
+
+    private static void Forget(ImportRequest request)
+    {
+        foreach (var mode in HashModes.All)
+        {
+            for (var group = 0; group < PasswordNames.Groups; group++)
+                File.Delete(Path.Combine(request.Options.WorkFolder, $"{mode.Name()}-{group:x2}.json"));
+        }
+        File.Delete(TargetOf(request));
+    }
+
+    private static string TargetOf(ImportRequest request) => Path.Combine(request.Options.WorkFolder, TargetFile);
+
+    private static async Task<GroupRecord?> FindAsync(string file, CancellationToken cancellationToken) => File.Exists(file)
+        ? JsonSerializer.Deserialize(await File.ReadAllBytesAsync(file, cancellationToken), ImportJson.Default.GroupRecord) : null;
+
+    /// <summary>Writes a file atomically.</summary>
+    private static async Task WriteFileAsync(string file, byte[] content, CancellationToken cancellationToken)
+    {
+        await File.WriteAllBytesAsync(file + ".tmp", content, cancellationToken);
+        File.Move(file + ".tmp", file, overwrite: true);
+    }
+}
+
+/// <summary>The destination of an import that was begun.</summary>
+internal sealed record ImportTarget(string Release, IReadOnlyList<PasswordBackend> Into, string? Id = null);
+
+[JsonSourceGenerationOptions(UseStringEnumConverter = true)]
+[JsonSerializable(typeof(ImportTarget))]
+[JsonSerializable(typeof(GroupRecord))]
+internal sealed partial class ImportJson : JsonSerializerContext;

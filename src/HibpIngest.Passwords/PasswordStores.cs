@@ -1,5 +1,0 @@
-using HibpIngest.Stores;
-
-namespace HibpIngest.Passwords;
-
-public sealed record PasswordStores(IPasswordBlobs Blobs, IPasswordTables Tables);

@@ -1,0 +1,123 @@
+using System.Buffers.Binary;
+using System.IO.Hashing;
+using System.Text;
+
+namespace HibpIngest.Passwords.Releases;
+
+/// <summary>
+/// The offset of each range of a mode within its packs. The index is read whole and queried in its binary form (docs/passwords.md,
+/// "Index").
+/// </summary>
+internal sealed class PackIndex
+{
+    /// <summary>Size of every pack's header: magic number, mode, pack number, zeros.</summary>
+    public const int PackHeaderBytes = 16;
+
+    private const int HeaderBytes = 16;
+    private const int ETagBytes = 48;
+    private const int PackBytes = 16 + ETagBytes;
+    private const int EntryBytes = 8;
+    private const int EntriesAt = HeaderBytes + (PasswordNames.Groups * PackBytes);
+    private const int ChecksumAt = EntriesAt + (HashModes.Ranges * EntryBytes);
+    private const int Bytes = ChecksumAt + sizeof(uint);
+
+    private readonly byte[] _bytes;
+    private readonly string[] _etags = new string[PasswordNames.Groups];
+
+    private PackIndex(byte[] bytes)
+    {
+        _bytes = bytes;
+        for (var pack = 0; pack < PasswordNames.Groups; pack++)
+            _etags[pack] = Encoding.ASCII.GetString(bytes.AsSpan(PackAt(pack) + 16, ETagBytes)).TrimEnd('\0');
+    }
+
+    private static ReadOnlySpan<byte> Magic => "HIBPPX01"u8;
+
+    private static ReadOnlySpan<byte> PackMagic => "HIBPPK01"u8;
+
+    public static byte[] PackHeader(HashMode mode, int pack)
+    {
+        var header = new byte[PackHeaderBytes];
+        PackMagic.CopyTo(header);
+        (header[8], header[9]) = ((byte)mode, (byte)pack);
+        return header;
+    }
+
+    /// <param name="packs">By number; all 256.</param>
+    public static byte[] Make(HashMode mode, IReadOnlyList<PackRecord> packs)
+    {
+        var bytes = new byte[Bytes];
+        Magic.CopyTo(bytes);
+        bytes[8] = (byte)mode;
+        for (var pack = 0; pack < PasswordNames.Groups; pack++)
+        {
+            var record = packs[pack];
+            var at = bytes.AsSpan(PackAt(pack));
+            BinaryPrimitives.WriteInt64LittleEndian(at, record.Length);
+            BinaryPrimitives.WriteInt64LittleEndian(at[8..], record.Rows);
+            if (record.ETag.Length > ETagBytes)
+                throw new InvalidOperationException("an ETag is longer than the index has room for");
+            Encoding.ASCII.GetBytes(record.ETag, at[16..]);
+            record.Entries.Span.CopyTo(bytes.AsSpan(EntriesAt + (pack * PasswordNames.RangesOfGroup * EntryBytes)));
+        }
+        BinaryPrimitives.WriteUInt32LittleEndian(bytes.AsSpan(ChecksumAt), Crc32.HashToUInt32(bytes.AsSpan(0, ChecksumAt)));
+        return bytes;
+    }
+
+    /// <exception cref="StoreMismatchException">The content is not an index, is damaged, or is of another mode.</exception>
+    public static PackIndex Parse(HashMode mode, ReadOnlyMemory<byte> content)
+    {
+        var bytes = content.ToArray();
+        if (bytes.Length != Bytes || !bytes.AsSpan().StartsWith(Magic) || bytes[8] != (byte)mode
+            || BinaryPrimitives.ReadUInt32LittleEndian(bytes.AsSpan(ChecksumAt)) != Crc32.HashToUInt32(bytes.AsSpan(0, ChecksumAt)))
+            throw new StoreMismatchException("an index of passwords can't be read: it is damaged, or was written by something else");
+        return new PackIndex(bytes);
+    }
+
+    public string ETagOf(int pack) => _etags[pack];
+
+    /// <summary>Returns the position of a range; a length of 0 means that it has no hash.</summary>
+    public (long Offset, int Length) PlaceOf(int prefix)
+    {
+        var offset = OffsetOf(prefix);
+        var end = (prefix + 1) % PasswordNames.RangesOfGroup == 0
+            ? BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(prefix / PasswordNames.RangesOfGroup)))
+            : OffsetOf(prefix + 1);
+        return (offset, (int)(end - offset));
+    }
+
+    public PackRecord RecordOf(int pack) => new(
+        BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack))),
+        BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack) + 8)), ETagOf(pack),
+        _bytes.AsMemory(EntryAt(pack * PasswordNames.RangesOfGroup), PasswordNames.RangesOfGroup * EntryBytes));
+
+    /// <summary>CRC-32 of the range's gzip member.</summary>
+    public uint ChecksumOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.AsSpan(EntryAt(prefix) + 4));
+
+    private uint OffsetOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.AsSpan(EntryAt(prefix)));
+
+    private static int PackAt(int pack) => HeaderBytes + (pack * PackBytes);
+
+    private static int EntryAt(int prefix) => EntriesAt + (prefix * EntryBytes);
+}
+
+/// <summary>The record of a pack that was written.</summary>
+/// <param name="Entries">8 bytes per range, as in the index: offset and CRC-32, little-endian.</param>
+internal sealed record PackRecord(long Length, long Rows, string ETag, ReadOnlyMemory<byte> Entries)
+{
+    /// <summary>The ETag of a pack that was not written.</summary>
+    public const string NoETag = "";
+
+    /// <summary>
+    /// Returns the position of one of the pack's ranges, counted from its first; a length of 0 means that it has no hash.
+    /// </summary>
+    public (long Offset, int Length) PlaceOf(int range)
+    {
+        var offset = OffsetOf(range);
+        return (offset, (int)((range + 1 == PasswordNames.RangesOfGroup ? Length : OffsetOf(range + 1)) - offset));
+    }
+
+    public uint ChecksumOf(int range) => BinaryPrimitives.ReadUInt32LittleEndian(Entries.Span[((range * 8) + 4)..]);
+
+    private uint OffsetOf(int range) => BinaryPrimitives.ReadUInt32LittleEndian(Entries.Span[(range * 8)..]);
+}

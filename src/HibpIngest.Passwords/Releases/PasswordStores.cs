@@ -1,0 +1,3 @@
+namespace HibpIngest.Passwords.Releases;
+
+public sealed record PasswordStores(IPasswordBlobs Blobs, IPasswordTables Tables);

@@ -1,0 +1,60 @@
+using System.Buffers.Binary;
+using System.IO.Hashing;
+
+namespace HibpIngest.Passwords.Releases;
+
+/// <summary>
+/// One bit per range, set if the range holds a hash. A missing range is thereby an error instead of an empty response, and an empty range
+/// costs no read.
+/// </summary>
+internal sealed class PresentRanges
+{
+    public const int GroupBytes = PasswordNames.RangesOfGroup / 8;
+
+    private const int HeaderBytes = 16;
+    private const int ChecksumAt = HeaderBytes + (HashModes.Ranges / 8);
+    private const int Bytes = ChecksumAt + sizeof(uint);
+
+    private readonly ReadOnlyMemory<byte> _bits;
+
+    private PresentRanges(ReadOnlyMemory<byte> bits) => _bits = bits;
+
+    private static ReadOnlySpan<byte> Magic => "HIBPPR01"u8;
+
+    public bool this[int prefix] => (_bits.Span[prefix / 8] & (1 << (prefix % 8))) != 0;
+
+    public static void Add(Span<byte> bits, int prefix)
+    {
+        var place = prefix % PasswordNames.RangesOfGroup;
+        bits[place / 8] |= (byte)(1 << (place % 8));
+    }
+
+    /// <summary>Builds the list from the groups' bits, in order.</summary>
+    public static byte[] Make(HashMode mode, IEnumerable<ReadOnlyMemory<byte>> groups)
+    {
+        var bytes = new byte[Bytes];
+        Magic.CopyTo(bytes);
+        bytes[8] = (byte)mode;
+        var at = HeaderBytes;
+        foreach (var group in groups)
+        {
+            group.Span.CopyTo(bytes.AsSpan(at));
+            at += GroupBytes;
+        }
+        BinaryPrimitives.WriteUInt32LittleEndian(bytes.AsSpan(ChecksumAt), Crc32.HashToUInt32(bytes.AsSpan(0, ChecksumAt)));
+        return bytes;
+    }
+
+    /// <exception cref="StoreMismatchException">The content is not such a list, is damaged, or is of another mode.</exception>
+    public static PresentRanges Parse(HashMode mode, ReadOnlyMemory<byte> content)
+    {
+        var bytes = content.Span;
+        if (bytes.Length != Bytes || !bytes.StartsWith(Magic) || bytes[8] != (byte)mode
+            || BinaryPrimitives.ReadUInt32LittleEndian(bytes[ChecksumAt..]) != Crc32.HashToUInt32(bytes[..ChecksumAt]))
+            throw new StoreMismatchException("a list of ranges can't be read: it is damaged, or was written by something else");
+        return new PresentRanges(content[HeaderBytes..ChecksumAt]);
+    }
+
+    public IEnumerable<int> OfGroup(int group) =>
+        Enumerable.Range(group * PasswordNames.RangesOfGroup, PasswordNames.RangesOfGroup).Where(prefix => this[prefix]);
+}

@@ -1,0 +1,140 @@
+namespace HibpIngest.Pipeline.Callbacks;
+
+/// <summary>
+/// Paces the calls to one client in one turn: waits if the client throttles, and ends the turn if calls keep failing or its time is up.
+/// Thread-safe.
+/// </summary>
+/// <param name="pauseOf">Returns the pause after the given number of earlier ones.</param>
+internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> pauseOf, TimeProvider time)
+{
+    /// <summary>Length of a turn; then the next client has its turn.</summary>
+    public static readonly TimeSpan TurnTime = TimeSpan.FromSeconds(30);
+
+    // A longer pause ends the turn, so that it doesn't occupy a worker that other clients need.
+    private static readonly TimeSpan LongestWait = TimeSpan.FromSeconds(5);
+
+    // The receiver counts as down after this many failures in a row, or after as many as its cap if that is larger.
+    private const int FailuresInRow = 8;
+
+    // A throttled client's pause is this part of the pause after a failure: it does respond.
+    private const double ThrottledPart = 0.1;
+
+    private readonly Lock _lock = new();
+    private readonly long _began = time.GetTimestamp();
+    private readonly long[] _outcomes = new long[Enum.GetValues<CallOutcome>().Length];
+    private int _failures = turn.Failures;
+    private int _inRow;
+    private long _pausedAt;
+    private TimeSpan _pause;
+    private TimeSpan _taken;
+    private bool _stopped;
+
+    /// <summary>Whether the client answered that it wants no more calls, ever.</summary>
+    public bool IsGone { get; private set; }
+
+    /// <summary>Whether no further call may be started in this turn.</summary>
+    public bool IsStopped
+    {
+        get
+        {
+            lock (_lock)
+                return _stopped || time.GetElapsedTime(_began) >= TurnTime;
+        }
+    }
+
+    /// <summary>Returns how long to wait before the next call.</summary>
+    /// <returns>Null: the turn has ended.</returns>
+    public TimeSpan? Before()
+    {
+        if (IsStopped)
+            return null;
+        lock (_lock)
+            return Rest();
+    }
+
+    public void Stop()
+    {
+        lock (_lock)
+            _stopped = true;
+    }
+
+    /// <summary>Ends the turn with the pause that follows a turn in which nothing was accepted.</summary>
+    public void Fail()
+    {
+        lock (_lock)
+        {
+            _outcomes[(int)CallOutcome.Refused]++;
+            PauseFor(pauseOf(_failures++));
+            _stopped = true;
+        }
+    }
+
+    /// <summary>Records a call's outcome.</summary>
+    /// <param name="began">Timestamp at which the call was started.</param>
+    public void After(CallAnswer answer, long began)
+    {
+        lock (_lock)
+        {
+            _outcomes[(int)answer.Outcome]++;
+            _taken += time.GetElapsedTime(began);
+            switch (answer.Outcome)
+            {
+                case CallOutcome.Accepted:
+                    (_failures, _inRow) = (0, 0);
+                    break;
+                case CallOutcome.Throttled:
+                    var asked = answer.RetryAfter ?? TimeSpan.Zero;
+                    // Throttled calls that were in flight together cause one pause.
+                    if (_pause > TimeSpan.Zero && began < _pausedAt)
+                    {
+                        if (asked > Rest())
+                            PauseFor(asked);
+                        break;
+                    }
+                    var own = pauseOf(_failures++) * ThrottledPart;
+                    PauseFor(asked > own ? asked : own);
+                    break;
+                case CallOutcome.Gone:
+                    IsGone = _stopped = true;
+                    break;
+                default:
+                    if (++_inRow >= Math.Max(FailuresInRow, cap) && !_stopped)
+                    {
+                        PauseFor(pauseOf(_failures++));
+                        _stopped = true;
+                    }
+                    break;
+            }
+        }
+    }
+
+    public CallbackTurnEnd End()
+    {
+        lock (_lock)
+        {
+            var (made, accepted) = (_outcomes.Sum(), _outcomes[(int)CallOutcome.Accepted]);
+            var rest = Rest();
+            return new CallbackTurnEnd(
+                _failures, accepted > 0, made > accepted, rest > TimeSpan.Zero ? rest : null,
+                _taken > TimeSpan.Zero ? _taken / made : null);
+        }
+    }
+
+    public long Count(CallOutcome outcome)
+    {
+        lock (_lock)
+            return _outcomes[(int)outcome];
+    }
+
+    private TimeSpan Rest()
+    {
+        var rest = _pause - time.GetElapsedTime(_pausedAt);
+        return _pause > TimeSpan.Zero && rest > TimeSpan.Zero ? rest : TimeSpan.Zero;
+    }
+
+    private void PauseFor(TimeSpan pause)
+    {
+        (_pausedAt, _pause) = (time.GetTimestamp(), pause);
+        _stopped |= pause > LongestWait;
+    }
+}

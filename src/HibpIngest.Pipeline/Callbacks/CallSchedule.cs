@@ -1,0 +1,92 @@
+namespace HibpIngest.Pipeline.Callbacks;
+
+/// <summary>Sends the messages that cause clients to be called. Sweep sends those that a crash lost.</summary>
+public sealed class CallSchedule(
+    ICallSlices slices, ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, PipelineMessages messages)
+{
+    // These messages are sent without a delay and received within seconds.
+    private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
+
+    public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) =>
+        (await clients.ListAsync(cancellationToken)).Count > 0;
+
+    /// <summary>
+    /// Sends a message for each slice of a load that has not been looked through yet, if the load sends. Safe to run at any time and
+    /// concurrently. Returns whether there are such slices.
+    /// </summary>
+    public async Task<bool> LookThroughAsync(long load, CancellationToken cancellationToken)
+    {
+        if (await slices.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
+            return false;
+        var sending = new ParallelOptions { MaxDegreeOfParallelism = PipelineMessages.AtOnce, CancellationToken = cancellationToken };
+        await Parallel.ForEachAsync(left, sending, async (slice, token) => await messages.SendAsync(
+            new CallMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
+        await slices.MarkCallMessagesSentAsync(load, cancellationToken);
+        return true;
+    }
+
+    /// <summary>Sends the message that starts a client's turn.</summary>
+    /// <param name="delay">How long the message stays hidden.</param>
+    public Task CallAsync(int client, TimeSpan delay, CancellationToken cancellationToken) =>
+        messages.SendAsync(new CallbackMessage { Client = client }, delay, cancellationToken);
+
+    /// <summary>Sends the clients' lost messages again, and reports how long calls have been waiting. Returns the number sent.</summary>
+    public async Task<int> SweepAsync(CancellationToken cancellationToken)
+    {
+        var health = await callbacks.ListCallbackHealthAsync(MessageIsLostAfter, cancellationToken);
+        if (health.Count == 0)
+            return 0;
+        var paused = await ListPausedAsync(cancellationToken);
+        var sent = 0;
+        foreach (var one in health)
+        {
+            var waits = paused.Contains(one.Client) ? null : one.OldestFor;
+            HibpTelemetry.CallbackSeen(one.Client, waits ?? TimeSpan.Zero);
+            if (!one.IsDue || paused.Contains(one.Client))
+                continue;
+            await CallAsync(one.Client, TimeSpan.Zero, cancellationToken);
+            await callbacks.MarkCallbackMessageSentAsync(one.Client, cancellationToken);
+            sent++;
+        }
+        return sent;
+    }
+
+    /// <summary>Resets the failed slices of a load and sends their messages again.</summary>
+    public async Task RetryAsync(long load, CancellationToken cancellationToken)
+    {
+        await slices.RetryCallSlicesAsync(load, cancellationToken);
+        await LookThroughAsync(load, cancellationToken);
+    }
+
+    /// <summary>
+    /// Returns the loads with <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over;
+    /// <see cref="CallbackOperations.ResumeAsync"/> reopens it.
+    /// </summary>
+    public async Task<IReadOnlyList<Load>> WithPausedAsync(IReadOnlyList<Load> loads, CancellationToken cancellationToken)
+    {
+        if (!loads.Any(load => load.Calls is { Open: > 0 }))
+            return loads;
+        var paused = await ListPausedAsync(cancellationToken);
+        if (paused.Count == 0)
+            return loads;
+        var waiting = (await callbacks.ListOpenCallsAsync(cancellationToken)).Where(open => paused.Contains(open.Client))
+            .ToLookup(open => open.Load, open => open.Calls);
+        return [.. loads.Select(load => load.Calls is { } calls && waiting.Contains(load.Id)
+            ? load with { Calls = calls with { Paused = waiting[load.Id].Sum() } } : load)];
+    }
+
+    private async Task<HashSet<int>> ListPausedAsync(CancellationToken cancellationToken) =>
+        (await clients.ListAsync(cancellationToken)).Where(client => client.IsPaused).Select(client => client.Number).ToHashSet();
+
+    /// <summary>
+    /// Deletes the blobs that a crash left of a load whose calls have ended: a delivery's blob is deleted after it is recorded as done.
+    /// </summary>
+    public Task CleanAsync(Load load, CancellationToken cancellationToken) =>
+        load.Calls is { IsLookedThrough: true, Calls: > 0, Open: 0, Dead: 0 }
+            ? blobs.DeleteAsync(load.Id, cancellationToken) : Task.CompletedTask;
+
+    /// <summary>Whether a load has slices to look through, but no message for them was sent within <paramref name="lostAfter"/>.</summary>
+    public static bool IsForsaken(Load load, DateTimeOffset now, TimeSpan lostAfter) =>
+        load is { AwaitsCalls: true, Calls: { IsLookedThrough: false, IsFailed: false, MessagesAt: var sentAt } }
+        && !(now - sentAt < lostAfter);
+}

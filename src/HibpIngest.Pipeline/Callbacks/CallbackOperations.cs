@@ -1,0 +1,83 @@
+using System.Globalization;
+
+namespace HibpIngest.Pipeline.Callbacks;
+
+/// <summary>An operator's commands for the calls to clients.</summary>
+public sealed class CallbackOperations(
+    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IOpenLoads register, ILoads loads, CallSchedule schedule)
+{
+    /// <summary>Lists the deliveries by client and breach; a removed client has no name.</summary>
+    public async Task<IReadOnlyList<(string? Client, CallbackSummary Summary)>> ListAsync(CancellationToken cancellationToken)
+    {
+        var names = (await clients.ListAsync(cancellationToken)).ToDictionary(client => client.Number, client => client.Name);
+        return [.. (await callbacks.ListCallbacksAsync(cancellationToken)).Select(
+            summary => (names.GetValueOrDefault(summary.Client), summary))];
+    }
+
+    /// <summary>
+    /// Resumes calls to a paused client, and reopens loads with open calls: Sweep closes a load while only paused clients keep it waiting.
+    /// </summary>
+    /// <exception cref="NotPossibleException">There is no such client.</exception>
+    public async Task<CallbackClient> ResumeAsync(ClientOperations operations, string client, CancellationToken cancellationToken)
+    {
+        // Before, so that a crash loses no call; and after, because Sweep may have closed loads in between.
+        await MarkOpenAsync(null, load => load.Calls is { Open: > 0 }, cancellationToken);
+        var resumed = await operations.SetPausedAsync(client, false, cancellationToken);
+        await MarkOpenAsync(null, load => load.Calls is { Open: > 0 }, cancellationToken);
+        await schedule.SweepAsync(cancellationToken);
+        return resumed;
+    }
+
+    /// <summary>
+    /// Retries calls that were given up and, if no client is named, slices that could not be read. Returns the numbers of calls and of
+    /// loads.
+    /// </summary>
+    /// <param name="client">Only calls to this client; null: to all.</param>
+    /// <param name="breach">Only calls because of this breach; null: of all.</param>
+    /// <exception cref="NotPossibleException">There is no such client.</exception>
+    public async Task<(long Calls, int Loads)> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
+    {
+        var number = await NumberAsync(client, cancellationToken);
+        var marked = await MarkOpenAsync(
+            breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 } or { IsFailed: true }, cancellationToken);
+        var calls = await callbacks.RetryDeliveriesAsync(number, breach, cancellationToken);
+        await schedule.SweepAsync(cancellationToken);
+        var failed = number is null ? marked.Where(load => load.Calls is { IsFailed: true }).ToList() : [];
+        foreach (var load in failed)
+            await schedule.RetryAsync(load.Id, cancellationToken);
+        return (calls, failed.Count);
+    }
+
+    /// <summary>Deletes calls that were given up. Returns their number.</summary>
+    /// <param name="client">Only calls to this client; null: to all.</param>
+    /// <param name="breach">Only calls because of this breach; null: of all.</param>
+    /// <param name="withOpen">Deletes calls that are still to be made, too.</param>
+    /// <exception cref="NotPossibleException">There is no such client.</exception>
+    public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
+    {
+        var number = await NumberAsync(client, cancellationToken);
+        await MarkOpenAsync(breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 }, cancellationToken);
+        var (deliveries, calls) = await callbacks.DropDeliveriesAsync(
+            number, breach, withOpen, "dropped by an operator (hibp callbacks drop)", cancellationToken);
+        foreach (var delivery in deliveries)
+            await blobs.DeleteAsync(delivery, cancellationToken);
+        return calls;
+    }
+
+    /// <summary>Marks loads as open, so that Sweep continues if this process dies or a message is lost.</summary>
+    private async Task<IReadOnlyList<Load>> MarkOpenAsync(string? breach, Func<Load, bool> which, CancellationToken cancellationToken)
+    {
+        var found = (await loads.ListLoadsAsync(breach, cancellationToken)).Where(which).ToList();
+        foreach (var load in found)
+            await register.MarkOpenAsync(load.Id, cancellationToken);
+        return found;
+    }
+
+    // By name, or by number, because a removed client has no name.
+    private async Task<int?> NumberAsync(string? client, CancellationToken cancellationToken) =>
+        client is null ? null
+        : (await clients.ListAsync(cancellationToken)).FirstOrDefault(
+            one => one.Name.Equals(client, StringComparison.OrdinalIgnoreCase))?.Number
+            ?? (int.TryParse(client, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : (int?)null)
+            ?? throw new NotPossibleException($"there is no client '{client}'; hibp clients list shows those there are");
+}

@@ -1,0 +1,301 @@
+namespace HibpIngest.Pipeline.Callbacks;
+
+/// <summary>
+/// Makes the calls that are due to one client, one prefix a call, with at most its cap in flight, for one turn. Idempotency key: the
+/// client, under a lease. A concurrent redelivery does nothing, because the running turn checks for due deliveries at its end. Accepted
+/// calls are recorded every second; a call that a crash kept from being recorded is repeated with the same idempotency key.
+/// </summary>
+public sealed partial class DeliverCallbacks(
+    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, InstallationKeys keys, ICallbackSender sender,
+    CallSchedule schedule, IOptions<CallbackOptions> options, TimeProvider time, ILogger<DeliverCallbacks> log)
+    : IStage<CallbackMessage, CallbackRun>
+{
+    // Opened together: enough to keep the largest cap in flight however little a slice holds, and a few MB at most.
+    private const int MostDeliveries = 32;
+    private const int MostCalls = 4_096;
+
+    private static readonly TimeSpan RecordEvery = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan LongestPause = TimeSpan.FromHours(1);
+
+    // A stopping host gives calls in flight this long to end.
+    private static readonly TimeSpan Grace = TimeSpan.FromSeconds(2);
+
+    public async Task<CallbackRun?> TakeAsync(CallbackMessage message, CancellationToken cancellationToken)
+    {
+        var client = (await clients.ListAsync(cancellationToken)).FirstOrDefault(one => one.Number == message.Client);
+        if (client is null)
+        {
+            await DropAsync(message.Client, cancellationToken);
+            return null;
+        }
+        if (client.IsPaused)
+            return null;
+        var (owner, lease) = (LoadLeases.NewOwner(), new CallLease(time));
+        if (await callbacks.TryBeginTurnAsync(client.Number, owner, CallLease.Duration, cancellationToken) is not { } turn)
+            return null;
+        if (turn.Pause is { } pause)
+        {
+            // The database's clock is ahead of this host's. Sweep sends the message for anything due much later.
+            if (pause <= PipelineMessages.LongestHidden)
+                await schedule.CallAsync(client.Number, pause, cancellationToken);
+            return null;
+        }
+        CallbackRun? run = null;
+        var pace = new CallPace(turn, client.Cap, PauseOf, time);
+        try
+        {
+            if (await callbacks.ListDueDeliveriesAsync(client.Number, MostDeliveries, cancellationToken) is { Count: > 0 } due)
+                run = new CallbackRun(client, owner, lease, pace, due);
+            return run;
+        }
+        finally
+        {
+            if (run is null)
+                await StageRunner.IgnoreUnavailableAsync(() => EndAsync(client.Number, owner, pace));
+        }
+    }
+
+    /// <summary>Calls until nothing is due, the turn's time is up, or the client needs a pause.</summary>
+    public async Task RunAsync(CallbackRun work, CancellationToken cancellationToken)
+    {
+        var (client, pace) = (work.Client, work.Pace);
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Client, client.Number);
+        var ended = false;
+        try
+        {
+            for (var due = work.Due; due.Count > 0 && !pace.IsStopped && work.Lease.CoversCall;
+                due = await callbacks.ListDueDeliveriesAsync(client.Number, MostDeliveries, cancellationToken))
+            {
+                await CallAsync(work, due, cancellationToken);
+            }
+            ended = true;
+        }
+        finally
+        {
+            if (!ended && !cancellationToken.IsCancellationRequested)
+                pace.Fail(); // so that an error that recurs each time doesn't loop without a pause
+            Tell(client.Number, pace);
+            if (pace.IsGone)
+                await PauseClientAsync(client.Number);
+            if (ended)
+                await EndAsync(client.Number, work.Owner, pace);
+            else
+                await StageRunner.IgnoreUnavailableAsync(() => EndAsync(client.Number, work.Owner, pace));
+        }
+    }
+
+    /// <inheritdoc/>
+    /// <remarks>RunAsync has ended the turn.</remarks>
+    public Task ReleaseAsync(CallbackRun work, Exception cause) => Task.CompletedTask;
+
+    /// <inheritdoc/>
+    /// <remarks>The client's pause is recorded; Sweep sends its message again.</remarks>
+    public Task<bool> FailAsync(CallbackRun work, Exception error)
+    {
+        LogFailed(work.Client.Number, error is HibpException ? error.Message : UnexpectedError.Describe(error));
+        return Task.FromResult(false);
+    }
+
+    public string UsedUp(CallbackRun work) => throw new NotSupportedException("its tries don't count");
+
+    /// <summary>
+    /// Returns the pause after <paramref name="before"/> earlier ones: doubled each time, up to an hour, minus up to a quarter of jitter.
+    /// </summary>
+    internal TimeSpan PauseOf(int before)
+    {
+        var pause = options.Value.CallPause * Math.Pow(2, Math.Clamp(before, 0, 20));
+        return (pause < LongestPause ? pause : LongestPause) * (1 - (Random.Shared.NextDouble() / 4));
+    }
+
+    private async Task CallAsync(CallbackRun work, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
+    {
+        var chosen = new List<CallbackDelivery>();
+        for (var (i, calls) = (0, 0); i < due.Count && calls < MostCalls; calls += due[i++].Calls)
+            chosen.Add(due[i]);
+        var (opened, settled) = await OpenAsync(work.Client, chosen, cancellationToken);
+        if (settled.Count > 0)
+            await RecordAsync(work, settled, null, cancellationToken);
+        if (opened.Count == 0)
+            return;
+        if (OpenSecret(work.Client) is not { } target)
+        {
+            LogNoSecret(work.Client.Number);
+            work.Pace.Fail();
+            const string Reason = "what the client is called with is sealed under a HIBP_SECRET_KEY that this host doesn't have";
+            await RecordAsync(work, [.. opened.Select(one => Failed(one.Delivery, Reason))], null, cancellationToken);
+            return;
+        }
+        var pool = new CallPool(opened);
+        try
+        {
+            await CallAsync(work, pool, target, cancellationToken);
+        }
+        finally
+        {
+            // Accepted calls are recorded even if the host is stopping.
+            if (!work.Lease.IsLost)
+                await RecordAsync(work, pool.Results(PauseOf), pool, CancellationToken.None);
+        }
+    }
+
+    private async Task CallAsync(CallbackRun work, CallPool pool, CallTarget target, CancellationToken cancellationToken)
+    {
+        using var breakOff = new CancellationTokenSource();
+        using var stopping = cancellationToken.Register(() => breakOff.CancelAfter(Grace));
+        using var ended = new CancellationTokenSource();
+        var recording = RecordWhileAsync(work, pool, ended.Token);
+        try
+        {
+            await Task.WhenAll(Enumerable.Range(0, work.Client.Cap).Select(
+                _ => Task.Run(() => CallOneByOneAsync(work, pool, target, breakOff.Token, cancellationToken), CancellationToken.None)));
+        }
+        finally
+        {
+            await ended.CancelAsync();
+            await recording;
+        }
+        cancellationToken.ThrowIfCancellationRequested();
+    }
+
+    private async Task CallOneByOneAsync(
+        CallbackRun work, CallPool pool, CallTarget target, CancellationToken breakOff, CancellationToken cancellationToken)
+    {
+        while (!cancellationToken.IsCancellationRequested && pool.TryTake(out var call))
+        {
+            TimeSpan? wait;
+            while ((wait = work.Pace.Before()) > TimeSpan.Zero)
+                await Task.Delay(wait.Value, time, cancellationToken);
+            if (wait is null || !work.Lease.CoversCall)
+                return;
+            var (body, key) = pool.Make(call);
+            var began = time.GetTimestamp();
+            var answer = await sender.CallAsync(target, body, key, breakOff);
+            work.Pace.After(answer, began);
+            pool.Settle(call, answer);
+        }
+    }
+
+    /// <summary>Records accepted calls, renews the lease, and halts deliveries that are no longer to be made.</summary>
+    private async Task RecordWhileAsync(CallbackRun work, CallPool pool, CancellationToken ended)
+    {
+        using var timer = new PeriodicTimer(RecordEvery, time);
+        try
+        {
+            while (await timer.WaitForNextTickAsync(ended) && !work.Lease.IsLost)
+            {
+                try
+                {
+                    await RecordAsync(work, pool.TakeChanged(), pool, CancellationToken.None);
+                }
+                catch (StoreUnavailableException)
+                {
+                    // The database may return before the lease ends. Calls continue; their outcomes are recorded at the end.
+                }
+            }
+        }
+        catch (OperationCanceledException) when (ended.IsCancellationRequested)
+        {
+            // The calls have ended.
+        }
+        catch
+        {
+            // A defect: no further call is started; the final record hits the same error and throws it.
+            work.Pace.Stop();
+        }
+    }
+
+    private async Task RecordAsync(
+        CallbackRun work, IReadOnlyList<CallbackResult> results, CallPool? pool, CancellationToken cancellationToken)
+    {
+        var began = time.GetTimestamp();
+        var stopped = await callbacks.RecordDeliveriesAsync(
+            work.Client.Number, work.Owner, CallLease.Duration, results, pool?.Keys ?? [], options.Value.CallGiveUp, cancellationToken);
+        if (stopped is null)
+        {
+            LogLost(work.Client.Number);
+            work.Lease.IsLost = true;
+            work.Pace.Stop();
+            return;
+        }
+        work.Lease.Prolong(began);
+        foreach (var delivery in stopped)
+            pool?.Halt(delivery);
+        foreach (var result in results.Where(one => one.State is CallbackState.Done or CallbackState.Dropped))
+            await blobs.DeleteAsync(result.Key, cancellationToken);
+    }
+
+    /// <summary>Opens the deliveries that can be made, and returns a result for each of the others.</summary>
+    private async Task<(List<(CallbackDelivery Delivery, CallList Calls)> Opened, List<CallbackResult> Settled)> OpenAsync(
+        CallbackClient client, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
+    {
+        var (opened, settled) = (new List<(CallbackDelivery, CallList)>(), new List<CallbackResult>());
+        var contents = await Task.WhenAll(due.Select(one => blobs.ReadAsync(one.Key, cancellationToken)));
+        foreach (var (delivery, content) in due.Zip(contents))
+        {
+            if (!client.IsCalledOf(delivery.Flags))
+            {
+                settled.Add(new CallbackResult(
+                    delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Dropped,
+                    "the breach was retired, or made sensitive, before this was called"));
+            }
+            else if (content is null)
+            {
+                settled.Add(Failed(delivery, "what it was to be called of is gone"));
+            }
+            else if (keys.Secret is not { } secret || CallList.Open(secret, delivery.Key, content) is not { } calls
+                || calls.Count != delivery.Calls)
+            {
+                settled.Add(Failed(delivery, "what it was to be called of is sealed under a HIBP_SECRET_KEY that this host doesn't have"));
+            }
+            else
+            {
+                opened.Add((delivery, calls));
+            }
+        }
+        return (opened, settled);
+    }
+
+    private CallbackResult Failed(CallbackDelivery delivery, string reason) => new(
+        delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Open, reason, PauseOf(delivery.Deferrals));
+
+    private CallTarget? OpenSecret(CallbackClient client) =>
+        ClientOperations.OpenSecret(client, keys.Secret) is { } secret ? new CallTarget(new Uri(client.Url), secret) : null;
+
+    private async Task EndAsync(int client, string owner, CallPace pace)
+    {
+        // A message can't be hidden longer than LongestHidden; Sweep sends for deliveries due later.
+        var next = await callbacks.EndTurnAsync(
+            client, owner, pace.End(), options.Value.CallGiveUp, PipelineMessages.LongestHidden, CancellationToken.None);
+        if (next is { } due)
+            await schedule.CallAsync(client, due, CancellationToken.None);
+    }
+
+    private void Tell(int client, CallPace pace)
+    {
+        foreach (var outcome in Enum.GetValues<CallOutcome>())
+            HibpTelemetry.Called(client, outcome.ToString().ToLowerInvariant(), pace.Count(outcome));
+        var accepted = pace.Count(CallOutcome.Accepted);
+        var others = Enum.GetValues<CallOutcome>().Sum(pace.Count) - accepted;
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Sent, accepted).SetTag(TelemetryNames.Tags.Refused, others);
+        LogCalled(client, accepted, others);
+    }
+
+    /// <summary>Pauses a client that answered 410 Gone until an operator resumes it.</summary>
+    private async Task PauseClientAsync(int number)
+    {
+        CallbackClient? client;
+        do
+        {
+            client = (await clients.ListAsync(CancellationToken.None)).FirstOrDefault(one => one.Number == number);
+        }
+        while (client is { IsPaused: false } && !await clients.ChangeAsync(client with { IsPaused = true }, CancellationToken.None));
+        LogGone(number);
+    }
+
+    private async Task DropAsync(int client, CancellationToken cancellationToken)
+    {
+        var (dropped, _) = await callbacks.DropDeliveriesAsync(client, null, withOpen: true, "its client was removed", cancellationToken);
+        foreach (var delivery in dropped)
+            await blobs.DeleteAsync(delivery, cancellationToken);
+    }
+}

@@ -1,0 +1,64 @@
+using HibpIngest.Pipeline.Journal;
+
+namespace HibpIngest.Pipeline.Callbacks;
+
+/// <summary>Estimates the calls that a breach causes, before the first call, by looking through its slices as the stage does.</summary>
+public sealed class PreviewCalls(
+    ILoads loads, ISlices slices, ICatalogue catalogue, LoggedRows rows, ICallbacks callbacks, ICallbackClients clients,
+    WatchedPrefixes watched)
+{
+    // A million rows by default, which take some seconds. Larger loads are extrapolated from slices spread evenly over them.
+    private const int MostSlices = 100;
+
+    /// <summary>Returns an estimate for each client that would be called, by name; counts loads that are held or that send.</summary>
+    /// <exception cref="NotPossibleException">There is no such breach.</exception>
+    public async Task<IReadOnlyList<CallEstimate>> RunAsync(string breach, CancellationToken cancellationToken)
+    {
+        var found = await catalogue.GetBreachAsync(breach, cancellationToken)
+            ?? throw new NotPossibleException($"there is no breach '{breach}'");
+        var called = (await clients.ListAsync(cancellationToken)).Where(
+            client => client.IsCalledOf(found.Metadata.Flags)).ToList();
+        if (called.Count == 0)
+            return [];
+        var calls = called.ToDictionary(client => client.Number, _ => 0.0);
+        var isExact = true;
+        foreach (var load in await loads.ListLoadsAsync(found.Name, cancellationToken))
+        {
+            if (load is { PublishedAt: not null, Calls.IsLookedThrough: false })
+                isExact &= await LookThroughAsync(load, called, calls, cancellationToken);
+        }
+        var health = (await callbacks.ListCallbackHealthAsync(TimeSpan.Zero, cancellationToken)).ToDictionary(one => one.Client);
+        return [.. called.Where(client => calls[client.Number] > 0).Select(client => new CallEstimate(
+            client, (long)Math.Round(calls[client.Number]), isExact,
+            health.GetValueOrDefault(client.Number)?.CallTime ?? CallEstimate.UsualCallTime))];
+    }
+
+    /// <summary>Adds a load's calls for each client. Returns whether every slice was looked through.</summary>
+    private async Task<bool> LookThroughAsync(
+        Load load, IReadOnlyList<CallbackClient> called, Dictionary<int, double> calls, CancellationToken cancellationToken)
+    {
+        var all = await slices.ListSlicesAsync(load.Id, failedOnly: false, cancellationToken);
+        var chosen = all.Count <= MostSlices
+            ? all : [.. Enumerable.Range(0, MostSlices).Select(i => all[(int)((long)i * all.Count / MostSlices)])];
+        var part = all.Sum(slice => (double)slice.Count) / chosen.Sum(slice => (double)slice.Count);
+        foreach (var slice in chosen)
+        {
+            var accounts = HashedAccounts.Rent(slice.Count);
+            try
+            {
+                await rows.ReadAsync(slice, load.Mark, load.Purged, accounts.Accounts, cancellationToken);
+                accounts.Hash();
+                foreach (var client in called)
+                {
+                    if (await watched.GetAsync(client.Number, cancellationToken) is { } bitmap)
+                        calls[client.Number] += part * CallList.CountOf(accounts.Find(bitmap, counts: null));
+                }
+            }
+            finally
+            {
+                HashedAccounts.Return(accounts);
+            }
+        }
+        return chosen.Count == all.Count;
+    }
+}

@@ -1,0 +1,39 @@
+using System.Text;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Segments;
+
+namespace HibpIngest.Pipeline.Journal;
+
+/// <summary>Looks up each account of a journaled load in the table.</summary>
+public sealed class CompareAccounts(IAccountLogBlobs blobs, IAccountReads accounts, int atOnce)
+{
+    /// <summary>Per lookup allowed by the caller: some of those in flight read a page each.</summary>
+    private const int LookupsInFlight = 4;
+
+    /// <returns>The number of rows whose account lacks the load's mark.</returns>
+    /// <param name="progress">Receives the number of rows looked up.</param>
+    /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
+    public async Task<long> RunAsync(LoggedLoad load, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        var (mark, done, missing) = (load.Document!.Mark, 0L, 0L);
+        foreach (var segment in load.Document.Segments)
+        {
+            await using var reader = await SegmentReader.OpenAsync(blobs, LogNames.Segment(load.Folder, segment.First), cancellationToken);
+            var batch = new AccountBatch(reader.Blocks.Max(block => block.Rows));
+            foreach (var block in reader.Blocks)
+            {
+                await reader.ReadBlockAsync(block.First, batch, cancellationToken);
+                var lookups =
+                    new ParallelOptions { MaxDegreeOfParallelism = atOnce * LookupsInFlight, CancellationToken = cancellationToken };
+                await Parallel.ForAsync(0, batch.Count, lookups, async (i, token) =>
+                {
+                    var (domain, alias) = (Encoding.ASCII.GetString(batch.Domain(i)), Encoding.ASCII.GetString(batch.Alias(i)));
+                    if (!(await accounts.GetMarksAsync(domain, alias, mark, token)).Contains(mark))
+                        Interlocked.Increment(ref missing);
+                });
+                progress?.Report(done += batch.Count);
+            }
+        }
+        return missing;
+    }
+}

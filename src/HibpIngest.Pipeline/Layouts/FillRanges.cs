@@ -1,0 +1,188 @@
+using System.Text;
+using System.Text.Json;
+using HibpIngest.Pipeline.Setup;
+using HibpIngest.Pipeline.Upsert;
+using Polly;
+
+namespace HibpIngest.Pipeline.Layouts;
+
+/// <summary>
+/// Backfills the hashes of all accounts in the account table while loads are running, and turns ranges on. From its first step on, slices
+/// write hashes themselves; earlier accounts are found by a walk over the table. Idempotency key: the layout. Another run resumes from the
+/// checkpoint.
+/// </summary>
+public sealed partial class FillRanges(
+    StoreSetup setup, ILayouts layouts, ILayoutRegister register, INamedLocks locks, ILoads loads, IDatabaseSetup database,
+    IStoreTables tables, IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
+    int chunkRows = FillRanges.ChunkRows)
+{
+    /// <summary>
+    /// Rows of a part that are gathered before they are written: about 80 for each partition of hashes, so that transactions are full, and
+    /// some 4 MB for each part that is walked in parallel.
+    /// </summary>
+    public const int ChunkRows = 20_000;
+
+    /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>
+    internal const string LockName = "fill-ranges";
+
+    // Approximate number of requests in flight for one part of the table.
+    private const int RequestsAPart = 4;
+
+    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
+    private IProgress<FillProgress>? _progress;
+    private long _accounts;
+    private ResiliencePipeline? _retry;
+
+    /// <summary>Runs the backfill. Returns the number of accounts written; 0 if ranges are on already.</summary>
+    /// <param name="name">Name of the layout; null: the one that is read.</param>
+    /// <param name="progress">Receives the progress.</param>
+    /// <exception cref="NotPossibleException">There is no such layout, or another backfill or rebuild is running.</exception>
+    public async Task<long> RunAsync(string? name, IProgress<FillProgress>? progress, CancellationToken cancellationToken)
+    {
+        _progress = progress;
+        // An upgraded store has no layout before its first host has started.
+        await setup.EnsureLayoutsAsync(cancellationToken);
+        var layout = await FindAsync(name, cancellationToken);
+        if (layout.Ranges == RangesState.On)
+            return 0;
+        return await RenewingLock.RunAsync(
+            locks, LockName, "another 'hibp ranges fill' or 'hibp rebuild' is running; if its process has died, run this again a minute "
+                + "later to resume it",
+            time,
+            async token =>
+            {
+                // The database first: every slice done after this has its hashes, and no rebuild without hashes can end.
+                await RaiseAsync(layout, RangesState.Filling, token);
+                await FillAsync(layout, token);
+                await RaiseAsync(layout, RangesState.On, token);
+                LogOn(layout.Id, _accounts);
+                return _accounts;
+            },
+            cancellationToken);
+    }
+
+    private async Task RaiseAsync(StoreLayout layout, RangesState state, CancellationToken cancellationToken)
+    {
+        await layouts.RaiseRangesAsync(layout.Id, state, cancellationToken);
+        await register.PutLayoutAsync(layout with { Ranges = state }, cancellationToken);
+    }
+
+    /// <summary>Returns the layout of this name, or, without a name, the one that is read.</summary>
+    private async Task<StoreLayout> FindAsync(string? name, CancellationToken cancellationToken)
+    {
+        var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
+        var set = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts;
+        return set.FirstOrDefault(layout => name is null ? layout.Id == read : layout.Name == name)
+            ?? throw new NotPossibleException(
+                $"no layout {name ?? "is read that"} is written; there are {string.Join(", ", set.Select(layout => layout.Name))}");
+    }
+
+    private async Task FillAsync(StoreLayout layout, CancellationToken cancellationToken)
+    {
+        var placement = new LayoutPlacement(layout.Facts);
+        // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
+        var dead = await _retiredMarks.FindAsync(cancellationToken);
+        var recorded = await layouts.GetFillAsync(layout.Id, cancellationToken);
+        var fill = recorded is null ? new Fill(null, [.. dead]) : JsonSerializer.Deserialize<Fill>(recorded)!;
+        var walk = TableWalk.Parse(fill.Walk);
+        var parts = TablePart.OfAccounts(layout.Facts);
+        using var recording = new SemaphoreSlim(1);
+        await RecordAsync(() => { }, cancellationToken); // before anything is written
+        LogBegun(layout.Id, walk.PartsDone, parts.Count);
+        Report();
+
+        var atOnce = AtOnce(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
+        {
+            while (!walk.IsDone(part))
+            {
+                var (rows, next) = await GatherAsync(part, walk.Token(part), dead, token);
+                await WriteAsync(layout.Facts, placement, rows, token);
+                await RecordAsync(() => walk.MoveTo(part, next), token);
+                Report();
+            }
+        });
+
+        foreach (var mark in (await _retiredMarks.FindAsync(cancellationToken)).Except(fill.Dead))
+        {
+            LogRemoved(mark);
+            await Parallel.ForEachAsync(
+                TablePart.OfRanges(layout.Facts), atOnce, async (part, token) =>
+                    await _retiredMarks.RemoveAsync(
+                        mark, part, ofRanges: true, Retry, token));
+        }
+
+        void Report() => _progress?.Report(new FillProgress(Interlocked.Read(ref _accounts), walk.PartsDone, parts.Count));
+
+        async Task RecordAsync(Action move, CancellationToken token)
+        {
+            await recording.WaitAsync(token);
+            try
+            {
+                move();
+                await layouts.SetFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = walk.ToString() }), token);
+            }
+            finally
+            {
+                recording.Release();
+            }
+        }
+    }
+
+    /// <summary>Reads the next rows of a part, grouped by the partition of their hash. Returns the token of the rest too.</summary>
+    private async Task<(Dictionary<string, List<MarkedRow>> Rows, string? Next)> GatherAsync(
+        TablePart part, string? token, HashSet<int> dead, CancellationToken cancellationToken)
+    {
+        var accounts = tables.AccountPages(part.Place);
+        var gathered = new Dictionary<string, List<MarkedRow>>();
+        var count = 0;
+        do
+        {
+            var page = await Retry.ExecuteAsync(
+                async stop => await accounts.ReadPageAsync(part.Number, token, stop), cancellationToken);
+            foreach (var (partition, row) in page.Rows)
+            {
+                int[] marks = [.. row.Marks.Where(mark => !dead.Contains(mark))];
+                if (marks.Length == 0)
+                    continue;
+                var key = RangeKeys.Of(Encoding.ASCII.GetBytes(row.Key), Encoding.ASCII.GetBytes(LayoutPlacement.DomainOf(partition)));
+                if (!gathered.TryGetValue(key.Partition, out var rows))
+                    gathered.Add(key.Partition, rows = []);
+                rows.Add(new MarkedRow(key.Row, row.Row, marks));
+                count++;
+            }
+            token = page.Token;
+        }
+        while (token is not null && count < chunkRows);
+        return (gathered, token);
+    }
+
+    private async Task WriteAsync(
+        LayoutFacts facts, LayoutPlacement placement, Dictionary<string, List<MarkedRow>> gathered, CancellationToken cancellationToken)
+    {
+        // If the service rejects a token, the walk of its part starts over, so a row may come twice.
+        var transactions =
+            from partition in gathered
+            from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
+            select (Partition: partition.Key, Rows: rows);
+        await Parallel.ForEachAsync(transactions, AtOnce(RequestsAPart, cancellationToken), async (transaction, token) =>
+        {
+            var ranges = tables.Ranges(RangeKeys.PlaceOf(transaction.Partition, facts, placement));
+            await Retry.ExecuteAsync(
+                async stop => await ranges.MergeAsync(
+                    Encoding.ASCII.GetBytes(transaction.Partition), MarkedRows.Of(transaction.Rows), stop),
+                token);
+        });
+        Interlocked.Add(ref _accounts, gathered.Values.Sum(rows => rows.Select(row => row.Key).Distinct().Count()));
+    }
+
+    private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
+
+    /// <summary>The checkpoint of a backfill.</summary>
+    /// <param name="Walk">Progress of the walk over the account table.</param>
+    /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>
+    private sealed record Fill(string? Walk, int[] Dead);
+
+    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
+}

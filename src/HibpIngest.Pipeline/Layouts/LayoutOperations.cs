@@ -1,0 +1,174 @@
+using HibpIngest.Pipeline.Setup;
+
+namespace HibpIngest.Pipeline.Layouts;
+
+/// <summary>
+/// An operator's changes to the set of layouts: in the database first, then in the register, as at every start (<see cref="StoreSetup"/>).
+/// Each can be repeated, and then continues.
+/// </summary>
+public sealed class LayoutOperations(
+    StoreSetup setup, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, ISlices slices, INamedLocks locks,
+    IStoreTables tables, TimeProvider time)
+{
+    /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>
+    public const int MaxNameLength = 55;
+
+    private const string LockName = "layouts";
+
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+
+    /// <summary>Lists the layouts that are written, by id.</summary>
+    public async Task<IReadOnlyList<LayoutStatus>> ListAsync(CancellationToken cancellationToken)
+    {
+        var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
+        var all = new List<LayoutStatus>();
+        foreach (var layout in (await layouts.GetLayoutsAsync(cancellationToken)).Layouts)
+            all.Add(new LayoutStatus(layout, layout.Id == read, await layouts.CountMissingAsync(layout.Id, cancellationToken)));
+        return all;
+    }
+
+    /// <summary>
+    /// Adds a layout. Slices done from now on are written to it too; the caller must backfill earlier ones
+    /// (<see cref="ILayouts.SetReplayedAsync"/>).
+    /// </summary>
+    /// <param name="name">Becomes part of its tables' names: lower-case letters and digits.</param>
+    /// <param name="storageAccounts">Numbers of the store's storage accounts; their order matters.</param>
+    /// <param name="spreadDomains">Domains that are spread over several partitions, with the number of partitions.</param>
+    /// <param name="ranges">On: the caller's backfill writes hashes too.</param>
+    /// <exception cref="BadInputException">The layout is invalid.</exception>
+    /// <exception cref="NotPossibleException">The name is taken, or was used before.</exception>
+    public async Task<StoreLayout> AddAsync(
+        string name, IReadOnlyList<int> storageAccounts, IReadOnlyDictionary<string, int> spreadDomains, RangesState ranges,
+        CancellationToken cancellationToken)
+    {
+        if (name.Length is 0 or > MaxNameLength || name == StoreLayout.First.Name
+            || !name.All(one => char.IsAsciiLetterLower(one) || char.IsAsciiDigit(one)))
+        {
+            throw new BadInputException(
+                $"a layout's name is 1 to {MaxNameLength} lower-case letters and digits, and not {StoreLayout.First.Name}");
+        }
+        var facts = new LayoutFacts
+        {
+            AccountsTable = LayoutFacts.Accounts + name,
+            RangesTable = LayoutFacts.Ranges + name,
+            StorageAccounts = storageAccounts,
+            SpreadDomains = spreadDomains,
+        };
+        if (facts.FindFault() is { } fault)
+            throw new BadInputException($"layout {name} would be one of {fault}");
+        return await LockedAsync(
+            async token =>
+            {
+                await setup.EnsureLayoutsAsync(token);
+                // A database that was put back to a backup may not know what the register does.
+                var known = (await layouts.ListLayoutsAsync(token))
+                    .Concat(await register.ListLayoutsAsync(token)).ToList();
+                if (known.Find(layout => layout.Name == name) is { } other)
+                {
+                    throw new NotPossibleException(other.IsDropped
+                        ? $"layout {name} was dropped, and no name is given twice: choose another"
+                        : $"there is a layout {name} already, number {other.Id}: choose another name");
+                }
+                var added = new StoreLayout { Id = known.Max(layout => layout.Id) + 1, Ranges = ranges, Facts = facts };
+                await setup.CreateTablesAsync(added, token);
+                await layouts.AddLayoutAsync(added, token);
+                await register.PutLayoutAsync(added, token);
+                return added;
+            },
+            cancellationToken);
+    }
+
+    /// <summary>Switches reads to a layout. The previous one is still written, so switching back is possible.</summary>
+    /// <param name="withoutRanges">Allows a layout whose ranges are not on, even if those of the previous one are.</param>
+    /// <returns>The layout that was read before.</returns>
+    /// <exception cref="NotPossibleException">There is no such layout, it lacks rows or ranges, or its rebuild isn't complete.</exception>
+    public Task<StoreLayout> SwitchAsync(string name, bool withoutRanges, CancellationToken cancellationToken) => LockedAsync(
+        async token =>
+        {
+            await setup.EnsureLayoutsAsync(token);
+            var to = Find((await layouts.GetLayoutsAsync(token)).Layouts, name);
+            var from = await register.GetReadLayoutAsync(token)
+                ?? throw new NotPossibleException("the store has no layout that is read yet: 'hibp run' sets it up");
+            if (await layouts.CountMissingAsync(to.Id, token) is > 0 and var missing)
+            {
+                throw new NotPossibleException(
+                    $"layout {name} lacks {missing} rows of loads from before it was added: 'hibp rebuild --into {name}' writes them; "
+                    + "then switch");
+            }
+            if (await rebuilds.GetRebuildAsync(to.Id, token) is not null)
+            {
+                throw new NotPossibleException($"a rebuild of layout {name} has not come to its end, and what was removed meanwhile may "
+                    + $"be in it: wait for it, or run 'hibp rebuild --into {name}' again; then switch");
+            }
+            if (from.Ranges == RangesState.On && to.Ranges != RangesState.On && !withoutRanges)
+            {
+                throw new NotPossibleException(
+                    $"ranges of layout {name} are {to.Ranges.ToString().ToLowerInvariant()}, and are answered now: 'hibp ranges fill "
+                    + $"--layout {name}' turns them on; or switch with --without-ranges, and they are answered 503");
+            }
+            if (!await register.TrySwitchAsync(from.Id, to.Id, token))
+            {
+                throw new NotPossibleException(
+                    "another process has switched at the same time: see 'hibp layouts', and run this again if it is still wanted");
+            }
+            return from;
+        },
+        cancellationToken);
+
+    /// <summary>
+    /// Removes a layout from the set, and deletes its tables once nothing writes or reads them any more: after the slices that had begun,
+    /// and after at least <see cref="IReadLayout.SeenWithin"/>.
+    /// </summary>
+    /// <param name="onWaiting">Called when it begins to wait.</param>
+    /// <param name="cancellationToken">Stops it; another run continues.</param>
+    /// <exception cref="NotPossibleException">There is no such layout, it is the one that is read, or the only one that is
+    /// written.</exception>
+    public async Task DropAsync(string name, Action? onWaiting, CancellationToken cancellationToken)
+    {
+        var dropped = await LockedAsync(
+            async token =>
+            {
+                await setup.EnsureLayoutsAsync(token);
+                var layout = Find(await layouts.ListLayoutsAsync(token), name);
+                if ((await register.GetReadLayoutAsync(token))?.Id == layout.Id)
+                    throw new NotPossibleException($"layout {name} is the one that is read: 'hibp switch' to another one first");
+                if ((await layouts.DropLayoutAsync(layout.Id, token)).Layouts.Any(one => one.Id == layout.Id))
+                    throw new NotPossibleException($"layout {name} is the only one that is written: add another one first");
+                await register.PutLayoutAsync(layout with { IsDropped = true }, token);
+                return layout;
+            },
+            cancellationToken);
+        onWaiting?.Invoke();
+        await WaitAsync(cancellationToken);
+        foreach (var account in dropped.Facts.StorageAccounts)
+        {
+            await tables.Accounts(new TablePlace(account, dropped.Facts.AccountsTable)).DropAsync(cancellationToken);
+            await tables.Ranges(new TablePlace(account, dropped.Facts.RangesTable)).DropAsync(cancellationToken);
+        }
+    }
+
+    /// <summary>
+    /// Waits until the slices that had begun, possibly with the older set, have ended, and no reader still uses a layout from before a
+    /// recent switch.
+    /// </summary>
+    private async Task WaitAsync(CancellationToken cancellationToken)
+    {
+        var began = time.GetTimestamp();
+        var before = (await slices.ListHeldSlicesAsync(cancellationToken)).ToHashSet();
+        while (before.Count > 0 || time.GetElapsedTime(began) < IReadLayout.SeenWithin)
+        {
+            await Task.Delay(LookEvery, time, cancellationToken);
+            if (before.Count > 0)
+                before.IntersectWith(await slices.ListHeldSlicesAsync(cancellationToken));
+        }
+    }
+
+    private static StoreLayout Find(IReadOnlyList<StoreLayout> all, string name) =>
+        all.FirstOrDefault(layout => layout.Name == name)
+        ?? throw new NotPossibleException($"there is no layout {name}; there are "
+            + string.Join(", ", all.Where(layout => !layout.IsDropped).Select(layout => layout.Name)));
+
+    /// <summary>Runs one change at a time: each relies on the set that it has read.</summary>
+    private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => RenewingLock.RunAsync(
+        locks, LockName, "another change of the layouts is under way: run it again in a minute", time, change, cancellationToken);
+}

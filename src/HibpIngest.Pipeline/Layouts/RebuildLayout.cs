@@ -1,0 +1,297 @@
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Merge;
+using HibpIngest.Journal.Segments;
+using HibpIngest.Pipeline.Setup;
+using Polly;
+
+namespace HibpIngest.Pipeline.Layouts;
+
+/// <summary>
+/// Writes what a layout lacks: the loads from before it was added, each account once with all its marks, from the journal, or from SQL's
+/// rows if the journal doesn't have them (yet). Runs concurrently with loads, which write the layout themselves. Idempotent: another run
+/// resumes after the last completed partition of the merge.
+/// </summary>
+public sealed partial class RebuildLayout(
+    StoreSetup setup, LayoutOperations operations, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, INamedLocks locks,
+    ILoads loads, IRows rows, ILoadLog log, IDatabaseSetup database, IStoreTables tables, IAccountLogBlobs blobs, TimeProvider time,
+    ILogger<RebuildLayout> logger)
+{
+    /// <summary>
+    /// Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together
+    /// that is what 20,000 entities a second, the target of a storage account, need at a quarter of a second and forty entities a
+    /// transaction. How many the service accepts is found out while writing.
+    /// </summary>
+    private const int InFlight = 64;
+
+    private const int BatchRows = 20_000;
+
+    private const int ReportEvery = 64;
+
+    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
+    private IProgress<RebuildProgress>? _progress;
+    private long _accounts;
+    private long _transactions;
+    private ResiliencePipeline? _retry;
+
+    /// <summary>Rebuilds a layout; afterwards it lacks nothing and can be switched to.</summary>
+    /// <param name="progress">Receives the progress.</param>
+    /// <param name="cancellationToken">Stops it; another run resumes.</param>
+    /// <exception cref="BadInputException">The layout is invalid, or one of that name exists with other settings.</exception>
+    /// <exception cref="NotPossibleException">
+    /// Another rebuild or backfill is running, a load's rows are neither in SQL nor in the journal, or its slices are being written.
+    /// </exception>
+    /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
+    public async Task<RebuildResult> RunAsync(RebuildOrder order, IProgress<RebuildProgress>? progress, CancellationToken cancellationToken)
+    {
+        _progress = progress;
+        await setup.EnsureLayoutsAsync(cancellationToken);
+        return await RenewingLock.RunAsync(
+            locks, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
+                + "again a minute later to resume it",
+            time, token => RunLockedAsync(order, token), cancellationToken);
+    }
+
+    private async Task<RebuildResult> RunLockedAsync(RebuildOrder order, CancellationToken cancellationToken)
+    {
+        var layout = await FindAsync(order, cancellationToken) ?? await AddAsync(order, cancellationToken);
+        var (written, rowsWritten, removed) = (new HashSet<long>(), 0L, 0);
+        while (true)
+        {
+            var before = Replay.Parse(await rebuilds.GetRebuildAsync(layout.Id, cancellationToken));
+            var missing = await rebuilds.ListMissingAsync(layout.Id, cancellationToken);
+            if (missing.Count == 0 && before is null)
+                break;
+            var sources = await FindSourcesAsync(layout, missing, cancellationToken);
+            var replay = Replay.Of(
+                [.. sources.Select(source => new ReplayedLoad(source.Load, source.Mark, source.Rows, source.IsLogged))],
+                order.MemoryBytes, layout.WritesRanges, before);
+            if (sources.Count > 0)
+                await ReplayAsync(layout, order, sources, replay, cancellationToken);
+            if (await EndAsync(layout, sources, replay, cancellationToken) is not { } marks)
+            {
+                // This run had lost its lock, and the layout's ranges were turned on: they lack the hashes of what was written since.
+                layout = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(one => one.Id == layout.Id)
+                    ?? throw new NotPossibleException($"layout {layout.Name} was dropped meanwhile");
+                continue;
+            }
+            removed += marks;
+            var isNew = false;
+            foreach (var source in sources.Where(source => written.Add(source.Load)))
+                (isNew, rowsWritten) = (true, rowsWritten + source.Rows);
+            if (missing.Count > 0 && !isNew)
+            {
+                throw new NotPossibleException($"layout {layout.Name} lacks {missing.Sum(load => load.Rows)} rows, whose slices are being "
+                    + $"written again: load {string.Join(", ", missing.Select(load => load.Load))}; run it again when they are done");
+            }
+        }
+        LogDone(layout.Id, written.Count, rowsWritten, _accounts);
+        return new RebuildResult(layout, written.Count, rowsWritten, _accounts, _transactions, removed);
+    }
+
+    /// <returns>Null: there is no layout of that name.</returns>
+    private async Task<StoreLayout?> FindAsync(RebuildOrder order, CancellationToken cancellationToken)
+    {
+        var found = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(layout => layout.Name == order.Name);
+        if (found is null)
+            return null;
+        var wanted = found.Facts with
+        {
+            StorageAccounts = order.StorageAccounts ?? found.Facts.StorageAccounts,
+            SpreadDomains = order.SpreadDomains ?? found.Facts.SpreadDomains,
+        };
+        if (wanted != found.Facts || (order.Ranges is { } ranges && ranges != found.WritesRanges))
+        {
+            throw new BadInputException($"there is a layout {order.Name} with other storage accounts, spread domains or ranges (hibp "
+                + "layouts shows them): leave these options out to go on with it, or choose another name");
+        }
+        return found;
+    }
+
+    private async Task<StoreLayout> AddAsync(RebuildOrder order, CancellationToken cancellationToken)
+    {
+        var read = await register.GetReadLayoutAsync(cancellationToken)
+            ?? throw new NotPossibleException("the store has no layout that is read yet: 'hibp run' sets it up");
+        var ranges = order.Ranges ?? read.Ranges == RangesState.On;
+        return await operations.AddAsync(
+            order.Name, order.StorageAccounts ?? read.Facts.StorageAccounts, order.SpreadDomains ?? new Dictionary<string, int>(),
+            ranges ? RangesState.On : RangesState.Off, cancellationToken);
+    }
+
+    /// <summary>Finds a source for the rows of each load. Fails before anything is written if a load's rows are nowhere.</summary>
+    private async Task<IReadOnlyList<Source>> FindSourcesAsync(
+        StoreLayout layout, IReadOnlyList<MissingRows> missing, CancellationToken cancellationToken)
+    {
+        var (sources, lost) = (new List<Source>(), new List<long>());
+        foreach (var (load, _) in missing)
+        {
+            if (await log.GetLogEntryAsync(load, cancellationToken) is not { } entry)
+                continue;
+            if (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null))
+            {
+                var names = entry.Segments.Select(segment => LogNames.Segment(LogNames.Folder(entry), segment.First));
+                sources.Add(new Source(
+                    load, entry.Mark, entry.LastPosition, true, new SegmentSource(blobs, load, entry.Mark, [.. names])));
+                continue;
+            }
+            var slices = await rebuilds.ListMissingSlicesAsync(layout.Id, load, cancellationToken);
+            if (entry.Purged)
+                lost.Add(load);
+            else if (slices.Count > 0)
+                sources.Add(OfRows(load, entry.Mark, slices));
+        }
+        return lost.Count == 0 ? sources
+            : throw new NotPossibleException($"the rows of load {string.Join(", ", lost)} are purged, and the account log doesn't have "
+                + $"them: layout {layout.Name} can't be made whole; drop the load's archive again under another name");
+    }
+
+    /// <summary>Makes a source of slices in SQL, which need not be contiguous.</summary>
+    private Source OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
+    {
+        var pieces = new List<(long First, long Last)>();
+        foreach (var (sliceFirst, last) in slices)
+        {
+            for (var first = sliceFirst; first <= last; first += BatchRows)
+                pieces.Add((first, Math.Min(last, first + BatchRows - 1)));
+        }
+        var count = pieces.Sum(piece => piece.Last - piece.First + 1);
+        return new Source(load, mark, count, false, new BatchSource(count, pieces.Count, BatchRows, async (number, into, token) =>
+        {
+            var (first, last) = pieces[number];
+            await rows.ReadRowsAsync(load, first, last, into, token);
+            if (into.Count != last - first + 1)
+            {
+                throw new NotPossibleException(
+                    $"of rows {first} to {last} of load {load} SQL has {into.Count}: were they purged meanwhile? Run it again");
+            }
+        }));
+    }
+
+    private async Task ReplayAsync(
+        StoreLayout layout, RebuildOrder order, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
+    {
+        await rebuilds.SetRebuildAsync(layout.Id, replay.ToJson(), cancellationToken); // before anything is written
+        var all = sources.Sum(source => source.Rows);
+        var (gate, read, partitions, before, part) = (new Lock(), 0L, 1, 0, 0d);
+        // While one partition is sent, the next is prepared, and its transactions fill the gap that the last ones of the first leave.
+        int[] marks = [.. sources.Select(source => source.Mark)];
+        var (transactions, next) = (Transactions(), Transactions());
+        LogBegun(layout.Id, sources.Count, all, replay.Done.Count);
+        await new MergeAccounts(order.Folder, order.MemoryBytes / 2).RunAsync(
+            [.. sources.Select(source => source.Merged)],
+            partition =>
+            {
+                (transactions, next) = (next, transactions);
+                transactions.Fill(partition);
+                return WritePartitionAsync(transactions, partition.Number);
+            },
+            new Reports(done =>
+            {
+                // The merge reports both of its passes together.
+                Report(() => read = Math.Min(all, 2 * done));
+            }),
+            cancellationToken,
+            count =>
+            {
+                replay.Begin(count);
+                (partitions, before) = (count, replay.Done.Count);
+                return partition => !replay.Done.Contains(partition);
+            });
+
+        MergedTransactions Transactions() => new(layout.Facts, marks, layout.WritesRanges);
+
+        async Task WritePartitionAsync(MergedTransactions these, int number)
+        {
+            var written = 0d;
+            await WriteAsync(
+                layout.Facts, these,
+                done => Report(() =>
+                {
+                    part += Math.Max(done - written, 0);
+                    written = Math.Max(done, written);
+                }),
+                cancellationToken);
+            string? recorded = null;
+            Report(() =>
+            {
+                part -= written;
+                replay.Done.Add(number);
+                recorded = replay.ToJson();
+            });
+            await rebuilds.SetRebuildAsync(layout.Id, recorded, cancellationToken);
+        }
+
+        void Report(Action move)
+        {
+            lock (gate)
+            {
+                move();
+                _progress?.Report(new RebuildProgress(
+                    all, read, (replay.Done.Count + part) / partitions, (double)before / partitions, Interlocked.Read(ref _accounts)));
+            }
+        }
+    }
+
+    private async Task WriteAsync(
+        LayoutFacts facts, MergedTransactions transactions, Action<double> report, CancellationToken cancellationToken)
+    {
+        var done = 0;
+        var atOnce = new ParallelOptions
+        {
+            MaxDegreeOfParallelism = InFlight * facts.StorageAccounts.Count,
+            CancellationToken = cancellationToken,
+        };
+        await Parallel.ForAsync(0, transactions.Count, atOnce, async (index, token) =>
+        {
+            using var transaction = transactions.Make(index);
+            await Retry.ExecuteAsync(
+                async stop => await (transaction.OfRanges
+                    ? tables.Ranges(new TablePlace(transaction.StorageAccount, facts.RangesTable))
+                        .MergeAsync(transaction.Partition, transaction.Rows, stop)
+                    : tables.Accounts(new TablePlace(transaction.StorageAccount, facts.AccountsTable))
+                        .MergeAsync(transaction.Partition, transaction.Rows, stop)),
+                token);
+            if (!transaction.OfRanges)
+                Interlocked.Add(ref _accounts, transaction.Rows.Rows.Length);
+            Interlocked.Increment(ref _transactions);
+            if (Interlocked.Increment(ref done) is var so && so % ReportEvery == 0)
+                report((double)so / transactions.Count);
+        });
+    }
+
+    /// <summary>
+    /// Ends a replay: removes marks that were retired meanwhile, then records the loads as replayed. A removal that begins after this finds
+    /// everything itself.
+    /// </summary>
+    /// <returns>Number of marks removed; null: the layout has ranges by now, so what was written without hashes doesn't count.</returns>
+    private async Task<int?> EndAsync(
+        StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
+    {
+        var dead = (await _retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
+        var parts = TablePart.OfAccounts(layout.Facts).Select(part => (Part: part, OfRanges: false))
+            .Concat(TablePart.OfRanges(layout.Facts).Select(part => (Part: part, OfRanges: true))).ToList();
+        foreach (var mark in dead)
+        {
+            LogRemoved(mark);
+            var atOnce = new ParallelOptions { MaxDegreeOfParallelism = 4, CancellationToken = cancellationToken };
+            await Parallel.ForEachAsync(parts, atOnce, async (part, token) => await _retiredMarks.RemoveAsync(
+                mark, part.Part, part.OfRanges, Retry, token));
+        }
+        foreach (var source in sources)
+        {
+            if (!await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
+                return null;
+        }
+        await rebuilds.SetRebuildAsync(layout.Id, null, cancellationToken);
+        return dead.Count;
+    }
+
+    private sealed record Source(long Load, int Mark, long Rows, bool IsLogged, IMergeSource Merged);
+
+    /// <summary>Reports on the calling thread, unlike Progress&lt;T&gt;.</summary>
+    private sealed class Reports(Action<long> report) : IProgress<long>
+    {
+        public void Report(long value) => report(value);
+    }
+
+    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
+}

@@ -1,0 +1,38 @@
+using HibpIngest.Journal.Merge;
+
+namespace HibpIngest.Pipeline.Layouts;
+
+/// <summary>The settings of a rebuild.</summary>
+/// <param name="Name">Name of the layout. A new one is added; to an existing one, the missing rows are written.</param>
+public sealed record RebuildOrder(string Name)
+{
+    /// <summary>Numbers of the storage accounts; null: those of the existing layout, or of the one that is read.</summary>
+    public IReadOnlyList<int>? StorageAccounts { get; init; }
+
+    /// <summary>Domains that are spread over several partitions; null: those of the existing layout, or none.</summary>
+    public IReadOnlyDictionary<string, int>? SpreadDomains { get; init; }
+
+    /// <summary>Whether hashes are written too; null: as in the existing layout, or if the layout that is read has them.</summary>
+    public bool? Ranges { get; init; }
+
+    /// <summary>Memory for the accounts that are merged at a time, in bytes.</summary>
+    public long MemoryBytes { get; init; } = MergeAccounts.DefaultMemoryBytes;
+
+    /// <summary>Folder for temporary files, some 21 bytes a row.</summary>
+    public string Folder { get; init; } = Path.GetTempPath();
+}
+
+/// <summary>Progress of a rebuild: first rows are read, then the resulting accounts are written.</summary>
+/// <param name="Rows">Rows to read and write.</param>
+/// <param name="Read">Rows read.</param>
+/// <param name="Written">Part written, 0 to 1, by this run or an earlier one.</param>
+/// <param name="WrittenBefore">Part written by earlier runs.</param>
+/// <param name="Accounts">Number of accounts that this run has written.</param>
+public sealed record RebuildProgress(long Rows, long Read, double Written, double WrittenBefore, long Accounts);
+
+/// <summary>The result of a rebuild.</summary>
+/// <param name="Layout">The layout, which lacks nothing now.</param>
+/// <param name="Accounts">Number of accounts that this run wrote for the loads.</param>
+/// <param name="Transactions">Number of requests that this run made for them.</param>
+/// <param name="Removed">Number of marks that were retired meanwhile, and removed.</param>
+public sealed record RebuildResult(StoreLayout Layout, int Loads, long Rows, long Accounts, long Transactions, int Removed);

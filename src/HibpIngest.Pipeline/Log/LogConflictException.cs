@@ -1,6 +1,0 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.Pipeline;
-
-/// <summary>The journal holds something other than expected; nothing in it was changed.</summary>
-public sealed class LogConflictException(string message) : HibpException(message);

@@ -1,0 +1,121 @@
+namespace HibpIngest.Pipeline.Mail;
+
+/// <summary>Sentences that depend on a breach's flags and data classes, shared by text and HTML and by both kinds of mail.</summary>
+internal static class Advice
+{
+    /// <summary>Returns notes about the data. The flags sensitive, retired and subscription-free add none.</summary>
+    public static IReadOnlyList<string> Notes(BreachFlags flags)
+    {
+        var notes = new List<string>();
+        if (!flags.HasFlag(BreachFlags.Verified))
+            notes.Add(
+                "This breach is unverified: nobody has confirmed that the data is genuine, or that it comes from where it is said to.");
+        if (flags.HasFlag(BreachFlags.Fabricated))
+            notes.Add("This breach is fabricated: its data is known to be made up, wholly or in part. An address in it need not belong to "
+                + "an account there.");
+        if (flags.HasFlag(BreachFlags.Malware))
+            notes.Add("This data was collected by malware: harmful software, run on the devices of the people it was taken from.");
+        if (flags.HasFlag(BreachFlags.StealerLog))
+            notes.Add("This data comes from stealer logs: what harmful software recorded while people signed in to websites, as a rule "
+                + "with the passwords they typed.");
+        if (flags.HasFlag(BreachFlags.SpamList))
+            notes.Add("This is a spam list: addresses gathered for sending unwanted mail. Being on it does not mean that an account was "
+                + "broken into.");
+        return notes;
+    }
+
+    /// <summary>Returns what the owner of an address can do, the most urgent first.</summary>
+    public static IReadOnlyList<string> ForPerson(BreachMetadata metadata, string title, string? site)
+    {
+        var (flags, lost) = (metadata.Flags, Lost.Of(metadata));
+        var steps = new List<string>();
+        if (IsFromDevices(flags))
+        {
+            steps.Add("Have the devices that you use checked for malware before anything else: a new password typed on an infected one is "
+                + "lost as well.");
+            steps.Add("Then change the password of your mail account, and of every site where you sign in with this address.");
+        }
+        else if (flags.HasFlag(BreachFlags.SpamList))
+        {
+            steps.Add("No password needs to be changed because of this list alone.");
+        }
+        else if (!lost.Passwords)
+        {
+            steps.Add("No password is known to be in this data: none needs to be changed because of it.");
+        }
+        else
+        {
+            steps.Add($"Change your password at {Place(title, site)}, if you have an account there.");
+        }
+        if (IsFromDevices(flags) || (!flags.HasFlag(BreachFlags.SpamList) && lost.Passwords))
+            steps.Add("Change it wherever else you used the same one or one like it, and give each place a password of its own; a "
+                + "password manager remembers them for you.");
+        if (lost.Answers)
+            steps.Add("Change the security questions, or their answers, that you also use elsewhere: whoever knows them can get past a "
+                + "password.");
+        if (lost.Money)
+            steps.Add("Look through the statements of your cards and accounts, and have your bank replace what was in this data.");
+        if (lost.Papers)
+            steps.Add("Watch for contracts and accounts in your name: with what was in this data somebody may pass for you.");
+        if (lost.Phones)
+            steps.Add("Expect fraudulent calls and text messages, too; no bank or office asks for a code by phone.");
+        steps.Add("Turn on two-step verification wherever it is offered, for your mail account first.");
+        steps.Add("Be wary of messages that mention this breach or press you to act: go to the site yourself instead of following a link.");
+        return steps;
+    }
+
+    /// <summary>Returns what those responsible for a domain can do.</summary>
+    public static IReadOnlyList<string> ForDomain(BreachMetadata metadata, string title, string? site)
+    {
+        var (flags, lost) = (metadata.Flags, Lost.Of(metadata));
+        var steps = new List<string> { "Tell the people whose addresses these are." };
+        if (IsFromDevices(flags))
+            steps.Add("Have their devices checked for malware before passwords are changed on them, then change the passwords and end the "
+                + "sessions of these accounts in your own systems.");
+        else if (flags.HasFlag(BreachFlags.SpamList))
+            steps.Add(
+                "No password needs to be changed because of this list alone; expect more unwanted and fraudulent mail to these addresses.");
+        else if (!lost.Passwords)
+            steps.Add("No password is known to be in this data: none needs to be changed because of it.");
+        else
+            steps.Add($"Ask them to change their password at {Place(title, site)}, and wherever else they used the same one or one like "
+                + "it, your own systems included.");
+        if (lost.Money || lost.Papers || lost.Answers)
+            steps.Add("Have them look through what was exposed: payment details, papers and security answers can be used in their name.");
+        steps.Add("Require two-step verification for the accounts that these addresses sign in to.");
+        steps.Add("Look out for sign-ins that nobody can explain, and for fraudulent mail that mentions this breach.");
+        return steps;
+    }
+
+    private static bool IsFromDevices(BreachFlags flags) => (flags & (BreachFlags.Malware | BreachFlags.StealerLog)) != BreachFlags.None;
+
+    private static string Place(string title, string? site) =>
+        site is null || title.Equals(site, StringComparison.OrdinalIgnoreCase) ? title : $"{title} ({site})";
+
+    /// <summary>The kinds of exposed data that the advice depends on, recognised by words in the data classes.</summary>
+    private readonly record struct Lost(bool Passwords, bool Answers, bool Money, bool Papers, bool Phones)
+    {
+        public static Lost Of(BreachMetadata metadata)
+        {
+            var classes = metadata.DataClasses;
+            // Without data classes, passwords are assumed to be exposed.
+            return new Lost(
+                classes.Count == 0 || classes.Any(IsPin) || Has("password", "auth token", "credential"), Has("security question"),
+                Has("credit card", "bank account", "payment", "card number"),
+                Has("passport", "government issued", "social security", "driver", "national id", "tax"), Has("phone"));
+
+            bool Has(params ReadOnlySpan<string> words)
+            {
+                foreach (var word in words)
+                {
+                    if (classes.Any(one => one.Contains(word, StringComparison.OrdinalIgnoreCase)))
+                        return true;
+                }
+                return false;
+            }
+        }
+
+        private static bool IsPin(string text) =>
+            text.Equals("PINs", StringComparison.OrdinalIgnoreCase) || text.Equals("PIN", StringComparison.OrdinalIgnoreCase);
+    }
+}

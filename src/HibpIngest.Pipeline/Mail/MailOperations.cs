@@ -1,0 +1,87 @@
+using System.Runtime.CompilerServices;
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Catalogue;
+
+namespace HibpIngest.Pipeline.Mail;
+
+/// <summary>An operator's commands for the mails of a breach.</summary>
+public sealed class MailOperations(
+    INotifications notifications, IMatching matching, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
+    LoadReports reports, PipelineMessages messages)
+{
+    /// <summary>
+    /// Releases the held loads of a breach, publishes those that were unpublished when the database was restored, and sends the messages of
+    /// notifying loads again. Returns the number of their open notifications.
+    /// </summary>
+    /// <exception cref="NotPossibleException">There is no such breach, none of its loads is held, or it is retired or hidden.</exception>
+    public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
+    {
+        var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
+        if (found.Hidden)
+            throw new NotPossibleException(
+                $"{found.Name} is hidden: while it is, it sends nothing; hibp breach show {found.Name}, then notify");
+        var sent = 0;
+        foreach (var load in await WaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
+        {
+            await register.MarkOpenAsync(load.Id, cancellationToken);
+            sent += load.Notifications.Open;
+            if (await matching.ReleaseUnpublishedAsync(load.Id, cancellationToken))
+            {
+                await register.MarkOpenAsync(load.Id, cancellationToken);
+                await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                continue;
+            }
+            await notifications.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);
+            await register.MarkOpenAsync(load.Id, cancellationToken);
+            await mails.ContinueAsync(load.Id, TimeSpan.Zero, cancellationToken);
+            await calls.LookThroughAsync(load.Id, cancellationToken);
+        }
+        return sent;
+    }
+
+    /// <summary>
+    /// Stops the mails of a breach: notifying loads become held, and loads that are not matched yet will be held. A mail that is being sent
+    /// is not stopped. Returns the number of waiting notifications.
+    /// </summary>
+    /// <exception cref="NotPossibleException">There is no such breach, or all of its loads are done.</exception>
+    public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
+    {
+        var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
+        var held = await notifications.HoldLoadsAsync(found.Name, "held by an operator (hibp hold)", cancellationToken);
+        var all = await breachLoads.ListAsync(breach, cancellationToken);
+        if (all.All(load => load.State == LoadState.Done))
+            throw new NotPossibleException($"all loads of {found.Name} are done: there is nothing left to hold");
+        foreach (var load in all.Where(load => held.Contains(load.Id)))
+            reports.Report(load);
+        return all.Where(load => held.Contains(load.Id)).Sum(load => load.Notifications.Open);
+    }
+
+    /// <summary>Lists the open notifications of a breach's held loads.</summary>
+    public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        const int Page = 1_000;
+        foreach (var load in await WaitingAsync(
+            await breachLoads.GetBreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
+        {
+            var last = (await notifications.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
+            for (var first = 1; first <= last; first += Page)
+            {
+                foreach (var notification in
+                    await notifications.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
+                {
+                    if (notification.IsOpen)
+                        yield return notification;
+                }
+            }
+        }
+    }
+
+    private async Task<IReadOnlyList<Load>> WaitingAsync(Breach breach, Func<Load, bool> waits, CancellationToken cancellationToken)
+    {
+        if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
+            throw new NotPossibleException($"{breach.Name} is retired: it sends nothing");
+        var waiting = (await breachLoads.ListAsync(breach.Name, cancellationToken)).Where(waits).ToList();
+        return waiting.Count > 0
+            ? waiting : throw new NotPossibleException($"no load of {breach.Name} is held; see: hibp status {breach.Name}");
+    }
+}

@@ -1,0 +1,79 @@
+namespace HibpIngest.Pipeline.Mail;
+
+/// <summary>Sends the mail messages of a notifying load, some minutes ahead of its mails.</summary>
+public sealed class MailSchedule(
+    INotifications notifications, PipelineMessages messages, LoadReports reports, IOptions<MailOptions> options)
+{
+    // How far messages are sent ahead: enough that no sender waits for one, few enough that a load that is held or hidden leaves few
+    // behind.
+    private static readonly TimeSpan MailsAhead = TimeSpan.FromMinutes(5);
+
+    // Sending them takes some 10 seconds.
+    private const int MostMessagesAhead = 4_096;
+
+    /// <summary>
+    /// Does all that is due for the mails of a notifying load: finishes it, sends messages for deferred notifications, restarts lost
+    /// messages, or sends further ones. Safe to run at any time and concurrently. Returns whether messages were lost.
+    /// </summary>
+    /// <param name="lostAfter">Messages count as lost if none was sent for this long; must exceed the maximum delay of a message.</param>
+    /// <param name="cancellationToken">Stops between two messages.</param>
+    public async Task<bool> ContinueAsync(long load, TimeSpan lostAfter, CancellationToken cancellationToken)
+    {
+        const int DueAtOnce = 1_000;
+        if (await notifications.TryFinishLoadAsync(load, cancellationToken))
+        {
+            await reports.ReportAsync(load);
+            return false;
+        }
+        while (await notifications.TakeDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
+        {
+            foreach (var range in due.GroupBy(number => (number - 1) / options.Value.MailsPerMessage))
+                await messages.SendAsync(
+                    new MailMessage { Load = load, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
+            await messages.MarkSentAsync(load, cancellationToken);
+        }
+        var lost = await notifications.TryRestartMailsAsync(load, lostAfter, cancellationToken);
+        await SendNextAsync(load, cancellationToken);
+        return lost;
+    }
+
+    /// <summary>
+    /// Sends messages for a load's next notifications, each delayed by its place: as many as the installation's rate allows within some
+    /// minutes, counted from the first waiting notification. Each mail message that ends calls this again, so messages are never further
+    /// ahead of the mails: none is hidden for days, and none is left to an invocation without time. They are recorded before they are sent,
+    /// in groups, so that concurrent callers send different ones. Messages that a crash kept from being sent are restarted by
+    /// <see cref="ContinueAsync"/>.
+    /// </summary>
+    public async Task SendNextAsync(long load, CancellationToken cancellationToken)
+    {
+        const int AtOnce = PipelineMessages.AtOnce;
+        var (each, perSecond) = (options.Value.MailsPerMessage, options.Value.MailsPerSecond);
+        var ahead = (long)each * (long)Math.Clamp(Math.Ceiling(perSecond * MailsAhead.TotalSeconds / each), AtOnce, MostMessagesAhead);
+        while (await notifications.GetMailProgressAsync(load, cancellationToken) is { MaySend: true, FirstWaiting: { } next } mails)
+        {
+            var from = Math.Max(mails.Queued, next - 1);
+            var to = (int)Math.Min(Math.Min(mails.Last, next - 1 + ahead), from + ((long)AtOnce * each));
+            if (from >= to)
+                return;
+            if (!await notifications.TryQueueMailsAsync(load, mails.Queued, to, cancellationToken))
+                continue;
+            try
+            {
+                var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
+                await Parallel.ForEachAsync(Enumerable.Range(0, (to - from + each - 1) / each), sending, async (i, token) =>
+                {
+                    var first = from + 1 + (i * each);
+                    var delay = TimeSpan.FromSeconds(
+                        Math.Min(Math.Floor((first - next) / perSecond), PipelineMessages.LongestHidden.TotalSeconds));
+                    await messages.SendAsync(
+                        new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
+                });
+            }
+            catch
+            {
+                await StageRunner.IgnoreUnavailableAsync(() => notifications.TryQueueMailsAsync(load, to, from, CancellationToken.None));
+                throw;
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+namespace HibpIngest.Pipeline.Mail;
+
+/// <summary>The operator of the service, as set in the environment; mails omit what isn't set.</summary>
+public sealed record MailService
+{
+    /// <summary>Name of the service (HIBP_SERVICE_NAME).</summary>
+    public string? Name { get; init; }
+
+    /// <summary>Its postal address (HIBP_SERVICE_ADDRESS).</summary>
+    public string? Address { get; init; }
+
+    /// <summary>How to reach it: a mail address or an https link (HIBP_SERVICE_CONTACT).</summary>
+    public string? Contact { get; init; }
+
+    /// <summary>Logo: a file, which each mail carries, or an https link, which mail programs may fetch (HIBP_SERVICE_LOGO).</summary>
+    public string? Logo { get; init; }
+
+    /// <summary>Folder of templates that replace the built-in ones of the same name (HIBP_TEMPLATES).</summary>
+    public string? Templates { get; init; }
+
+    /// <summary>Address, or mailto: link, for unsubscribing by mail (HIBP_UNSUBSCRIBE_MAILTO).</summary>
+    public string? Unsubscribe { get; init; }
+
+    /// <summary>Signs the mails (HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR, HIBP_DKIM_KEY); null: they aren't signed.</summary>
+    public MailSigner? Signer { get; init; }
+
+    /// <summary>Link in the header List-Unsubscribe; null: none.</summary>
+    public string? UnsubscribeLink => Unsubscribe is null ? null : Unsubscribe.Contains(':') ? Unsubscribe : "mailto:" + Unsubscribe;
+
+    /// <summary>The address in <see cref="UnsubscribeLink"/>.</summary>
+    public string? UnsubscribeAddress => UnsubscribeLink?["mailto:".Length..].Split('?')[0];
+
+    /// <summary>Validates the values; <see cref="MailComposer"/> reads the files.</summary>
+    /// <exception cref="BadInputException">A value is invalid; the message names the variable.</exception>
+    public MailService Check()
+    {
+        const int MostCharacters = 500;
+        foreach (var (variable, text) in (IEnumerable<(string, string?)>)[("NAME", Name), ("ADDRESS", Address), ("CONTACT", Contact)])
+        {
+            if (text is not null && (text.Length > MostCharacters || text.Any(char.IsControl)))
+                throw new BadInputException($"HIBP_SERVICE_{variable} is expected to be one line of {MostCharacters} characters at most");
+        }
+        if (Name is { Length: > MailFrom.MaxNameLength })
+            throw new BadInputException($"HIBP_SERVICE_NAME is expected to have {MailFrom.MaxNameLength} characters at most");
+        if (Contact is not null && !MailSyntax.IsAddress(Contact) && !IsHttps(Contact))
+            throw new BadInputException("HIBP_SERVICE_CONTACT is expected to be a mail address or an https link; found something else");
+        if (Logo is not null && Logo.Contains("://", StringComparison.Ordinal) && !IsHttps(Logo))
+            throw new BadInputException("HIBP_SERVICE_LOGO is expected to be a file or an https link; found another link");
+        if (UnsubscribeLink is { } link && !IsMailTo(link))
+        {
+            throw new BadInputException("HIBP_UNSUBSCRIBE_MAILTO is expected to be an address, or a link as in "
+                + "mailto:unsubscribe@example.com?subject=unsubscribe; found something else");
+        }
+        return this;
+    }
+
+    /// <summary>Whether a text is an https link.</summary>
+    public static bool IsHttps(string text) => WebAddress.TryParseLink(text) is { Scheme: "https" };
+
+    // The link is put between < and > in a header, on one line of at most 998 characters.
+    private static bool IsMailTo(string link) =>
+        link.Length <= 900 && link.StartsWith("mailto:", StringComparison.Ordinal)
+        && MailSyntax.IsAddress(link["mailto:".Length..].Split('?')[0])
+        && !link.AsSpan().ContainsAnyExceptInRange('!', '~') && !link.AsSpan().ContainsAny("<>,\"");
+}

@@ -1,0 +1,112 @@
+using System.Net;
+using System.Text;
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Pipeline.Mail;
+
+/// <summary>
+/// A text with placeholders. <c>{{name}}</c> is a value. <c>{{#name}}...{{/name}}</c> is written if the value is true or a non-empty text,
+/// and once for each item of a list, as <c>{{.}}</c>. In HTML every value is encoded. A name without a value is an error, so that no mail
+/// is sent with a misspelt one.
+/// </summary>
+internal sealed partial class MailTemplate
+{
+    private readonly string _text;
+    private readonly bool _html;
+    private string? _own;
+
+    private MailTemplate(string text, bool html)
+    {
+        // A tag that is alone on its line is removed together with the line.
+        _text = LoneTag().Replace(text.ReplaceLineEndings("\n"), "${tag}");
+        _html = html;
+    }
+
+    /// <summary>Loads an embedded template; files that end in .html are HTML.</summary>
+    public static MailTemplate Load(string file)
+    {
+        using var stream = typeof(MailTemplate).Assembly.GetManifestResourceStream($"HibpIngest.Pipeline.Mail.Templates.{file}")
+            ?? throw new InvalidOperationException($"the template {file} is not in the program");
+        using var reader = new StreamReader(stream, Encoding.UTF8);
+        return new MailTemplate(reader.ReadToEnd(), file.EndsWith(".html", StringComparison.Ordinal));
+    }
+
+    /// <summary>Loads a custom template; errors in it name the file.</summary>
+    public static MailTemplate Own(string path) =>
+        new(File.ReadAllText(path), path.EndsWith(".html", StringComparison.Ordinal)) { _own = Path.GetFileName(path) };
+
+    public static MailTemplate Parse(string text, bool html) => new(text, html);
+
+    /// <summary>
+    /// Renders the template. Values are string, bool or a list of strings; null is an empty text. Tags in values are not expanded.
+    /// </summary>
+    public string Render(IReadOnlyDictionary<string, object?> values)
+    {
+        var result = new StringBuilder();
+        try
+        {
+            Render(_text, values, item: null, result);
+        }
+        catch (InvalidOperationException e) when (_own is not null)
+        {
+            throw new BadInputException($"HIBP_TEMPLATES, {_own}: {e.Message}");
+        }
+        return result.ToString();
+    }
+
+    private void Render(ReadOnlySpan<char> text, IReadOnlyDictionary<string, object?> values, string? item, StringBuilder result)
+    {
+        while (text.IndexOf("{{") is >= 0 and var open)
+        {
+            result.Append(text[..open]);
+            var close = text[open..].IndexOf("}}");
+            if (close < 0)
+                throw new InvalidOperationException("}} is missing behind a {{");
+            close += open;
+            var tag = text[(open + 2)..close].ToString();
+            text = text[(close + 2)..];
+            if (tag == ".")
+            {
+                result.Append(Encode(item ?? throw new InvalidOperationException("{{.}} stands outside of a list")));
+                continue;
+            }
+            if (!tag.StartsWith('#'))
+            {
+                result.Append(Encode(Value(values, tag) switch
+                {
+                    null => "",
+                    string value => value,
+                    _ => throw new InvalidOperationException($"{{{{{tag}}}}} is no text: it is for {{{{#{tag}}}}}"),
+                }));
+                continue;
+            }
+            var end = $"{{{{/{tag[1..]}}}}}";
+            var length = text.IndexOf(end);
+            if (length < 0)
+                throw new InvalidOperationException($"{end} is missing");
+            var inner = text[..length];
+            text = text[(length + end.Length)..];
+            switch (Value(values, tag[1..]))
+            {
+                case true or string { Length: > 0 }:
+                    Render(inner, values, item, result);
+                    break;
+                case IReadOnlyList<string> items:
+                    foreach (var each in items)
+                        Render(inner, values, each, result);
+                    break;
+            }
+        }
+        result.Append(text);
+    }
+
+    private static object? Value(IReadOnlyDictionary<string, object?> values, string name) =>
+        values.TryGetValue(name, out var value)
+        ? value : throw new InvalidOperationException($"the template asks for '{name}', which nothing gives");
+
+    private string Encode(string value) => _html ? WebUtility.HtmlEncode(value) : value;
+
+    [GeneratedRegex(
+        @"^[ \t]*(?<tag>\{\{[#/]\w+\}\})[ \t]*\n", RegexOptions.Multiline | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
+    private static partial Regex LoneTag();
+}

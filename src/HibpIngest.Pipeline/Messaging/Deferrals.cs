@@ -1,0 +1,15 @@
+namespace HibpIngest.Pipeline.Messaging;
+
+/// <summary>
+/// Reports every message that is deferred because a store is unavailable, so that a one-off run can end if waiting is useless
+/// (<see cref="Errors.StoreFullException"/>), and a host can report what it waits for.
+/// </summary>
+public sealed class Deferrals
+{
+    private Action<DeferredMessage>? _subscribers;
+
+    /// <summary>Adds a subscriber. It is called for each deferral from then on, by several threads concurrently.</summary>
+    public void Subscribe(Action<DeferredMessage> subscriber) => _subscribers += subscriber;
+
+    internal void Report(DeferredMessage message) => _subscribers?.Invoke(message);
+}

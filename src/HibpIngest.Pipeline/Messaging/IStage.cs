@@ -1,0 +1,29 @@
+namespace HibpIngest.Pipeline.Messaging;
+
+/// <summary>
+/// A stage's handling of its messages: how work is claimed, run, released and recorded as failed. <see cref="StageRunner"/> alone decides
+/// when to do each, and what happens to the message.
+/// </summary>
+public interface IStage<TMessage, TWork>
+    where TMessage : PipelineMessage
+    where TWork : class, IStageWork
+{
+    /// <summary>Claims the message's work.</summary>
+    /// <returns>Null: there is nothing to do now; if there will be later, the message has been sent again with a delay.</returns>
+    Task<TWork?> TakeAsync(TMessage message, CancellationToken cancellationToken);
+
+    /// <summary>Runs the work. When it returns, the work is durably done, or a message for the rest has been sent.</summary>
+    /// <exception cref="LoadLostException">Another owner has the work by now.</exception>
+    /// <exception cref="StoreUnavailableException">A store is unavailable: no attempt is used up.</exception>
+    Task RunAsync(TWork work, CancellationToken cancellationToken);
+
+    /// <summary>Releases the work, so that the next owner needn't wait for the lease to expire.</summary>
+    /// <param name="cause">An unavailable store, a stop, or <see cref="LoadLostException"/>.</param>
+    Task ReleaseAsync(TWork work, Exception cause);
+
+    /// <summary>Records a failure. Returns whether the message must be redelivered for another attempt.</summary>
+    Task<bool> FailAsync(TWork work, Exception error);
+
+    /// <summary>Returns the message for an operator about work whose attempts all ended without an error, as by a crash.</summary>
+    string UsedUp(TWork work);
+}

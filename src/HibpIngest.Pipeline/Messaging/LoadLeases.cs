@@ -1,0 +1,64 @@
+using System.Security.Cryptography;
+
+namespace HibpIngest.Pipeline.Messaging;
+
+/// <summary>Acquires the lease of a load for stages whose work is a whole load, one owner at a time.</summary>
+public sealed class LoadLeases(
+    ILoads loads, IIngests ingests, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time)
+{
+    /// <summary>
+    /// Acquires a load's lease, if the load is still in the state in which it was found. If another owner has the lease, the message is
+    /// sent again, visible after the lease's end: acknowledging it would leave the load to Sweep if that owner has died.
+    /// </summary>
+    /// <returns>Null: the load is in another state by now, or another owner has the lease.</returns>
+    /// <param name="head">The load as it was found.</param>
+    /// <param name="again">The message to send again.</param>
+    /// <param name="cancellationToken">Also ends the work under the lease.</param>
+    /// <param name="onHeld">Called if another owner has the lease.</param>
+    public async Task<LoadLease?> TakeAsync(
+        LoadHead head, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
+    {
+        // Unique to each run: two deliveries of one message in one process are two owners.
+        var owner = NewOwner();
+        if (!await ingests.TryTakeLoadAsync(head.Id, head.State, owner, options.Value.LoadLease, cancellationToken))
+        {
+            if (await loads.GetLoadHeadAsync(head.Id, cancellationToken) is not { } held || held.State != head.State)
+                return null;
+            onHeld?.Invoke();
+            await messages.SendAfterLeaseAsync(again, held.LeaseExpiresAt, options.Value.LoadLease, cancellationToken);
+            return null;
+        }
+        LoadLease? lease = null;
+        try
+        {
+            if (await loads.GetLoadAsync(head.Id, cancellationToken) is { } load && load.State == head.State)
+                lease = new LoadLease(load, owner, ingests, options.Value.LoadLease, time, cancellationToken);
+            return lease;
+        }
+        finally
+        {
+            if (lease is null)
+                await StageRunner.IgnoreUnavailableAsync(() => ReleaseAsync(head.Id, owner));
+        }
+    }
+
+    /// <summary>Releases the lease, so that the next owner needn't wait for it to expire.</summary>
+    public Task ReleaseAsync(LoadLease lease) => ReleaseAsync(lease.Load.Id, lease.Owner);
+
+    /// <summary>Releases the lease and sends the message that continues the load.</summary>
+    public async Task HandOnAsync(LoadLease lease, PipelineMessage next)
+    {
+        await ReleaseAsync(lease);
+        await messages.SendLoadMessageAsync(next, TimeSpan.Zero, CancellationToken.None);
+    }
+
+    /// <summary>Identifies this process. Random, because machine names and process ids are reused.</summary>
+    public static string Host { get; } = Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(8));
+
+    /// <summary>
+    /// Returns a new owner of leases and claims. It begins with the process, so that those of a dead process can be recognised.
+    /// </summary>
+    internal static string NewOwner() => $"{Host}-{Guid.NewGuid():N}";
+
+    private Task ReleaseAsync(long load, string owner) => ingests.ReleaseLoadAsync(load, owner, CancellationToken.None);
+}

@@ -1,0 +1,57 @@
+namespace HibpIngest.Pipeline.Messaging;
+
+/// <summary>
+/// Runs work under a named lock that is renewed until the work ends. A lock whose process died expires within a minute. Work that
+/// has lost it is aborted; what was under way at that moment must do no harm.
+/// </summary>
+internal static class RenewingLock
+{
+    private static readonly TimeSpan Lease = TimeSpan.FromMinutes(1);
+
+    /// <param name="refused">The error if another process holds it.</param>
+    /// <param name="work">Runs under the lock; its token is cancelled when the lock is lost.</param>
+    /// <exception cref="NotPossibleException">Another process holds the lock, or took it from this one.</exception>
+    public static async Task<T> RunAsync<T>(
+        INamedLocks locks, string name, string refused, TimeProvider time, Func<CancellationToken, Task<T>> work,
+        CancellationToken cancellationToken)
+    {
+        T? result = default;
+        return await TryRunAsync(locks, name, time, async token => result = await work(token), cancellationToken)
+            ? result! : throw new NotPossibleException(refused);
+    }
+
+    /// <summary>Runs the work, unless another process holds the lock; returns whether it ran.</summary>
+    /// <exception cref="NotPossibleException">Another process took the lock from this one.</exception>
+    public static async Task<bool> TryRunAsync(
+        INamedLocks locks, string name, TimeProvider time, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+    {
+        var (owner, began) = (LoadLeases.NewOwner(), time.GetTimestamp());
+        if (!await locks.TryLockAsync(name, owner, Lease, cancellationToken))
+            return false;
+        var lease = new RenewingLease(Lease / 3, RenewAsync, time, cancellationToken);
+        try
+        {
+            await work(lease.Token);
+            return true;
+        }
+        catch (OperationCanceledException) when (lease.IsLost && !cancellationToken.IsCancellationRequested)
+        {
+            throw new NotPossibleException("lost its lock to another process, as this one or its database stood still: run it again");
+        }
+        finally
+        {
+            await lease.DisposeAsync();
+            await StageRunner.IgnoreUnavailableAsync(() => locks.UnlockAsync(name, owner, CancellationToken.None));
+        }
+
+        async Task<bool> RenewAsync(CancellationToken ended)
+        {
+            var now = time.GetTimestamp();
+            // Another process may have had the lock since.
+            if (time.GetElapsedTime(began, now) >= Lease || !await locks.TryLockAsync(name, owner, Lease, ended))
+                return false;
+            began = now;
+            return true;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+using System.Diagnostics;
+using HibpIngest.Pipeline.Setup;
+
+namespace HibpIngest.Pipeline.Messaging;
+
+/// <summary>
+/// Runs a stage for one message, and decides for all stages what a failure means. A store that is unavailable costs no attempt: the
+/// message is sent again with a growing delay and acknowledged, so that a minute without the store doesn't poison a backlog of
+/// thousands. Work whose lease was lost is left to its new owner. Any other failure is recorded by the stage, and thrown if another
+/// attempt may help, so that the host retries and, in the end, dead-letters.
+/// </summary>
+/// <param name="trace">Finds the trace of a load's spans.</param>
+/// <param name="options">Sets the number of attempts.</param>
+/// <param name="setup">Sets the stores up before the first message, for a host that can't do so before it listens; its failures
+/// are treated like a stage's.</param>
+public sealed partial class StageRunner(
+    PipelineMessages messages, LoadTrace trace, IOptions<RetryOptions> options, Deferrals deferrals, ILogger<StageRunner> log,
+    StoreSetup? setup = null)
+{
+    private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
+
+    /// <summary>Sets the stores up, once, if the host has not done so.</summary>
+    public Task EnsureStoresAsync(CancellationToken cancellationToken) => setup?.EnsureOnceAsync(cancellationToken) ?? Task.CompletedTask;
+
+    /// <summary>Runs work that holds no lease. Returns when it is durably done, or its message is deferred.</summary>
+    public async Task RunAsync<TMessage>(TMessage message, Func<TMessage, Task> work)
+        where TMessage : WorkMessage
+    {
+        try
+        {
+            await work(message);
+        }
+        catch (StoreUnavailableException e)
+        {
+            await DeferAsync(message, 0, e);
+        }
+    }
+
+    /// <summary>Runs a stage under its lease. Returns when the message's work is durably done, or the message is deferred.</summary>
+    public async Task RunAsync<TMessage, TWork>(TMessage message, IStage<TMessage, TWork> stage, CancellationToken cancellationToken)
+        where TMessage : PipelineMessage
+        where TWork : class, IStageWork
+    {
+        Activity? span = null;
+        TWork? work = null;
+        var ready = false;
+        try
+        {
+            await EnsureStoresAsync(cancellationToken);
+            ready = true;
+            if (message.LoadId > 0)
+                span = LoadTrace.Start(
+                    message.Span, message.LoadId, await trace.FindAsync(message.LoadId, message.Traceparent, cancellationToken));
+            work = await stage.TakeAsync(message, cancellationToken);
+            if (work is null)
+                return;
+            // Which load a fresh zip is, is known from here on.
+            span ??= LoadTrace.Start(message.Span, work.LoadId, await trace.FindAsync(work.LoadId, message.Traceparent, cancellationToken));
+            span?.SetTag(TelemetryNames.Tags.Breach, work.Breach);
+            // A message that was deferred because a store was unavailable may not have been able to return its attempt.
+            if (work.Attempts > options.Value.MaxTries + message.Deferrals)
+                throw new TriesUsedUpException(stage.UsedUp(work));
+            await stage.RunAsync(work, cancellationToken);
+        }
+        catch (Exception e) when (work is not null && IsLost(e, work, cancellationToken))
+        {
+            await ReleaseAsync(stage, work, e as LoadLostException ?? new LoadLostException(work.LoadId));
+        }
+        catch (StoreUnavailableException e)
+        {
+            await StepAsideAsync(e);
+        }
+        catch (OperationCanceledException e)
+        {
+            span?.Fail(UnexpectedError.Stopped);
+            await ReleaseAsync(stage, work, e);
+            throw;
+        }
+        catch (Exception e)
+        {
+            span?.Fail(UnexpectedError.Reason(e));
+            if (work is null)
+                throw;
+            var comesAgain = false;
+            try
+            {
+                comesAgain = await stage.FailAsync(work, e);
+            }
+            catch (StoreUnavailableException down)
+            {
+                await StepAsideAsync(down);
+            }
+            if (comesAgain && e is not TriesUsedUpException)
+                throw;
+        }
+        finally
+        {
+            if (work is not null)
+                await work.DisposeAsync();
+            span?.Dispose();
+        }
+
+        async Task StepAsideAsync(StoreUnavailableException down)
+        {
+            span?.Fail(down.Message);
+            await ReleaseAsync(stage, work, down);
+            var load = ready ? work?.LoadId ?? message.LoadId : 0;
+            await DeferAsync(message, load, down);
+            if (!message.MovesLoad || load == 0)
+                return;
+            try
+            {
+                await messages.MarkSentAsync(load, CancellationToken.None);
+            }
+            catch (HibpException)
+            {
+                // Sweep then takes the message for lost and sends another, which changes nothing.
+            }
+        }
+    }
+
+    private static bool IsLost(Exception error, IStageWork work, CancellationToken cancellationToken) =>
+        error is LoadLostException || (error is OperationCanceledException && work.IsLost && !cancellationToken.IsCancellationRequested);
+
+    private static Task ReleaseAsync<TMessage, TWork>(IStage<TMessage, TWork> stage, TWork? work, Exception cause)
+        where TMessage : PipelineMessage
+        where TWork : class, IStageWork =>
+        work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
+
+    /// <param name="load">Its load, if the stores are known to belong together; otherwise 0.</param>
+    private async Task DeferAsync<TMessage>(TMessage message, long load, StoreUnavailableException error)
+        where TMessage : WorkMessage
+    {
+        // A store that throttles has taken what it could: the rest doesn't wait longer each time.
+        var throttled = error is StoreThrottledException;
+        var (queue, delay) = (message.GetQueue(), Delay(throttled ? 0 : message.Deferrals));
+        LogDeferred(log, queue, delay, error.Message);
+        deferrals.Report(new DeferredMessage(queue, load, error, delay));
+        // If the queue is unavailable too, this throws, and the host's own visibility timeout redelivers the message.
+        await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
+    }
+
+    /// <summary>Runs a follow-up of an error that is reported itself, or that the next call meets again.</summary>
+    internal static async Task IgnoreUnavailableAsync(Func<Task> action)
+    {
+        try
+        {
+            await action();
+        }
+        catch (StoreUnavailableException)
+        {
+            // As the summary says.
+        }
+    }
+
+    /// <summary>
+    /// Returns 30 seconds, doubled for each deferral, and up to as much again at random, so that messages deferred together don't
+    /// return together; at most 10 minutes, the longest that Sweep allows for.
+    /// </summary>
+    public static TimeSpan Delay(int deferrals)
+    {
+        var least = FirstDelay * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
+        return (least < LongestDelay / 2 ? least : LongestDelay / 2) * (1 + Random.Shared.NextDouble());
+    }
+
+    [LoggerMessage(EventIds.StageRunnerDeferred, LogLevel.Warning, "{Queue}: message deferred for {Delay}: {Reason}")]
+    private static partial void LogDeferred(ILogger log, string queue, TimeSpan delay, string reason);
+}

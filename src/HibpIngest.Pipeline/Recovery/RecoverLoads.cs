@@ -1,0 +1,319 @@
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Segments;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Removal;
+
+namespace HibpIngest.Pipeline.Recovery;
+
+/// <summary>
+/// Restores into a database what the journal records: loads that count, details of their breaches, replacements and removals. A load is
+/// restored in one transaction, or not at all if any part of it is invalid. Idempotent: another run does what is left.
+/// </summary>
+public sealed partial class RecoverLoads(
+    ILoadRecovery recovery, ILoadLog log, ILoads loads, IRows rows, ICatalogue catalogue, IReceipts receipts, IAccountLogBlobs blobs,
+    RemoveBreach removal, ILogger<RecoverLoads> logger)
+{
+    /// <summary>Rows deleted in one transaction, as in an operator's purge.</summary>
+    private const int ChunkRows = 20_000;
+
+    /// <summary>Whether the journal records anything that the database lacks or has an older version of.</summary>
+    public async Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken)
+    {
+        foreach (var load in plan.Loads)
+        {
+            var (known, replaced) = (await FindAsync(load.Logged.Folder, cancellationToken), plan.Replaced.ContainsKey(load.Document.Load));
+            if (known is { Removing: true })
+                continue;
+            if (known is null || !await IsSettledAsync(known, cancellationToken)
+                || (known.PublishedAt is not null && (replaced || load.Document.Version > known.Version)))
+            {
+                return true;
+            }
+        }
+        foreach (var load in plan.Removed)
+        {
+            if (await FindAsync(load.Folder, cancellationToken) is not null)
+                return true;
+        }
+        return false;
+    }
+
+    /// <param name="fullLayouts">Layouts that have the accounts of every load that was published.</param>
+    /// <param name="progress">Receives the number of loads processed, and of all.</param>
+    /// <param name="beforePublishing">Called before anything of the database is published, which a removal does.</param>
+    /// <param name="cancellationToken">Stops it after a load.</param>
+    public async Task<LogRecovered> RunAsync(
+        RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
+        Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
+    {
+        // First of all, because nothing else keeps the files of loads unknown to the database from being loaded again.
+        foreach (var blob in plan.RemovedBlobs())
+            await receipts.AddRemovedAsync(blob, cancellationToken);
+
+        var run = new Run(plan, fullLayouts, progress);
+        // Known loads first: a load that was assigned to another breach must not be removed with the old one.
+        var unknown = new List<PlannedLoad>();
+        foreach (var load in plan.Loads)
+        {
+            if (await log.GetLogEntryAsync(load.Document.Load, cancellationToken) is not { } known)
+                unknown.Add(load);
+            else
+                await RecoverAsync(run, load, known, cancellationToken);
+        }
+        foreach (var (load, by) in plan.Replaced.Where(pair => plan.Loads.All(load => load.Document.Load != pair.Key)))
+            await recovery.SetReplacedAsync(load, by, cancellationToken);
+        // Unknown loads of other breaches before the removals, so that the catalogue published by a removal lists them. Those of a removed
+        // breach after them: a breach dropped again after its removal must not be removed with what is left of the old one.
+        var gone = await FindRemovedAsync(plan, cancellationToken);
+        foreach (var load in unknown.Where(load => !gone.ContainsKey(load.Document.Breach)))
+            await RecoverAsync(run, load, null, cancellationToken);
+        await HideRemovedAsync(run, plan, gone, cancellationToken);
+        await beforePublishing(cancellationToken);
+        foreach (var (breach, removed) in gone)
+            await RemoveAsync(run, breach, removed, cancellationToken);
+        foreach (var load in unknown.Where(load => gone.ContainsKey(load.Document.Breach)))
+            await RecoverAsync(run, load, null, cancellationToken);
+        return run.Result;
+    }
+
+    private async Task RecoverAsync(Run run, PlannedLoad load, LoadLogEntry? known, CancellationToken cancellationToken)
+    {
+        var (document, folder) = (load.Document, load.Logged.Folder);
+        try
+        {
+            if (known is not null && LogNames.Folder(known) != folder)
+            {
+                throw new NotPossibleException(
+                    $"the database has another load {document.Load}, of {known.Breach.Name}: move away what is none of this store's");
+            }
+            var slices = known is not null && await IsSettledAsync(known, cancellationToken)
+                ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
+            var step = await recovery.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
+            // Also rows that an interrupted run has left.
+            if (await loads.GetLoadAsync(document.Load, cancellationToken) is { Purged: false, IsRecovered: true })
+                await PurgeAsync(document.Load, cancellationToken);
+            if (step is RecoveryStep.Added or RecoveryStep.Finished)
+            {
+                await receipts.AddReceiptAsync(new BlobVersion(document.Blob, document.ETag), cancellationToken);
+                LogRecovered(document.Load, document.Breach, document.Rows);
+            }
+            run.Add(load, step);
+        }
+        catch (Exception e) when (e is NotPossibleException or BadInputException or DamagedSegmentException or LogConflictException)
+        {
+            run.Fail($"folder '{folder}' of the account log: {e.Message}");
+            LogRefused(document.Load, document.Breach, e.Message);
+        }
+    }
+
+    /// <summary>Returns the slices from the segments' indices, after comparing each segment with its document.</summary>
+    private async Task<IReadOnlyList<Slice>> ReadSlicesAsync(JournalLoad document, string folder, CancellationToken cancellationToken)
+    {
+        var slices = new List<Slice>();
+        foreach (var segment in document.Segments)
+        {
+            var name = LogNames.Segment(folder, segment.First);
+            if (await blobs.FindAsync(name, cancellationToken) is not { } length)
+                throw new LogConflictException($"segment '{name}' is missing: put the blob back from a copy or a version of it");
+            await using var reader = await SegmentReader.OpenAsync(blobs, name, cancellationToken);
+            if (length != segment.Bytes || !SegmentCopy.IsOf(reader.Facts, FactsOf(document, segment)))
+            {
+                throw new LogConflictException(
+                    $"segment '{name}' is of something else than its document says: put back what belongs there");
+            }
+            foreach (var block in reader.Blocks)
+            {
+                if (block.Slice != slices.Count + 1)
+                    throw new LogConflictException($"segment '{name}' has slice {block.Slice} behind slice {slices.Count}");
+                slices.Add(new Slice
+                {
+                    Load = document.Load,
+                    Number = block.Slice,
+                    First = block.First,
+                    Last = block.Last,
+                    Count = block.Rows,
+                    State = SliceState.Done,
+                });
+            }
+        }
+        return slices;
+    }
+
+    private static SegmentFacts FactsOf(JournalLoad document, DocumentSegment segment) => new()
+    {
+        Store = document.Store,
+        Load = document.Load,
+        Mark = document.Mark,
+        Blob = new BlobVersion(document.Blob, document.ETag),
+        Generation = document.Generation,
+        StartedAt = document.StartedAt,
+        Breach = document.Breach,
+        ExtractorVersion = document.Settings.ExtractorVersion,
+        BatchRows = document.Settings.BatchRows,
+        SliceRows = document.Settings.SliceRows,
+        First = segment.First,
+        Last = segment.Last,
+    };
+
+    private async Task PurgeAsync(long load, CancellationToken cancellationToken)
+    {
+        while (await rows.PurgeRowsAsync(load, ChunkRows, cancellationToken) > 0)
+        {
+            // until no row is left
+        }
+    }
+
+    /// <summary>Returns the removed loads that the database still has: their ids, by breach.</summary>
+    private async Task<Dictionary<string, List<long>>> FindRemovedAsync(RecoveryPlan plan, CancellationToken cancellationToken)
+    {
+        var found = new Dictionary<string, List<long>>(StringComparer.OrdinalIgnoreCase);
+        foreach (var load in plan.Removed)
+        {
+            if (await FindAsync(load.Folder, cancellationToken) is { } known)
+                Add(known.Breach.Name, known.Load);
+            // Loads that were removed in the same step and have nothing in the journal.
+            foreach (var one in load.Removal?.Loads ?? [])
+            {
+                if (await loads.GetLoadHeadAsync(one.Load, cancellationToken) is { } head
+                    && head.Blob == new BlobVersion(one.Blob, one.ETag))
+                {
+                    Add(head.Breach, head.Id);
+                }
+            }
+        }
+        return found;
+
+        void Add(string breach, long load)
+        {
+            if (!found.TryGetValue(breach, out var of))
+                found.Add(breach, of = []);
+            if (!of.Contains(load))
+                of.Add(load);
+        }
+    }
+
+    /// <summary>
+    /// Hides breaches with loads whose files are recorded as removed but that aren't in the journal, because there was none or it was off
+    /// at the time. Nothing else says which loads of the breach were meant, so the removal is left to the operator.
+    /// </summary>
+    private async Task HideRemovedAsync(
+        Run run, RecoveryPlan plan, Dictionary<string, List<long>> gone, CancellationToken cancellationToken)
+    {
+        var logged = plan.Loads.Select(load => load.Document.Load).ToHashSet();
+        foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
+        {
+            if (load.Removing || logged.Contains(load.Id) || gone.ContainsKey(load.Breach)
+                || !await receipts.WasRemovedAsync(load.Blob, cancellationToken))
+            {
+                continue;
+            }
+            await catalogue.SetHiddenAsync(load.Breach, true, cancellationToken);
+            run.Fail($"load {load.Id} of {load.Breach} was removed after the backup, so the breach is hidden: hibp breach remove "
+                + $"\"{load.Breach}\" removes it again");
+        }
+    }
+
+    private async Task RemoveAsync(Run run, string breach, List<long> removed, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var all = (await loads.ListLoadsAsync(breach, cancellationToken)).ToList();
+            // A removal that began before the backup continues with its own loads.
+            var counting = all.Exists(load => load.Removing) ? []
+                : all.Where(load => !removed.Contains(load.Id) && run.Counts(load.Id)).Select(load => load.Id).ToList();
+            if (counting.Count > 0)
+            {
+                throw new NotPossibleException(
+                    $"load {removed[0]} of it was removed, and load {counting[0]} was not: give that one to another breach (hibp breach "
+                    + $"assign {counting[0]} NAME)");
+            }
+            // A load that was open at the backup is removed too: no process works on it any more.
+            foreach (var load in all.Where(load => removed.Contains(load.Id)))
+                await loads.FailLoadAsync(load.Id, owner: null, "it was removed after the backup", superseded: false, cancellationToken);
+            await removal.RunAsync(breach, null, cancellationToken);
+            run.Removed(breach);
+        }
+        catch (Exception e) when (e is NotPossibleException or CatalogueBehindException or LogConflictException)
+        {
+            // Readers must not see the breach even if it can't be removed.
+            await catalogue.SetHiddenAsync(breach, true, cancellationToken);
+            run.Fail($"breach {breach} was removed, and could not be removed again, so it is hidden: {e.Message}; then: hibp breach remove "
+                + $"\"{breach}\"");
+        }
+    }
+
+    /// <summary>Whether a load was published here, even if another has replaced it since.</summary>
+    private async Task<bool> IsSettledAsync(LoadLogEntry known, CancellationToken cancellationToken) =>
+        known.PublishedAt is not null
+        || await loads.GetLoadAsync(known.Load, cancellationToken) is { State: LoadState.Done, ReplacedBy: not null };
+
+    /// <returns>Null: there is no such load, or another load has this number.</returns>
+    private async Task<LoadLogEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
+        await log.GetLogEntryAsync(LogNames.LoadOf(folder), cancellationToken) is { } known && LogNames.Folder(known) == folder
+            ? known : null;
+
+    private sealed class Run(RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress)
+    {
+        private readonly List<RecoveredLoad> _loads = [];
+        private readonly SortedSet<string> _told = new(StringComparer.OrdinalIgnoreCase);
+        private readonly SortedSet<string> _hidden = new(StringComparer.OrdinalIgnoreCase);
+        private readonly List<string> _removed = [];
+        private readonly List<string> _problems = [.. plan.Problems];
+        private int _done;
+
+        public LogRecovered Result => new(_loads, [.. _told], [.. _hidden], _removed, plan.Begun, _problems);
+
+        public bool Counts(long load) => plan.Loads.Any(one => one.Document.Load == load) && !plan.Replaced.ContainsKey(load);
+
+        public LoadRecovery OrderOf(PlannedLoad load, IReadOnlyList<Slice> slices)
+        {
+            var document = load.Document;
+            return new LoadRecovery
+            {
+                Load = document.Load,
+                Mark = document.Mark,
+                Blob = new BlobVersion(document.Blob, document.ETag),
+                Generation = document.Generation,
+                StartedAt = document.StartedAt,
+                Settings = document.Settings,
+                Rows = document.Rows,
+                Accounts = document.Accounts,
+                Segments = [.. document.Segments.Select((one, i) => new LogSegment(i + 1, one.First, one.Last, one.Bytes))],
+                Slices = slices,
+                FullLayouts = fullLayouts,
+                Version = document.Version,
+                PublishedAt = document.PublishedAt,
+                ReplacedBy = plan.Replaced.TryGetValue(document.Load, out var by) ? by : null,
+                Breach = load.Breach,
+            };
+        }
+
+        public void Add(PlannedLoad load, RecoveryStep step)
+        {
+            if (step is RecoveryStep.Added or RecoveryStep.Finished)
+            {
+                _loads.Add(new RecoveredLoad(
+                    load.Document.Load, load.Breach.Name, load.Document.Rows, !plan.Replaced.ContainsKey(load.Document.Load)));
+            }
+            if (step == RecoveryStep.Told)
+                _told.Add(load.Breach.Name);
+            if (step != RecoveryStep.Known && !load.Breach.IsTold)
+                _hidden.Add(load.Breach.Name);
+            if (step == RecoveryStep.Removing)
+            {
+                _problems.Add($"load {load.Document.Load} of {load.Breach.Name} is being removed, and a run of it ends that: hibp breach "
+                    + $"remove \"{load.Breach.Name}\"");
+            }
+            progress?.Report((++_done, plan.Loads.Count));
+        }
+
+        public void Removed(string breach) => _removed.Add(breach);
+
+        public void Fail(string problem)
+        {
+            _problems.Add(problem);
+            progress?.Report((++_done, plan.Loads.Count));
+        }
+    }
+}

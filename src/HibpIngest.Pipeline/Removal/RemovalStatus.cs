@@ -1,0 +1,35 @@
+using HibpIngest.Pipeline.Layouts;
+
+namespace HibpIngest.Pipeline.Removal;
+
+/// <summary>Lists incomplete removals and their progress, as recorded in the database.</summary>
+public sealed class RemovalStatus(IRemovals removals, ILayouts layouts)
+{
+    /// <summary>Lists the removals that are not complete, by breach. Doesn't show whether a process is working on them.</summary>
+    public async Task<IReadOnlyList<OpenRemoval>> ListAsync(CancellationToken cancellationToken)
+    {
+        var loads = await removals.ListRemovalsAsync(cancellationToken);
+        if (loads.Count == 0)
+            return [];
+        var parts = (await layouts.GetLayoutsAsync(cancellationToken)).Written.Sum(layout =>
+            TablePart.OfAccounts(layout.Facts).Count + (layout.WritesRanges ? TablePart.OfRanges(layout.Facts).Count : 0));
+        return [.. loads.GroupBy(one => one.Breach, one => one.Load).Select(breach =>
+        {
+            // Loads without rows need no work, so they have no weight.
+            var rows = breach.Sum(load => load.Last);
+            var done = breach.Sum(load => load.Last * PartOf(load, parts));
+            return new OpenRemoval(breach.Key, [.. breach.Select(load => load.Load)], rows > 0 ? done / rows : 0);
+        })];
+    }
+
+    /// <summary>Rows are deleted after their accounts are done. If the rows were purged, the tables are walked part by part.</summary>
+    private static double PartOf(LoadRemoval load, int parts) =>
+        load.RowsPurged && load is { Mark: > 0, SharesMark: false }
+            ? Math.Min((double)TableWalk.Parse(load.Token).PartsDone / parts, 1)
+            : load.Last > 0 ? Math.Clamp((double)(load.First - 1) / load.Last, 0, 1) : 0;
+}
+
+/// <summary>A removal that is not complete: it is running, or was interrupted.</summary>
+/// <param name="Loads">Its loads that are not removed yet.</param>
+/// <param name="Part">Part of their accounts that is done, 0 to 1.</param>
+public sealed record OpenRemoval(string Breach, IReadOnlyList<long> Loads, double Part);

@@ -1,0 +1,302 @@
+using System.Text;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Layouts;
+using HibpIngest.Pipeline.Upsert;
+using Polly;
+
+namespace HibpIngest.Pipeline.Removal;
+
+/// <summary>
+/// Removes a breach with the loads that it has when this begins. The removal is recorded in the journal and the register before the
+/// database, so that a database restored to an earlier state completes it too. The first transaction unlists the loads; once the catalogue
+/// is published after that, no reader sees them, and the rest is housekeeping. Idempotency key: the listed loads; another run, even a
+/// concurrent one, continues with those. A load that comes later has its own mark and isn't touched.
+/// </summary>
+public sealed partial class RemoveBreach(
+    IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
+    ILoadLog log, IAccountLogBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
+    IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert, TimeProvider time, ILogger<RemoveBreach> logger,
+    int chunkRows = RemoveBreach.ChunkRows)
+{
+    /// <summary>
+    /// Rows processed together: enough of a large domain that its transactions are full, and few enough that the transaction that deletes
+    /// the rows takes some 100 ms.
+    /// </summary>
+    public const int ChunkRows = 20_000;
+
+    // Accounts of one partition that are processed together; the partitions of a chunk are processed in parallel.
+    private const int PartitionAccounts = 1_000;
+
+    // Approximate number of requests in flight for one part of the table.
+    private const int RequestsAPart = 4;
+
+    // A slice's lease is 60 s and isn't renewed once its load is being removed; doubled for clock differences and a slow renewal.
+    private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+
+    private IProgress<RemovalProgress>? _progress;
+    private ResiliencePipeline? _retry;
+    private long _total;
+    private long _done;
+    private long _entities;
+    private IReadOnlyList<StoreLayout> _layouts = [];
+
+    /// <exception cref="NotPossibleException">
+    /// There is no such breach, one of its loads is open, or a running slice doesn't end; in the last case it must be run again.
+    /// </exception>
+    /// <exception cref="CatalogueBehindException">Readers still see the breach; it must be run again.</exception>
+    public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
+    {
+        _progress = progress;
+        var name = (await catalogue.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
+        var recorded = await RecordAsync(name, cancellationToken);
+        var removed = await UnlistAsync(name, cancellationToken);
+        LogBegun(name, removed.Count);
+        // The removal includes a load that came in between.
+        if (removed.Any(load => !recorded.Contains(load.Load)))
+            await RecordAsync(name, cancellationToken);
+        await WaitForSlicesAsync(name, removed, cancellationToken);
+        // A backfill that begins after this finds the marks retired and adds none of them, and nothing is written under them to a layout
+        // that is added after this.
+        var set = await layouts.GetLayoutsAsync(cancellationToken);
+        set.RequireKnown();
+        _layouts = set.Written;
+
+        // Loads of a store upgraded from schema 1 share their mark: one walk over the table covers all of them.
+        var marks = removed.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
+        _total = marks.Sum(AccountsOf);
+        Report(0);
+        foreach (var sharing in marks)
+        {
+            if (IsWalked(sharing))
+                await WalkTableAsync(sharing, cancellationToken);
+            if (sharing.Exists(load => load is { SharesMark: true, Mark: > 0 }))
+                LogMarkStays(sharing[0].Mark);
+            foreach (var load in sharing)
+            {
+                await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
+                if (await FindLoggedAsync(load.Load, cancellationToken) is { } entry)
+                    await LogLoad.DeleteAsync(logBlobs, LogNames.Folder(entry), cancellationToken);
+                await callbacks.DeleteAsync(load.Load, cancellationToken);
+                await removals.FinishRemovalAsync(load.Load, cancellationToken);
+                LogRemoved(name, load.Load);
+            }
+        }
+        var left = await loads.ListLoadsAsync(breach, cancellationToken);
+        return new BreachRemoval(name, [.. removed.Select(load => load.Load)], [.. left.Select(load => load.Id)], _entities);
+    }
+
+    /// <summary>Removes the loads from the catalogue. No account is changed as long as the published catalogue counts its mark.</summary>
+    private async Task<IReadOnlyList<LoadRemoval>> UnlistAsync(string breach, CancellationToken cancellationToken)
+    {
+        var change = await publisher.BeginChangeAsync(cancellationToken);
+        IReadOnlyList<LoadRemoval> removed;
+        try
+        {
+            removed = await removals.BeginRemovalAsync(breach, cancellationToken);
+        }
+        catch (NotPossibleException)
+        {
+            await change.AbandonAsync(cancellationToken);
+            throw;
+        }
+        await change.PublishAsync(
+            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it",
+            cancellationToken);
+        return removed;
+    }
+
+    /// <summary>
+    /// Records the removal in the journal, then in the register, both of which outlive a database: a database restored from the journal
+    /// lacks these loads, and none of their files is loaded again.
+    /// </summary>
+    /// <returns>Ids of the loads; empty: the removal will be refused.</returns>
+    private async Task<IReadOnlySet<long>> RecordAsync(string breach, CancellationToken cancellationToken)
+    {
+        var all = await loads.ListLoadsAsync(breach, cancellationToken);
+        // A removal that began earlier continues with its own loads only.
+        var begun = all.Where(load => load.Removing).ToList();
+        var taken = begun.Count > 0 ? begun : all;
+        if (begun.Count == 0 && taken.Any(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)))
+            return new HashSet<long>();
+        IReadOnlyList<RemovedLoad> together = [.. taken.Select(load => new RemovedLoad(load.Id, load.Blob.Name, load.Blob.ETag))];
+        foreach (var load in taken)
+            await UnlogAsync(load.Id, together, cancellationToken);
+        var ids = taken.Select(load => load.Id).ToHashSet();
+        foreach (var load in taken)
+        {
+            // A version that was restarted as another load, and assigned to another breach, isn't removed.
+            if (await loads.FindLoadAsync(load.Blob, cancellationToken) is not { } newest || ids.Contains(newest.Id))
+                await receipts.AddRemovedAsync(load.Blob, cancellationToken);
+        }
+        return ids;
+    }
+
+    private async Task UnlogAsync(long load, IReadOnlyList<RemovedLoad> together, CancellationToken cancellationToken)
+    {
+        if (await FindLoggedAsync(load, cancellationToken) is not { } entry)
+            return;
+        var removal = RemovedDocument.Of(entry, (await database.GetIdentityAsync(cancellationToken))!.Id, together);
+        await logBlobs.CreateAsync(cancellationToken); // the container may be missing: another storage account may be configured by now
+        // An existing document is an earlier run's.
+        await logBlobs.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, removal.ToJson(), cancellationToken);
+    }
+
+    /// <summary>
+    /// Returns a load's entry if the journal may have blobs of it. While the journal is on, that includes every load: one that was not
+    /// journaled yet would come back with a database from before its removal.
+    /// </summary>
+    private async Task<LoadLogEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
+        await log.GetLogEntryAsync(load, cancellationToken) is { } entry
+        && (entry.Segments.Count > 0 || (journal.Value.Log == LogMode.On && entry.Mark > 0)) ? entry : null;
+
+    private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
+
+    /// <summary>Whether the tables must be walked because the rows that name the entities are purged.</summary>
+    private static bool IsWalked(List<LoadRemoval> sharing) => sharing.Exists(load => load.RowsPurged && HasEntities(load));
+
+    private static long AccountsOf(List<LoadRemoval> sharing) =>
+        sharing.Where(HasEntities).Sum(load => IsWalked(sharing) ? load.Last : Math.Max(load.Last - load.First + 1, 0));
+
+    /// <summary>Waits until no slice can write after the removal: none starts any more, and a running one has a lease.</summary>
+    private async Task WaitForSlicesAsync(string breach, IReadOnlyList<LoadRemoval> removed, CancellationToken cancellationToken)
+    {
+        long[] ids = [.. removed.Select(load => load.Load)];
+        var began = time.GetTimestamp();
+        while (await removals.HasLivingSlicesAsync(ids, cancellationToken))
+        {
+            if (time.GetElapsedTime(began) > LongestWait)
+            {
+                throw new NotPossibleException(
+                    $"a slice of {breach} is still at work, {LongestWait.TotalMinutes:0} minutes after its load was taken out of every "
+                    + "lookup: see what keeps it (hibp slices), then run 'hibp breach remove' again");
+            }
+            LogWaiting(breach);
+            _progress?.Report(new RemovalProgress(0, 0, Waiting: true));
+            await Task.Delay(LookEvery, time, cancellationToken);
+        }
+    }
+
+    /// <summary>
+    /// Removes a load's mark from the accounts of its rows, chunk by chunk. A chunk's rows are deleted after its accounts are done, so that
+    /// an interrupted run resumes there.
+    /// </summary>
+    private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
+    {
+        var chunk = new AccountBatch(chunkRows);
+        for (var first = load.First; first <= load.Last; first += chunkRows)
+        {
+            var last = Math.Min(first + chunkRows - 1, load.Last);
+            if (hasEntities)
+            {
+                await rows.ReadRowsAsync(load.Load, first, last, chunk, cancellationToken);
+                foreach (var layout in _layouts)
+                    await RemoveAsync(load, chunk, layout, cancellationToken);
+            }
+            await rows.DeleteRowsUpToAsync(load.Load, last, cancellationToken);
+        }
+    }
+
+    private async Task RemoveAsync(LoadRemoval load, AccountBatch chunk, StoreLayout layout, CancellationToken cancellationToken)
+    {
+        var (facts, placement) = (layout.Facts, new LayoutPlacement(layout.Facts));
+        var inFlight = AtOnce(upsert.Value.TransactionsInFlight, cancellationToken);
+        await Parallel.ForEachAsync(ByPartition(chunk, placement), inFlight, async (accounts, token) =>
+        {
+            var table = tables.Accounts(new TablePlace(accounts.Place.StorageAccount, facts.AccountsTable));
+            var changed = await Retry.ExecuteAsync(
+                async stop => await table.RemoveMarkAsync(accounts.Place.Partition, accounts.Aliases, load.Mark, stop), token);
+            // Accounts are counted once, not in each layout.
+            if (!IsFirst(facts))
+                return;
+            Interlocked.Add(ref _entities, changed);
+            Report(accounts.Aliases.Length);
+        });
+        if (!layout.WritesRanges)
+            return;
+        await Parallel.ForEachAsync(ByHash(chunk), inFlight, async (hashes, token) =>
+        {
+            var ranges = tables.Ranges(RangeKeys.PlaceOf(hashes.Partition, facts, placement));
+            await Retry.ExecuteAsync(
+                async stop => await ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, stop), token);
+        });
+    }
+
+    private bool IsFirst(LayoutFacts facts) => ReferenceEquals(facts, _layouts[0].Facts);
+
+    /// <summary>Groups the accounts of a chunk by partition, largest first, so that no large group is left for last.</summary>
+    private static IEnumerable<(PartitionPlace Place, string[] Aliases)> ByPartition(AccountBatch chunk, LayoutPlacement placement) =>
+        Enumerable.Range(0, chunk.Count)
+            .Select(i => (Domain: Encoding.ASCII.GetString(chunk.Domain(i)), Alias: Encoding.ASCII.GetString(chunk.Alias(i))))
+            .GroupBy(account => placement.Find(account.Alias, account.Domain), account => account.Alias)
+            .SelectMany(place => place.Order(StringComparer.Ordinal).Chunk(PartitionAccounts).Select(aliases => (place.Key, aliases)))
+            .OrderByDescending(accounts => accounts.aliases.Length);
+
+    private static IEnumerable<(string Partition, string[] Rows)> ByHash(AccountBatch chunk) =>
+        Enumerable.Range(0, chunk.Count)
+            .Select(i => RangeKeys.Of(chunk.Alias(i), chunk.Domain(i)))
+            .GroupBy(key => key.Partition, key => key.Row)
+            .Select(partition => (partition.Key, partition.ToArray()));
+
+    /// <summary>
+    /// Removes a mark from every account and every hash that has it, part by part and page by page; the progress is recorded with the first
+    /// of its loads.
+    /// </summary>
+    private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
+    {
+        var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
+        var walk = TableWalk.Parse(recorded.Token);
+        using var recording = new SemaphoreSlim(1);
+        var before = _done;
+        var atOnce = AtOnce(Math.Max(upsert.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var parts =
+            from layout in _layouts
+            from part in TablePart.OfAccounts(layout.Facts).Select(part => (Of: layout, Part: part, OfRanges: false))
+                .Concat(TablePart.OfRanges(layout.Facts).Where(_ => layout.WritesRanges).Select(part => (layout, part, true)))
+            select part;
+        await Parallel.ForEachAsync(parts, atOnce, async (one, token) =>
+        {
+            var (layout, part, ofRanges) = one;
+            while (!walk.IsDone(part))
+            {
+                var page = await Retry.ExecuteAsync(
+                    async stop => ofRanges
+                        ? await tables.Ranges(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), stop)
+                        : await tables.Accounts(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), stop),
+                    token);
+                if (!ofRanges && IsFirst(layout.Facts))
+                {
+                    Interlocked.Add(ref _entities, page.Changed);
+                    Report(page.Changed);
+                }
+                await recording.WaitAsync(token);
+                try
+                {
+                    walk.MoveTo(part, page.Token);
+                    await removals.SetRemovalTokenAsync(recorded.Load, walk.ToString(), token);
+                }
+                finally
+                {
+                    recording.Release();
+                }
+            }
+        });
+        // Corrects the progress: an account may be in several loads' rows, and an earlier run may have done a part.
+        Report(AccountsOf(sharing) - (Interlocked.Read(ref _done) - before));
+    }
+
+    private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
+
+    private void ReportPaused(string reason, TimeSpan pause)
+    {
+        LogPaused(reason, pause);
+        _progress?.Report(new RemovalProgress(Interlocked.Read(ref _done), _total, Reason: reason));
+    }
+
+    private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));
+
+    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(ReportPaused, time);
+}

@@ -1,0 +1,116 @@
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Layouts;
+
+namespace HibpIngest.Pipeline.Removal;
+
+/// <summary>
+/// Deletes what is left of loads that are removed according to the journal and missing in the database: their marks in the tables of all
+/// written layouts, hashes included, and their blobs in the journal. Idempotency key: the load's folder. Marks go before blobs, so that an
+/// interrupted run finds the same folders again; a second run changes nothing.
+/// </summary>
+public sealed class RepairRemoved(
+    IAccountLogBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseSetup database, IStoreTables tables, IOptions<UpsertOptions> options,
+    TimeProvider time)
+{
+    // Approximate number of requests in flight for one part of a table; as in RemoveBreach.
+    private const int RequestsAPart = 4;
+
+    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
+
+    /// <summary>Finds what to repair. Changes nothing.</summary>
+    /// <param name="all">Includes loads without blobs: their marks may be left nevertheless.</param>
+    public async Task<LogRepairPlan> PlanAsync(bool all, CancellationToken cancellationToken)
+    {
+        var store = (await database.GetIdentityAsync(cancellationToken))?.Id;
+        // The journal is read before the loads: a removal that ends in between leaves its load in neither, and is found by the next run.
+        var manifest = await LogManifest.ReadAsync(blobs, cancellationToken);
+        var known = (await loads.ListLoadsAsync(null, cancellationToken)).ToDictionary(load => load.Id);
+        // A mark is never reused; loads of a store that was upgraded from schema 1 may share one.
+        var alive = known.Values.Select(load => load.Mark).ToHashSet();
+        var (removed, skipped) = (new List<LogRepairLoad>(), new List<string>());
+        foreach (var load in manifest.Loads.Where(load => load.Removal is not null && (all || load.Blobs.Count > 1)))
+        {
+            var removal = load.Removal!;
+            if (removal.Store != store)
+            {
+                skipped.Add($"folder '{load.Folder}' is of another store");
+            }
+            else if (known.GetValueOrDefault(removal.Load) is { } there)
+            {
+                skipped.Add(there.Removing
+                    ? $"load {there.Id} of {there.Breach} is being removed: 'hibp breach remove {there.Breach}' completes that"
+                    : $"load {there.Id} of {there.Breach} is removed in the account log, and the database has it: was it restored?");
+            }
+            else
+            {
+                removed.Add(new LogRepairLoad(
+                    load.Folder, removal.Load, alive.Contains(removal.Mark) ? 0 : removal.Mark,
+                    load.Blobs.Count(blob => blob.Name != load.Folder + LogNames.Removed)));
+            }
+        }
+        return new LogRepairPlan(removed, skipped);
+    }
+
+    /// <summary>Executes a plan.</summary>
+    /// <param name="progress">Receives one line for each step or wait.</param>
+    public async Task<LogRepaired> RunAsync(LogRepairPlan plan, IProgress<string>? progress, CancellationToken cancellationToken)
+    {
+        var set = await layouts.GetLayoutsAsync(cancellationToken);
+        set.RequireKnown();
+        var (changed, deleted, done) = (0L, 0L, 0);
+        foreach (var load in plan.Loads)
+        {
+            done++;
+            var what = $"load {load.Load} ({done} of {plan.Loads.Count})";
+            if (load.Mark > 0)
+                changed += await TakeOffAsync(load.Mark, set.Written, what, progress, cancellationToken);
+            progress?.Report($"{what}: deleting {load.Blobs} blobs");
+            await LogLoad.DeleteAsync(blobs, load.Folder, cancellationToken);
+            deleted += load.Blobs;
+        }
+        return new LogRepaired(plan.Loads.Count, deleted, changed);
+    }
+
+    /// <returns>The number of accounts and hashes that had the mark, in all layouts.</returns>
+    private async Task<long> TakeOffAsync(
+        int mark, IReadOnlyList<StoreLayout> written, string what, IProgress<string>? progress, CancellationToken cancellationToken)
+    {
+        var parts = written.SelectMany(layout => TablePart.OfAccounts(layout.Facts).Select(part => (Part: part, OfRanges: false))
+            .Concat(TablePart.OfRanges(layout.Facts).Where(_ => layout.WritesRanges).Select(part => (Part: part, OfRanges: true))))
+            .ToList();
+        var (changed, walked) = (0L, 0);
+        var atOnce = new ParallelOptions
+        {
+            MaxDegreeOfParallelism = Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1),
+            CancellationToken = cancellationToken,
+        };
+        var retry = TableRetry.Create(
+            (reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
+        await Parallel.ForEachAsync(parts, atOnce, async (one, token) =>
+        {
+            Interlocked.Add(ref changed, await _retiredMarks.RemoveAsync(
+                mark, one.Part, one.OfRanges, retry, token));
+            progress?.Report(
+                $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables are done, "
+                + $"{Interlocked.Read(ref changed)} marks taken off");
+        });
+        return changed;
+    }
+}
+
+/// <summary>The plan of <see cref="RepairRemoved"/>.</summary>
+/// <param name="Loads">Removed loads that the database no longer has.</param>
+/// <param name="Skipped">One line for each load that is left alone, with the reason.</param>
+public sealed record LogRepairPlan(IReadOnlyList<LogRepairLoad> Loads, IReadOnlyList<string> Skipped);
+
+/// <param name="Folder">Its folder in the journal.</param>
+/// <param name="Mark">The mark to remove from the tables; 0: it had none, or another load has it too.</param>
+/// <param name="Blobs">Number of its blobs left in the journal, without the document of its removal.</param>
+public sealed record LogRepairLoad(string Folder, long Load, int Mark, int Blobs);
+
+/// <summary>The result of <see cref="RepairRemoved"/>.</summary>
+/// <param name="Loads">Number of removed loads processed.</param>
+/// <param name="Blobs">Number of blobs deleted from the journal.</param>
+/// <param name="Marks">Number of entities that a mark was removed from.</param>
+public sealed record LogRepaired(int Loads, long Blobs, long Marks);

@@ -1,0 +1,17 @@
+using System.ComponentModel.DataAnnotations;
+
+namespace HibpIngest.Pipeline.Settings;
+
+/// <summary>Settings of the journal (the account log).</summary>
+public sealed class JournalOptions
+{
+    /// <summary>Whether loads are written to the journal.</summary>
+    public LogMode Log { get; set; } = LogMode.On;
+
+    /// <summary>
+    /// Batches per segment, for loads that are not yet cut into segments; 400 batches of 20,000 rows are about 100 MB. A segment has at
+    /// most 8,000,000 rows, regardless of this value.
+    /// </summary>
+    [Range(1, 400)]
+    public int SegmentBatches { get; set; } = 400;
+}

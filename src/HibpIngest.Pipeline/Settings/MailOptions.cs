@@ -1,0 +1,37 @@
+using System.ComponentModel.DataAnnotations;
+using Microsoft.Extensions.Configuration;
+
+namespace HibpIngest.Pipeline.Settings;
+
+/// <summary>How subscribers are matched and notified.</summary>
+public sealed class MailOptions
+{
+    /// <summary>Positions matched in one statement.</summary>
+    [Range(1, 100_000_000)]
+    public int MatchRows { get; set; } = 1_000_000;
+
+    /// <summary>Notifications sent by one message.</summary>
+    [Range(1, 10_000)]
+    public int MailsPerMessage { get; set; } = 100;
+
+    /// <summary>
+    /// Mails per second for the whole installation, over all loads and processes: a sender reserves the time for its mails in SQL. A
+    /// small relay accepts ten without throttling.
+    /// </summary>
+    [Range(0.01, 10_000)]
+    public double MailsPerSecond { get; set; } = 10;
+
+    /// <summary>
+    /// Whether notifications are sent once they are matched, or held until an operator releases them. Hold takes precedence over the
+    /// archive's metadata.
+    /// </summary>
+    public NotifyMode Notify { get; set; } = NotifyMode.Send;
+
+    /// <summary>How long a sender's claim on a notification lasts; after that another sender may claim it.</summary>
+    [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
+    public TimeSpan MailClaim { get; set; } = TimeSpan.FromMinutes(10);
+
+    /// <summary>Sender of the mails, as <see cref="Settings.MailFrom.Parse"/> reads it.</summary>
+    [ConfigurationKeyName("MAIL_FROM")]
+    public string MailFrom { get; set; } = "notifications@localhost";
+}

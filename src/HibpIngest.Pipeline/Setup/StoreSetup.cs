@@ -1,0 +1,264 @@
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Subscribers;
+
+namespace HibpIngest.Pipeline.Setup;
+
+/// <summary>Checks that the stores exist and belong together, before anything else uses them.</summary>
+public sealed class StoreSetup(
+    IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
+    IBreachBlobs blobs, IAccountLogBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
+    ApplySuppressions suppressions, IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert)
+{
+    private RunOnce? _once;
+
+    /// <summary>Whether <see cref="EnsureOnceAsync"/> has succeeded.</summary>
+    public bool IsDone => _once?.IsDone == true;
+
+    /// <summary>
+    /// Runs <see cref="EnsureAsync"/> until it has succeeded once. For a host whose process must not end because a store is
+    /// unavailable: every piece of work begins with it.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
+    public Task EnsureOnceAsync(CancellationToken cancellationToken) =>
+        LazyInitializer.EnsureInitialized(ref _once, () => new RunOnce(EnsureAsync)).EnsureAsync(cancellationToken);
+
+    /// <summary>
+    /// Whether, according to the register, the stores were set up, no load is open and the catalogue is current. Then nothing needs the
+    /// database, and a serverless one may stay paused.
+    /// </summary>
+    public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await register.GetIdentityAsync(cancellationToken) is not null
+                && (await register.ListOpenAsync(cancellationToken)).Count == 0
+                && (await register.ListBehindAsync(cancellationToken)).Count == 0;
+        }
+        catch (StoreRefusedException)
+        {
+            return false; // no register yet, or another problem that the set-up reports
+        }
+    }
+
+    /// <summary>
+    /// Creates missing containers, queues and tables, sets up a fresh database, records or compares the store identity, applies
+    /// suppressions that the database lacks, and publishes a catalogue if there is none.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, the schema is not this program's, or
+    /// HIBP_SUPPRESSION_KEY isn't the one that was used.</exception>
+    public async Task EnsureAsync(CancellationToken cancellationToken)
+    {
+        await EnsureSchemaAsync(database, cancellationToken);
+        await CreateStoresAsync(cancellationToken);
+        await EnsureIdentityAsync(cancellationToken);
+        await EnsureIdsAsync(cancellationToken);
+        await suppressions.RunAsync(cancellationToken);
+        await EnsureLayoutsAsync(cancellationToken);
+        await catalogue.EnsureAsync(cancellationToken);
+    }
+
+    internal async Task CreateStoresAsync(CancellationToken cancellationToken)
+    {
+        await blobs.CreateAsync(cancellationToken);
+        if (journal.Value.Log == LogMode.On)
+            await log.CreateAsync(cancellationToken);
+        await callbacks.CreateAsync(cancellationToken);
+        foreach (var queue in QueueNames.AllWithPoison)
+            await queues.Get(queue).CreateAsync(cancellationToken);
+        await register.CreateAsync(cancellationToken);
+    }
+
+    /// <summary>
+    /// Returns whether the stores are set up, and checks that they belong together. Creates nothing: for commands that only read or change
+    /// existing data. False: they have not been set up yet.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
+    public async Task<bool> CheckAsync(CancellationToken cancellationToken)
+    {
+        // In the opposite order of the writes: a concurrent set-up is seen as not begun, or as a database without a load.
+        var inTable = await FindIdentityAsync(cancellationToken);
+        var inDatabase = await HasSchemaAsync(database, cancellationToken) ? await database.GetIdentityAsync(cancellationToken) : null;
+        await RequireMatchAsync(inDatabase, inTable, cancellationToken);
+        if (inTable is null)
+            return false; // a set-up that was interrupted, or is running
+        await RequireAccountsAsync(inTable, cancellationToken);
+        await RequireIdsAsync(cancellationToken);
+        return true;
+    }
+
+    /// <summary>Returns whether a database has its schema; false: it doesn't exist or is empty. Creates nothing.</summary>
+    /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
+    public static async Task<bool> HasSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
+    {
+        var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);
+        if (found > expected)
+            throw new StoreMismatchException(
+                $"database {database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
+        if (found > 0 && found < expected)
+            throw new StoreMismatchException(
+                $"database {database.DisplayName} has schema {found}, this program needs {expected}: run 'hibp database upgrade'");
+        return found > 0;
+    }
+
+    /// <summary>Creates the schema in a fresh database.</summary>
+    /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
+    public static async Task EnsureSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
+    {
+        if (!await HasSchemaAsync(database, cancellationToken))
+            await database.UpgradeAsync(cancellationToken);
+    }
+
+    internal async Task EnsureIdsAsync(CancellationToken cancellationToken) =>
+        await register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
+
+    /// <summary>
+    /// Checks that the database has the confirmed ids. If it lacks some it was restored from a backup, and would reuse marks that belong to
+    /// others in the table. The confirmed ids are read first: they are never ahead of the database.
+    /// </summary>
+    private async Task<StoreIds> RequireIdsAsync(CancellationToken cancellationToken)
+    {
+        var (confirmed, movingOn) = await register.GetConfirmedAsync(cancellationToken);
+        if (movingOn)
+        {
+            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup, and moving it on was broken "
+                + "off: stop every host, then run 'hibp database restored' again");
+        }
+        var highest = await database.GetHighestIdsAsync(cancellationToken);
+        if (highest.Load < confirmed.Load || highest.Mark < confirmed.Mark)
+        {
+            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup: it knows loads up to "
+                + $"{highest.Load} and marks up to {highest.Mark}, the account table has loads up to {confirmed.Load} and marks up to "
+                + $"{confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
+        }
+        return highest;
+    }
+
+    /// <summary>Compares the identities, and records missing ones. Doesn't check whether the database is behind.</summary>
+    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
+    internal async Task EnsureIdentityAsync(CancellationToken cancellationToken)
+    {
+        var inDatabase = await database.GetIdentityAsync(cancellationToken);
+        var inTable = await register.GetIdentityAsync(cancellationToken);
+        await RequireMatchAsync(inDatabase, inTable, cancellationToken);
+        inDatabase ??= await database.AddIdentityAsync(
+            new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
+        inTable ??= await register.AddIdentityAsync(inDatabase, cancellationToken);
+        await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have added one of them first
+        foreach (var number in await RequireAccountsAsync(inTable, cancellationToken))
+            await accounts.PutAsync(new AccountIdentity(inTable.Id, number, accounts.Count), cancellationToken);
+    }
+
+    /// <summary>
+    /// Checks that each storage account has its place, and that none is omitted: otherwise accounts would be looked up in the wrong one.
+    /// Returns the numbers of those that have no identity yet, or a smaller count.
+    /// </summary>
+    private async Task<IReadOnlyList<int>> RequireAccountsAsync(StoreIdentity store, CancellationToken cancellationToken)
+    {
+        const string Order = "name the store's storage accounts in their order: HIBP_STORAGE, HIBP_STORAGE_2, and so on";
+        var behind = new List<int>();
+        for (var number = 1; number <= accounts.Count; number++)
+        {
+            if (await accounts.FindAsync(number, cancellationToken) is not { } found)
+            {
+                behind.Add(number);
+                continue;
+            }
+            if (found.Store != store.Id)
+            {
+                throw new StoreMismatchException($"storage account {number} belongs to another store ({found.Store}) than the first "
+                    + $"({store.Id}): {Order}");
+            }
+            if (found.Number != number)
+                throw new StoreMismatchException($"storage account {number} is number {found.Number} of the store: {Order}");
+            if (found.Of > accounts.Count)
+            {
+                throw new StoreMismatchException(
+                    $"the store has {found.Of} storage accounts, and this process knows {accounts.Count}: {Order}");
+            }
+            if (found.Of < accounts.Count)
+                behind.Add(number);
+        }
+        return behind;
+    }
+
+    /// <summary>
+    /// Makes database and register agree on the layouts. Each takes from the other what it lacks because a change was interrupted between
+    /// the two or the database was restored from a backup. The higher state of ranges is valid: a store reaches a state only once it has
+    /// all the data for it.
+    /// </summary>
+    internal async Task EnsureLayoutsAsync(CancellationToken cancellationToken)
+    {
+        var registered = await register.ListLayoutsAsync(cancellationToken);
+        var set = await layouts.GetLayoutsAsync(cancellationToken);
+        if (set.Layouts.Count == 0)
+        {
+            var first = registered.FirstOrDefault(layout => !layout.IsDropped)
+                ?? StoreLayout.First with { Ranges = upsert.Value.Ranges == RangesMode.On ? RangesState.On : RangesState.Off };
+            set = await layouts.AddFirstLayoutAsync(first, filled: registered.Count > 0, cancellationToken);
+        }
+        var known = await layouts.ListLayoutsAsync(cancellationToken);
+        // Additions before removals: the set must never be empty.
+        foreach (var layout in registered.Where(one => !one.IsDropped && known.All(other => other.Id != one.Id)))
+            set = await layouts.AddLayoutAsync(layout, cancellationToken);
+        foreach (var layout in registered.Where(one => one.IsDropped))
+            set = await layouts.DropLayoutAsync(layout.Id, cancellationToken);
+        foreach (var layout in registered.Where(one => set.Layouts.Any(other => other.Id == one.Id && other.Ranges < one.Ranges)))
+            set = await layouts.RaiseRangesAsync(layout.Id, layout.Ranges, cancellationToken);
+        set.RequireKnown();
+        foreach (var layout in await layouts.ListLayoutsAsync(cancellationToken))
+        {
+            if (!layout.IsDropped)
+                await CreateTablesAsync(layout, cancellationToken);
+            await register.PutLayoutAsync(layout, cancellationToken);
+        }
+        await register.AddReadLayoutAsync(set.Layouts[0].Id, cancellationToken);
+    }
+
+    /// <summary>
+    /// Creates a layout's tables in each of its storage accounts; those of ranges even if they are off, for a later backfill.
+    /// </summary>
+    internal async Task CreateTablesAsync(StoreLayout layout, CancellationToken cancellationToken)
+    {
+        foreach (var account in layout.Facts.StorageAccounts)
+        {
+            await tables.Accounts(new TablePlace(account, layout.Facts.AccountsTable)).CreateAsync(cancellationToken);
+            await tables.Ranges(new TablePlace(account, layout.Facts.RangesTable)).CreateAsync(cancellationToken);
+        }
+    }
+
+    private async Task<StoreIdentity?> FindIdentityAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await register.GetIdentityAsync(cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return null;
+        }
+    }
+
+    private async Task RequireMatchAsync(StoreIdentity? inDatabase, StoreIdentity? inTable, CancellationToken cancellationToken)
+    {
+        // The database's identity is written first, so an identity that only the table has belongs to another database.
+        if (inDatabase is null && inTable is not null)
+        {
+            throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "
+                + "its marks would relabel everyone in the table; use the database it was filled from, or another storage account; where "
+                + "that database is lost, 'hibp database restored --empty' fills this one from the account log");
+        }
+        if (inTable is null && inDatabase is not null && await database.HasLoadsAsync(cancellationToken))
+        {
+            throw new StoreMismatchException($"database {database.DisplayName} has loads whose accounts are in another account table than "
+                + "this, which is fresh: use the storage account it belongs to, or a fresh database");
+        }
+        if (inTable is not null && inTable != inDatabase)
+        {
+            throw new StoreMismatchException($"database {database.DisplayName} (store {inDatabase?.Id}) and the account table (store "
+                + $"{inTable.Id}) do not belong together: use the pair that does; property names in the table are the database's marks");
+        }
+        if (inTable is not (null or { PartitionSpread: 1, StorageAccounts: 1 }))
+            throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program "
+                + "doesn't know: use the program it was made with");
+    }
+}

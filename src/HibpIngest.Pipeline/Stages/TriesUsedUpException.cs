@@ -1,6 +1,0 @@
-using HibpIngest.Errors;
-
-namespace HibpIngest.Pipeline;
-
-/// <summary>Every attempt of some work ended without an error: the process died each time, and would again.</summary>
-public sealed class TriesUsedUpException(string message) : BadInputException(message);

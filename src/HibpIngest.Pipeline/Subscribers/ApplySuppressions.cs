@@ -1,0 +1,79 @@
+namespace HibpIngest.Pipeline.Subscribers;
+
+/// <summary>
+/// Applies the register's suppressions to the database, which lacks some if it was restored from a backup, or if a command was interrupted
+/// between the two. Safe to run at any time, concurrently and repeatedly.
+/// </summary>
+public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLog register, InstallationKeys keys)
+{
+    /// <summary>Suppressions applied in one transaction; those stay applied if the run is interrupted.</summary>
+    private const int AtOnce = 10_000;
+
+    /// <summary>Checks that the key is set and the same as before, if one was ever used.</summary>
+    /// <exception cref="StoreMismatchException">The key is missing or another one.</exception>
+    public async Task CheckKeyAsync(CancellationToken cancellationToken)
+    {
+        string?[] checks = [await suppressions.GetSuppressionCheckAsync(cancellationToken), await FindCheckAsync(cancellationToken)];
+        foreach (var check in checks)
+        {
+            if (check is null || check == keys.Suppression?.Check)
+                continue;
+            throw new StoreMismatchException((keys.Suppression is null or { Check: "" }
+                ? "HIBP_SUPPRESSION_KEY is not set, nor is there a file suppression.key in HIBP_HOME beside the emulator, and there are "
+                + "suppressed addresses, stored as hashes under that key"
+                : "HIBP_SUPPRESSION_KEY is not the key that the suppressed addresses were hashed under")
+                + ": set the one that was used before; without it an import would bring back who has asked to be forgotten");
+        }
+    }
+
+    /// <summary>
+    /// Checks the key, then applies the suppressions that the database lacks: records them, and deletes subscriptions and outstanding
+    /// mails. Suppressions that were lifted since are lifted in the database too.
+    /// </summary>
+    /// <returns>The number of suppressions that the database lacked.</returns>
+    /// <exception cref="StoreMismatchException">As for <see cref="CheckKeyAsync"/>.</exception>
+    public async Task<int> RunAsync(CancellationToken cancellationToken)
+    {
+        await CheckKeyAsync(cancellationToken);
+        if (keys.Suppression is not { } key)
+            return 0;
+        var inDatabase = await suppressions.ListSuppressionsAsync(cancellationToken);
+        if (await FindCheckAsync(cancellationToken) is null)
+        {
+            // The register was lost, or there are no suppressions.
+            foreach (var one in inDatabase)
+                await register.AppendSuppressionAsync(one, lifted: false, cancellationToken);
+            if (inDatabase.Count > 0)
+                await register.AddSuppressionCheckAsync(key.Check, cancellationToken);
+            return 0;
+        }
+        var known = inDatabase.ToDictionary(one => one.Hash, one => one.Reason);
+        var counting = (await register.ListSuppressionsAsync(cancellationToken)).ToDictionary(one => one.Hash);
+        if (inDatabase.Any(one => !counting.ContainsKey(one.Hash)))
+        {
+            // Only suppressions that the register records as lifted: one that is merely missing there is no permission.
+            var lifted = (await register.ListLiftedAsync(cancellationToken)).Where(known.ContainsKey).ToList();
+            await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
+        }
+        var lacking = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
+        // Addresses without a subscription too: an import would bring them back.
+        foreach (var some in lacking.Chunk(AtOnce))
+        {
+            await suppressions.ApplySuppressionsAsync(
+                some, key, erase: some.Any(one => one.Reason == SuppressionReason.Forgotten), cancellationToken);
+        }
+        return lacking.Count;
+    }
+
+    private async Task<string?> FindCheckAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await register.GetSuppressionCheckAsync(cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return null; // no register yet
+        }
+    }
+}

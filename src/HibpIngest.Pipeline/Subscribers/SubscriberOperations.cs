@@ -1,0 +1,67 @@
+namespace HibpIngest.Pipeline.Subscribers;
+
+/// <summary>
+/// Adds and removes subscribers; a suppression keeps an import from adding a removed one again. The register is changed first: if a crash
+/// keeps a change from the database, the next start applies it.
+/// </summary>
+public sealed class SubscriberOperations(
+    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, ApplySuppressions apply, InstallationKeys keys,
+    TimeProvider time)
+{
+    /// <summary>Adds subscriptions to addresses or domains.</summary>
+    /// <param name="again">Adds suppressed ones too, at the person's request.</param>
+    /// <exception cref="NotPossibleException"><paramref name="again"/> is set, but there is no HIBP_SUPPRESSION_KEY.</exception>
+    public async Task<SubscribersImported> AddAsync(
+        IReadOnlyCollection<Subscription> wanted, bool again, CancellationToken cancellationToken)
+    {
+        if (again)
+        {
+            var known = RequireKey();
+            await apply.RunAsync(cancellationToken); // suppressions that the database lacks must be lifted too
+            var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
+            var lifted = (await suppressions.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
+            foreach (var one in lifted)
+                await register.AppendSuppressionAsync(one with { At = Now }, lifted: true, cancellationToken);
+            await suppressions.LiftSuppressionsAsync([.. lifted.Select(one => one.Hash)], cancellationToken);
+        }
+        return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
+    }
+
+    /// <summary>Removes subscriptions and their outstanding mails.</summary>
+    /// <param name="domains">Only subscriptions to these domains; empty: all of an address.</param>
+    /// <param name="reason">Reason of the suppression; null: none is recorded, and an import may add them again.</param>
+    /// <exception cref="NotPossibleException">There is a reason, but no HIBP_SUPPRESSION_KEY.</exception>
+    public async Task<SubscribersRemoved> RemoveAsync(
+        IReadOnlyCollection<string> emails, IReadOnlyCollection<string> domains, SuppressionReason? reason,
+        CancellationToken cancellationToken)
+    {
+        var whose = emails.SelectMany(email => domains.Count == 0 ? [(email, null)] : domains.Select(domain => (email, (string?)domain)))
+            .ToList();
+        if (reason is not { } because)
+        {
+            return await suppressions.RemoveSubscribersAsync(
+                [.. whose.Select(one => new SubscriberRemoval(one.email, one.Item2, null))], check: null, erase: false, cancellationToken);
+        }
+        var known = RequireKey();
+        // Also checks the key: the register must not be bound to one under which neither of them has suppressions.
+        await apply.RunAsync(cancellationToken);
+        var forgotten = (await suppressions.ListSuppressionsAsync(cancellationToken))
+            .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
+        var removals = whose.Select(one => new SubscriberRemoval(one.email, one.Item2, Of(known.HashOf(one.email, one.Item2)))).ToList();
+        if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
+            throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is another than the one that was used before: set that one");
+        foreach (var removal in removals)
+            await register.AppendSuppressionAsync(removal.Suppression!, lifted: false, cancellationToken);
+        return await suppressions.RemoveSubscribersAsync(
+            removals, known.Check, erase: because == SuppressionReason.Forgotten, cancellationToken);
+
+        // A later bounce doesn't replace the reason of an address that asked to be forgotten.
+        Suppression Of(string hash) => forgotten.GetValueOrDefault(hash) ?? new Suppression(hash, because, Now);
+    }
+
+    private DateTimeOffset Now => time.GetUtcNow();
+
+    private SuppressionKey RequireKey() => keys.Suppression ?? throw new NotPossibleException(
+        "HIBP_SUPPRESSION_KEY is needed for this: suppressed addresses are stored as hashes under it; make one with: openssl rand "
+        + "-base64 32, keep it, and set it for every host");
+}

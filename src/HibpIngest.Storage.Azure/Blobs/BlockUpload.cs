@@ -1,0 +1,171 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Security.Cryptography;
+using Azure.Storage.Blobs.Models;
+using Azure.Storage.Blobs.Specialized;
+
+namespace HibpIngest.Storage.Azure.Blobs;
+
+/// <summary>
+/// Uploads a file in blocks and commits them at the end. A block's id is its number and the hash of its content, so that blocks left
+/// uncommitted by an interrupted upload are recognised and reused; the commit drops blocks of other content.
+/// </summary>
+internal static class BlockUpload
+{
+    /// <summary>Limit of blocks per blob (learn.microsoft.com/rest/api/storageservices/put-block-list).</summary>
+    private const int MaxBlocks = 50_000;
+
+    /// <summary>
+    /// Large enough that a round trip hardly counts, small enough that an interrupted upload loses little; 400 GB at the maximum of blocks.
+    /// </summary>
+    private const int BlockBytes = 8 * 1024 * 1024;
+
+    /// <summary>4 x 8 MiB of memory.</summary>
+    private const int BlocksInFlight = 4;
+
+    private const int HashBytes = 14;
+
+    /// <summary>Metadata key of the SHA-256 of the blob's content, in lower-case hex.</summary>
+    public const string Sha256Key = "sha256";
+
+    /// <summary>Uploads, replacing any blob of that name, and writes the content's SHA-256 to the blob's metadata.</summary>
+    public static async Task<ETag> RunAsync(
+        BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        using var sha256 = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
+        return (await TryRunAsync(blob, content, null, progress, cancellationToken, sha256))!.Value;
+    }
+
+    /// <param name="conditions">Conditions of the commit; null: none.</param>
+    /// <param name="progress">Receives the bytes uploaded so far.</param>
+    /// <param name="sha256">Receives the content; its hash is written to the blob's metadata. Null: no metadata.</param>
+    /// <returns>Null if the conditions aren't met; nothing is committed then.</returns>
+    public static async Task<ETag?> TryRunAsync(
+        BlockBlobClient blob, Stream content, BlobRequestConditions? conditions, IProgress<long>? progress,
+        CancellationToken cancellationToken, IncrementalHash? sha256 = null)
+    {
+        Task<T> Call<T>(Func<Task<T>> call, CancellationToken token) => BreachBlobs.Call($"upload of blob '{blob.Name}'", call, token);
+
+        var there = await Call(() => FindStagedAsync(blob, cancellationToken), cancellationToken);
+        var blockBytes = BlockSize(content);
+        var ids = new List<string>();
+        var staging = new List<Task>();
+        long known = 0;
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        try
+        {
+            while (true)
+            {
+                var buffer = ArrayPool<byte>.Shared.Rent(blockBytes);
+                var length = await content.ReadAtLeastAsync(
+                    buffer.AsMemory(0, blockBytes), blockBytes, throwOnEndOfStream: false, cancellationToken);
+                if (length == 0)
+                {
+                    ArrayPool<byte>.Shared.Return(buffer);
+                    break;
+                }
+
+                if (ids.Count == MaxBlocks)
+                    throw new BadInputException($"the file is too large for a blob: more than {MaxBlocks} blocks of {blockBytes} bytes");
+                sha256?.AppendData(buffer, 0, length);
+                var id = BlockId(ids.Count, buffer.AsSpan(0, length));
+                ids.Add(id);
+                if (there.TryGetValue(id, out var size) && size == length)
+                {
+                    ArrayPool<byte>.Shared.Return(buffer);
+                    progress?.Report(Interlocked.Add(ref known, length));
+                    continue;
+                }
+
+                staging.Add(StageAsync(id, buffer, length));
+                if (staging.Count < BlocksInFlight)
+                    continue;
+                var done = await Task.WhenAny(staging);
+                staging.Remove(done);
+                await done;
+            }
+
+            await Task.WhenAll(staging);
+        }
+        catch
+        {
+            // No task may still read the buffers or use the connection after this method.
+            await stop.CancelAsync();
+            await Task.WhenAll(staging).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            throw;
+        }
+
+        var options = new CommitBlockListOptions
+        {
+            Conditions = conditions,
+            Metadata = sha256 is null ? null : new Dictionary<string, string>
+            {
+                [Sha256Key] = Convert.ToHexStringLower(sha256.GetHashAndReset()),
+            },
+        };
+        return await Call<ETag?>(async () =>
+        {
+            try
+            {
+                BlobContentInfo info = await blob.CommitBlockListAsync(ids, options, cancellationToken);
+                return info.ETag;
+            }
+            catch (RequestFailedException e) when (conditions is not null && (e.Status == 412 || e.ErrorCode is not null
+                && (e.ErrorCode == BlobErrorCode.BlobAlreadyExists || e.ErrorCode == BlobErrorCode.InvalidBlockList)))
+            {
+                // A commit by another upload dropped the blocks of this one.
+                return null;
+            }
+        }, cancellationToken);
+
+        async Task StageAsync(string id, byte[] buffer, int length)
+        {
+            using var block = new MemoryStream(buffer, 0, length, writable: false);
+            await Call(async () => await blob.StageBlockAsync(id, block, cancellationToken: stop.Token), stop.Token);
+            ArrayPool<byte>.Shared.Return(buffer);
+            progress?.Report(Interlocked.Add(ref known, length));
+        }
+    }
+
+    /// <summary>Returns ids and sizes of uncommitted blocks.</summary>
+    private static async Task<Dictionary<string, long>> FindStagedAsync(BlockBlobClient blob, CancellationToken cancellationToken)
+    {
+        var there = new Dictionary<string, long>();
+        try
+        {
+            BlockList list = await blob.GetBlockListAsync(BlockListTypes.Uncommitted, cancellationToken: cancellationToken);
+            foreach (var block in list.UncommittedBlocks)
+                there[block.Name] = block.SizeLong;
+        }
+        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
+        {
+            // Neither a blob nor blocks of that name exist.
+        }
+
+        return there;
+    }
+
+    /// <summary>The same for the same file every time, or the block ids would differ.</summary>
+    private static int BlockSize(Stream content)
+    {
+        if (!content.CanSeek)
+            return BlockBytes;
+        var needed = (content.Length / MaxBlocks) + 1;
+        var size = (long)BlockBytes;
+        while (size < needed)
+            size *= 2;
+        if (size > 1024L * 1024 * 1024)
+            throw new BadInputException($"the file is too large for a blob: {content.Length} bytes");
+        return (int)size;
+    }
+
+    private static string BlockId(int number, ReadOnlySpan<byte> content)
+    {
+        Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(content, hash);
+        Span<byte> id = stackalloc byte[4 + HashBytes];
+        BinaryPrimitives.WriteInt32BigEndian(id, number);
+        hash[..HashBytes].CopyTo(id[4..]);
+        return Convert.ToBase64String(id);
+    }
+}

@@ -1,0 +1,52 @@
+using System.Globalization;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+
+namespace HibpIngest.Storage.Azure.Blobs;
+
+/// <summary>One blob per delivery: <c>load/slice/client</c>.</summary>
+internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBlobs
+{
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the callbacks' container", cancellationToken);
+
+    public Task<bool> WriteAsync(
+        CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken)
+    {
+        var conditions = replaces ? null : new BlobRequestConditions { IfNoneMatch = ETag.All };
+        return ContainerCalls.TryCreateAsync(
+            $"writing of what client {delivery.Client} is called of",
+            () => Blob(delivery).UploadAsync(
+                new BinaryData(content), new BlobUploadOptions { Conditions = conditions }, cancellationToken),
+            cancellationToken);
+    }
+
+    public async Task<byte[]?> ReadAsync(CallbackKey delivery, CancellationToken cancellationToken) => (await BlobDownload.RunAsync(
+        Blob(delivery), $"reading of what client {delivery.Client} is called of", knownETag: null, cancellationToken))?.Content;
+
+    public Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken) => BreachBlobs.Call(
+        $"deletion of what client {delivery.Client} was called of",
+        async () => await Blob(delivery).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+
+    public async Task DeleteAsync(long load, CancellationToken cancellationToken)
+    {
+        var operation = $"deletion of what clients were called of because of load {load}";
+        var prefix = string.Create(CultureInfo.InvariantCulture, $"{load}/");
+        try
+        {
+            await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, operation, isOptional: false, cancellationToken))
+            {
+                await BreachBlobs.Call(operation, async () =>
+                    await container.GetBlobClient(blob.Name).DeleteIfExistsAsync(cancellationToken: cancellationToken),
+                    cancellationToken);
+            }
+        }
+        catch (StoreMissingException)
+        {
+            // No callback was ever written.
+        }
+    }
+
+    private BlobClient Blob(CallbackKey delivery) => container.GetBlobClient(
+        string.Create(CultureInfo.InvariantCulture, $"{delivery.Load}/{delivery.Slice}/{delivery.Client}"));
+}

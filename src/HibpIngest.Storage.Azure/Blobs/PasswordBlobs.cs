@@ -1,0 +1,173 @@
+using System.Runtime.CompilerServices;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+using Azure.Storage.Blobs.Specialized;
+
+namespace HibpIngest.Storage.Azure.Blobs;
+
+internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads reads) : IPasswordBlobs
+{
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the passwords' container", cancellationToken);
+
+    public async Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken)
+    {
+        if (knownETag is null && await reads.TryReadAsync(name, null, cancellationToken) is { } read)
+            return read;
+        try
+        {
+            return await BlobDownload.RunAsync(container.GetBlobClient(name), Reading, knownETag, cancellationToken) is not { } blob ? null
+                : blob.Details is null ? new PasswordBlob(knownETag!, default, ReadOnlyMemory<byte>.Empty, IsUnchanged: true)
+                : Read(blob);
+        }
+        catch (StoreMissingException)
+        {
+            return null; // no import has created the container
+        }
+    }
+
+    public async Task<PasswordBlob?> ReadPartAsync(
+        string name, string etag, long offset, int length, CancellationToken cancellationToken)
+    {
+        if (await reads.TryReadAsync(name, (etag, offset, length), cancellationToken) is { } read)
+            return read;
+        try
+        {
+            var part = await BlobDownload.RunAsync(
+                container.GetBlobClient(name), Reading,
+                new BlobDownloadOptions
+                {
+                    Range = new HttpRange(offset, length),
+                    Conditions = new BlobRequestConditions { IfMatch = new ETag(etag) },
+                },
+                cancellationToken);
+            return part is null ? null
+                : part.Content.Length == length ? Read(part)
+                : throw new StoreMismatchException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
+        }
+        catch (EntityChangedException)
+        {
+            return null;
+        }
+    }
+
+    public async Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
+        await container.FindAsync(name, Reading, cancellationToken) is not { } blob ? null
+            : new PasswordBlobVersion(blob.ETag.ToString("H"), blob.ContentLength);
+
+    public Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken) =>
+        BreachBlobs.Call<string?>("writing of a blob of passwords", async () =>
+    {
+        try
+        {
+            BlobContentInfo info = await container.GetBlobClient(name).UploadAsync(
+                new BinaryData(content.Bytes),
+                new BlobUploadOptions
+                {
+                    HttpHeaders = new BlobHttpHeaders
+                    {
+                        ContentType = content.ContentType,
+                        ContentEncoding = content.IsGzip ? "gzip" : null,
+                    },
+                    Metadata = content.Note is null ? null : new Dictionary<string, string> { [NoteName] = content.Note },
+                    Conditions = Conditions(replaces),
+                },
+                cancellationToken);
+            return info.ETag.ToString("H");
+        }
+        catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
+            || BreachBlobs.IsMissingBlob(e))
+        {
+            return null;
+        }
+    }, cancellationToken);
+
+    public async Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken) =>
+        (await BlockUpload.TryRunAsync(
+            container.GetBlockBlobClient(name), content, Conditions(replaces), null, cancellationToken))?.ToString("H");
+
+    public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
+        BreachBlobs.Call("adding to a blob of passwords", async () =>
+    {
+        var blob = container.GetAppendBlobClient(name);
+        using var content = new MemoryStream(bytes.ToArray());
+        try
+        {
+            return await AppendAsync(blob, content, cancellationToken);
+        }
+        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
+        {
+            await blob.CreateIfNotExistsAsync(cancellationToken: cancellationToken);
+            content.Position = 0;
+            return await AppendAsync(blob, content, cancellationToken);
+        }
+    }, cancellationToken);
+
+    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
+        BreachBlobs.Call<ReadOnlyMemory<byte>?>(Reading, async () =>
+    {
+        try
+        {
+            BlobDownloadResult read = await container.GetBlobClient(name).DownloadContentAsync(
+                new BlobDownloadOptions { Range = new HttpRange(offset, most) }, cancellationToken);
+            return read.Content.ToMemory();
+        }
+        catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.InvalidRange || e.Status == 416)
+        {
+            return ReadOnlyMemory<byte>.Empty;
+        }
+        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e) || e.ErrorCode == BlobErrorCode.ContainerNotFound)
+        {
+            return null;
+        }
+    }, cancellationToken);
+
+    public async IAsyncEnumerable<string> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, Listing, isOptional: false, cancellationToken))
+            yield return blob.Name;
+    }
+
+    public async IAsyncEnumerable<string> ListFoldersAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        await foreach (var item in container.GetBlobsByHierarchyAsync(BlobTraits.None, BlobStates.None, "/", prefix, cancellationToken)
+            .EnumerateAsync(Listing, isOptional: false, cancellationToken))
+        {
+            if (item.IsPrefix)
+                yield return item.Prefix[prefix.Length..^1];
+        }
+    }
+
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) => BreachBlobs.Call(
+        "deletion of a blob of passwords",
+        async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+
+    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
+        container.DeleteVersionAsync(name, etag, "deletion of a blob of passwords", cancellationToken);
+
+    /// <summary>Metadata key of a note, which the service returns as a header.</summary>
+    internal const string NoteName = "note";
+
+    // Without the name: a range's name is the prefix that a caller asked for.
+    private const string Reading = "reading of passwords";
+    private const string Listing = "listing of passwords";
+
+    private static BlobRequestConditions? Conditions(string? replaces) => replaces switch
+    {
+        null => new BlobRequestConditions { IfNoneMatch = ETag.All },
+        IPasswordBlobs.Anything => null,
+        _ => new BlobRequestConditions { IfMatch = new ETag(replaces) },
+    };
+
+    private static PasswordBlob Read(BlobDownload blob) =>
+        new(blob.Details!.ETag.ToString("H"), blob.Details.LastModified, blob.Content, IsUnchanged: false)
+        {
+            Note = blob.Details.Metadata.TryGetValue(NoteName, out var note) ? note : null,
+        };
+
+    private static async Task<int> AppendAsync(AppendBlobClient blob, Stream content, CancellationToken cancellationToken)
+    {
+        BlobAppendInfo info = await blob.AppendBlockAsync(content, cancellationToken: cancellationToken);
+        return info.BlobCommittedBlockCount;
+    }
+}

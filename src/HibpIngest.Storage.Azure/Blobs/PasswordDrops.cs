@@ -1,0 +1,56 @@
+using System.Runtime.CompilerServices;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+
+namespace HibpIngest.Storage.Azure.Blobs;
+
+internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDrops
+{
+    // Without the name, which is untrusted input.
+    private const string Reading = "reading of a dropped file of passwords";
+
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        container.CreateIfMissingAsync("creation of the container of dropped passwords", cancellationToken);
+
+    public async IAsyncEnumerable<DroppedPasswords> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        await foreach (var item in container.ListAsync(
+            BlobTraits.None, null, "listing of dropped passwords", isOptional: false, cancellationToken))
+        {
+            var (name, blob) = (item.Name, item.Properties);
+            // Listings return ETags without quotes, all other calls with them.
+            yield return new DroppedPasswords(
+                name, BreachBlobs.Version(name, blob.ETag!.Value).ETag, blob.ContentLength ?? 0, blob.LastModified ?? default);
+        }
+    }
+
+    public async Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken) =>
+        await container.FindAsync(name, Reading, cancellationToken) is not { } blob ? null
+            : new DroppedPasswords(name, BreachBlobs.Version(name, blob.ETag).ETag, blob.ContentLength, blob.LastModified);
+
+    public async Task<ReadOnlyMemory<byte>?> ReadAsync(
+        DroppedPasswords file, long offset, int length, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var part = await BlobDownload.RunAsync(
+                container.GetBlobClient(file.Name), Reading,
+                new BlobDownloadOptions
+                {
+                    Range = new HttpRange(offset, length),
+                    Conditions = new BlobRequestConditions { IfMatch = new ETag(file.ETag) },
+                },
+                cancellationToken);
+            return part is null ? null
+                : part.Content.Length == length ? part.Content
+                : throw new StoreUnavailableException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
+        }
+        catch (EntityChangedException)
+        {
+            return null;
+        }
+    }
+
+    public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>
+        container.DeleteVersionAsync(file.Name, file.ETag, "deletion of a dropped file of passwords", cancellationToken);
+}

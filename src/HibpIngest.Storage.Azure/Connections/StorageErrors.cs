@@ -1,0 +1,81 @@
+using System.Net.Sockets;
+using System.Text.Json;
+using System.Xml;
+using Azure.Identity;
+
+namespace HibpIngest.Storage.Azure.Connections;
+
+/// <summary>
+/// Maps exceptions of the storage client libraries to the pipeline's errors. Messages hold the operation, status and code, but not the
+/// service's text, which may repeat the request (keys) or the string that was signed.
+/// </summary>
+internal static class StorageErrors
+{
+    /// <summary>Returns the pipeline's error for an exception, or the exception itself.</summary>
+    /// <param name="operation">The call, without a key or an address: "listing of breaches".</param>
+    public static Exception Map(Exception error, string operation, CancellationToken cancellationToken)
+    {
+        if (error is HibpException || (error is OperationCanceledException && cancellationToken.IsCancellationRequested))
+            return error;
+        // The library throws this after several failed attempts.
+        if (error is AggregateException several)
+            error = several.Flatten().InnerExceptions[^1];
+        return error switch
+        {
+            OperationCanceledException when cancellationToken.IsCancellationRequested => error,
+            RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
+            TokenOutageException outage => new StoreUnavailableException(
+                $"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
+            AuthenticationFailedException refused =>
+                new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
+            JsonException => Malformed(operation),
+            // The library parses the body of an error response even if it is empty.
+            XmlException => new StoreUnavailableException($"{operation} failed: the answer is no XML"),
+            RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
+                or TimeoutException =>
+                new StoreUnavailableException($"{operation} failed: {Reason(error)}"),
+            _ => error,
+        };
+    }
+
+    /// <summary>Returns the error for a response of the service.</summary>
+    public static HibpException FromStatus(string operation, int status, string? code)
+    {
+        // A code that isn't a plain word is left out: a proxy may have written it.
+        if (code is null || code.Length is 0 or > 80 || !code.All(char.IsAsciiLetterOrDigit))
+            code = null;
+        var message = $"{operation} failed: status {status}{(code is null ? "" : $" ({code})")}";
+        return (status, code) switch
+        {
+            (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") =>
+                new StoreFullException(message),
+            (408 or 429 or >= 500, _) => new StoreUnavailableException(message),
+            (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
+            // The service takes up to about a minute to complete a deletion.
+            (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(message),
+            (404, "ContainerNotFound" or "QueueNotFound" or "TableNotFound") => new StoreMissingException(message),
+            (401 or 403 or 404, _) => new StoreRefusedException(message),
+            // A retry doesn't help: the request or the configuration is wrong.
+            _ => new StoreRefusedException(message),
+        };
+    }
+
+    public static HibpException Malformed(string operation) =>
+        new StoreUnavailableException($"{operation} failed: the answer is not one of the table service (is a proxy in between?)");
+
+    private static string Reason(Exception error)
+    {
+        if (error is OperationCanceledException or TimeoutException)
+            return "no answer in time";
+        var innermost = error.GetBaseException();
+        return innermost is SocketException socket
+            ? $"no connection ({socket.SocketErrorCode})" : $"connection lost ({FirstLine(innermost.Message)})";
+    }
+
+    private static string FirstLine(string text)
+    {
+        var line = text.AsSpan().Trim();
+        var end = line.IndexOfAny('\r', '\n');
+        return (end < 0 ? line : line[..end]).ToString();
+    }
+}

@@ -1,0 +1,78 @@
+using Azure.Core;
+
+namespace HibpIngest.Storage.Azure.Connections;
+
+/// <summary>
+/// Names within the storage account, retries and timeouts. The pipeline uses the defaults; tests and benchmarks change them.
+/// </summary>
+public sealed class StorageOptions
+{
+    /// <summary>Prefix of the names of a layout's tables.</summary>
+    public string TablePrefix { get; init; } = "";
+
+    public string RegisterTable { get; init; } = "hibpstore";
+
+    public string KeysTable { get; init; } = "hibpkeys";
+
+    public string BreachContainer { get; init; } = IBreachBlobs.Container;
+
+    public string CatalogueContainer { get; init; } = ICatalogueBlobs.Container;
+
+    public string PasswordsContainer { get; init; } = IPasswordBlobs.Container;
+
+    /// <summary>Name of both the table and the container of hashes to be added to Pwned Passwords.</summary>
+    public string PasswordAppends { get; init; } = IPasswordAppends.Name;
+
+    public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;
+
+    public string AccountLogContainer { get; init; } = IAccountLogBlobs.Container;
+
+    public string AccessLogContainer { get; init; } = IAccessBlobs.Container;
+
+    public string UsageTable { get; init; } = IUsageTable.Name;
+
+    /// <summary>Table of the clients that receive callbacks.</summary>
+    public string ClientsTable { get; init; } = ICallbackClients.Table;
+
+    /// <summary>Container of the prefixes that callback clients watch.</summary>
+    public string ClientsContainer { get; init; } = IPrefixBlobs.Container;
+
+    /// <summary>Container of the content of pending callbacks.</summary>
+    public string CallbacksContainer { get; init; } = ICallbackBlobs.Container;
+
+    public string QueuePrefix { get; init; } = "";
+
+    /// <summary>
+    /// Retries of a call that was throttled, answered 5xx or lost its connection. Five, doubling from <see cref="RetryDelay"/>, cover
+    /// outages of seconds; the pipeline defers the message in longer ones.
+    /// </summary>
+    public int MaxRetries { get; init; } = 5;
+
+    /// <summary>
+    /// Delay before the first retry, doubled with jitter for each further one. The service's Retry-After takes precedence.
+    /// </summary>
+    public TimeSpan RetryDelay { get; init; } = TimeSpan.FromMilliseconds(400);
+
+    public TimeSpan MaxRetryDelay { get; init; } = TimeSpan.FromSeconds(10);
+
+    /// <summary>
+    /// Timeout of a connection without data. The service itself ends a table request after 30 s
+    /// (learn.microsoft.com/rest/api/storageservices/query-timeout-and-pagination).
+    /// </summary>
+    public TimeSpan NetworkTimeout { get; init; } = TimeSpan.FromSeconds(60);
+
+    /// <summary>
+    /// <see cref="NetworkTimeout"/> of appends to the access log; null: the same. A failed append rejects logged requests.
+    /// </summary>
+    public TimeSpan? AppendTimeout { get; init; }
+
+    /// <summary>
+    /// Fixed limit of transactions in flight to the account's tables, over all slices, for benchmarks; null: the limit follows the latency.
+    /// </summary>
+    internal int? TransactionsInFlight { get; init; }
+
+    /// <summary>Credential of an account named without a key; null: Azure.Identity's default chain.</summary>
+    public TokenCredential? Credential { get; init; }
+
+    public TimeProvider TimeProvider { get; init; } = TimeProvider.System;
+}

@@ -1,0 +1,138 @@
+using System.Buffers.Text;
+using System.Text;
+using Azure.Storage.Queues;
+using Azure.Storage.Queues.Models;
+
+namespace HibpIngest.Storage.Azure.Queues;
+
+internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider clock) : IMessageQueue
+{
+    /// <summary>A message that never expires (learn.microsoft.com/rest/api/storageservices/put-message).</summary>
+    private static readonly TimeSpan Forever = TimeSpan.FromSeconds(-1);
+
+    private static readonly UTF8Encoding StrictUtf8 = new(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
+
+    public string Name => name;
+
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        Call("creation", async () => await queue.CreateIfNotExistsAsync(null, cancellationToken), cancellationToken);
+
+    public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
+    {
+        var text = Convert.ToBase64String(Encoding.UTF8.GetBytes(body));
+        TimeSpan? invisible = delay > TimeSpan.Zero ? Whole(delay) : null;
+        return Call("sending", async () => await queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
+    }
+
+    public Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken) =>
+        Call<IReadOnlyList<QueuedMessage>>("receiving", async () =>
+    {
+        QueueMessage[] messages = await queue.ReceiveMessagesAsync(Clamp(most), Whole(visibility), cancellationToken);
+        return Array.ConvertAll(
+            messages, message => new QueuedMessage(message.MessageId, message.PopReceipt, Decode(message.Body), message.DequeueCount));
+    }, cancellationToken);
+
+    public Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken) =>
+        Call<QueuedMessage?>("extending", async () =>
+    {
+        try
+        {
+            // The service keeps the body if none is sent.
+            UpdateReceipt receipt = await queue.UpdateMessageAsync(
+                message.Id, message.Receipt, (string?)null, Whole(visibility), cancellationToken);
+            return message with { Receipt = receipt.PopReceipt };
+        }
+        catch (RequestFailedException e) when (IsLost(e))
+        {
+            return null;
+        }
+    }, cancellationToken);
+
+    public Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken) => Call("deleting", async () =>
+    {
+        try
+        {
+            await queue.DeleteMessageAsync(message.Id, message.Receipt, cancellationToken);
+        }
+        catch (RequestFailedException e) when (IsLost(e))
+        {
+            // Deleted, or received again by another worker, which will delete it.
+        }
+    }, cancellationToken);
+
+    public Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken) => Call("reading the depth", async () =>
+    {
+        QueueProperties properties = await queue.GetPropertiesAsync(cancellationToken);
+        var head = await queue.PeekMessagesAsync(1, cancellationToken);
+        TimeSpan? oldest = null;
+        if (head.Value is [var message, ..] && message.InsertedOn is { } inserted)
+        {
+            // Both times by the service's clock, if it sends a Date header.
+            var age = (head.GetRawResponse().Headers.Date ?? clock.GetUtcNow()) - inserted;
+            oldest = age > TimeSpan.Zero ? age : TimeSpan.Zero;
+        }
+
+        return new QueueDepth(properties.ApproximateMessagesCount, oldest);
+    }, cancellationToken);
+
+    public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) =>
+        Call<IReadOnlyList<QueuedMessage>>("peeking", async () =>
+    {
+        PeekedMessage[] messages = await queue.PeekMessagesAsync(Clamp(most), cancellationToken);
+        return Array.ConvertAll(messages, message => new QueuedMessage(message.MessageId, "", Decode(message.Body), message.DequeueCount));
+    }, cancellationToken);
+
+    public Task ClearAsync(CancellationToken cancellationToken) =>
+        Call("clearing", async () => await queue.ClearMessagesAsync(cancellationToken), cancellationToken);
+
+    private static int Clamp(int most) => Math.Clamp(most, 1, 32);
+
+    /// <summary>
+    /// Rounds up to whole seconds, the service's unit: the client library truncates, and a message would become visible before it is due.
+    /// </summary>
+    private static TimeSpan Whole(TimeSpan hidden) => TimeSpan.FromSeconds(Math.Ceiling(hidden.TotalSeconds));
+
+    /// <summary>JSON is never valid base64, so a body that is base64 of valid UTF-8 was encoded by this service or the portal.</summary>
+    private static string Decode(BinaryData body)
+    {
+        var text = body.ToMemory().Span;
+        var bytes = new byte[Base64.GetMaxDecodedFromUtf8Length(text.Length)];
+        if (Base64.DecodeFromUtf8(text, bytes, out _, out var length) == System.Buffers.OperationStatus.Done)
+        {
+            try
+            {
+                return StrictUtf8.GetString(bytes, 0, length);
+            }
+            catch (DecoderFallbackException)
+            {
+                // Plain text that is also valid base64.
+            }
+        }
+
+        return Encoding.UTF8.GetString(text);
+    }
+
+    private static bool IsLost(RequestFailedException e) =>
+        (e.Status, e.ErrorCode) is (404, "MessageNotFound") or (400, "PopReceiptMismatch" or "InvalidQueryParameterValue");
+
+    private Task Call(string what, Func<Task> call, CancellationToken cancellationToken) => Call<object?>(what, async () =>
+    {
+        await call();
+        return null;
+    }, cancellationToken);
+
+    private async Task<T> Call<T>(string what, Func<Task<T>> call, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await call();
+        }
+        catch (Exception e)
+        {
+            var mapped = StorageErrors.Map(e, $"{what} (queue {queue.Name})", cancellationToken);
+            if (ReferenceEquals(mapped, e))
+                throw;
+            throw mapped;
+        }
+    }
+}

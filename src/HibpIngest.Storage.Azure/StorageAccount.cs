@@ -1,0 +1,269 @@
+using System.Collections.Concurrent;
+using Azure.Core;
+using Azure.Core.Pipeline;
+using Azure.Identity;
+using Azure.Storage;
+using Azure.Storage.Blobs;
+using Azure.Storage.Queues;
+using HibpIngest.Storage.Azure.Blobs;
+using HibpIngest.Storage.Azure.Queues;
+using HibpIngest.Storage.Azure.Tables;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Storage.Azure;
+
+/// <summary>
+/// A storage account: its containers (breaches, catalogue, Pwned Passwords, account log, access log, callbacks), queues, tables (accounts,
+/// hashes, API keys, callback clients) and the store register. Thread-safe; opening it calls no service.
+/// </summary>
+public sealed class StorageAccount : IDisposable
+{
+    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite).</summary>
+    public const string EmulatorAccount = StorageConnection.EmulatorAccount;
+
+    /// <summary>The emulator's well-known key: no secret.</summary>
+    public const string EmulatorKey = StorageConnection.EmulatorKey;
+
+    private static readonly TimeSpan HeartbeatTimeout = TimeSpan.FromSeconds(15);
+
+    private readonly HttpClient _http;
+    private readonly HttpClient _heartbeats;
+    private readonly StorageConnection _connection;
+    private readonly WriteThrottle _throttle;
+    private readonly TableService _tables;
+    private readonly PointReads _reads;
+    private readonly string _tablePrefix;
+    private readonly ILoggerFactory _loggers;
+    private readonly ConcurrentDictionary<string, AccountTable> _accountTables = [];
+    private readonly ConcurrentDictionary<string, RangeTable> _rangeTables = [];
+    private readonly IReadOnlyList<StorageAccount> _further;
+
+    private StorageAccount(
+        StorageConnection connection, ILoggerFactory loggers, StorageOptions options, HttpMessageHandler network,
+        IReadOnlyList<StorageAccount> further)
+    {
+        (_connection, _loggers, _further) = (connection, loggers, further);
+        var token = connection.Key is null && connection.Sas is null
+            ? new AccountTokens(options.Credential ?? new DefaultAzureCredential()) : null;
+        var handler = token?.Watch(network) ?? network;
+        _http = new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
+        var transport = new HttpClientTransport(_http);
+
+        var blobs = Configure(new BlobClientOptions(), options, transport);
+        // Appends aren't retried by the library: the writer of the access log checks itself whether a block was appended.
+        var once = Configure(new BlobClientOptions(), options, transport);
+        once.Retry.MaxRetries = 0;
+        once.Retry.NetworkTimeout = options.AppendTimeout ?? options.NetworkTimeout;
+        var queues = Configure(new QueueClientOptions(), options, transport);
+        BlobServiceClient blobService, onceService;
+        QueueServiceClient queueService;
+        if (connection.Key is not null)
+        {
+            var key = new StorageSharedKeyCredential(connection.Account, Convert.ToBase64String(connection.Key));
+            blobService = new BlobServiceClient(connection.Blobs, key, blobs);
+            onceService = new BlobServiceClient(connection.Blobs, key, once);
+            queueService = new QueueServiceClient(connection.Queues, key, queues);
+        }
+        else if (connection.Sas is not null)
+        {
+            var sas = new AzureSasCredential(connection.Sas);
+            blobService = new BlobServiceClient(connection.Blobs, sas, blobs);
+            onceService = new BlobServiceClient(connection.Blobs, sas, once);
+            queueService = new QueueServiceClient(connection.Queues, sas, queues);
+        }
+        else
+        {
+            blobService = new BlobServiceClient(connection.Blobs, token, blobs);
+            onceService = new BlobServiceClient(connection.Blobs, token, once);
+            queueService = new QueueServiceClient(connection.Queues, token, queues);
+        }
+
+        var reads = new HttpMessageInvoker(handler, disposeHandler: false);
+        _throttle = new WriteThrottle(options.TimeProvider, options.TransactionsInFlight);
+        var tables = new TableService(connection, token, options, transport, _throttle.Lost);
+        Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
+        Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
+        Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
+        (_tables, _tablePrefix) = (tables, options.TablePrefix);
+        _reads = new PointReads(reads, connection, token, options);
+        var all = new StorageTables([this, .. further]);
+        (Tables, TableReads, StoreAccounts) = (all, all, all);
+        Keys = new ApiKeyTable(tables.Table(options.KeysTable));
+        OwnRegister = new StoreRegister(tables.Table(options.RegisterTable), options.TimeProvider);
+        // Own connections, so that heartbeats never wait for other requests. No retries: the next heartbeat follows anyway.
+        _heartbeats = new HttpClient(CreateHandler(connection, isForHeartbeats: true)) { Timeout = Timeout.InfiniteTimeSpan };
+        var heartbeats = new TableService(
+            connection, token,
+            new StorageOptions { MaxRetries = 0, NetworkTimeout = HeartbeatTimeout, TimeProvider = options.TimeProvider },
+            new HttpClientTransport(_heartbeats));
+        Signs = new StoreRegister(heartbeats.Table(options.RegisterTable), options.TimeProvider);
+        var passwords = blobService.GetBlobContainerClient(options.PasswordsContainer);
+        PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
+        PasswordTables = new PasswordTables(tables, _throttle);
+        PasswordAppends = new PasswordAppends(
+            tables.Table(options.PasswordAppends), blobService.GetBlobContainerClient(options.PasswordAppends));
+        PasswordDrops = new PasswordDrops(blobService.GetBlobContainerClient(options.PasswordDropsContainer));
+        AccessLog = new AccessBlobs(
+            blobService.GetBlobContainerClient(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
+        Usage = new UsageTable(tables.Table(options.UsageTable), _throttle);
+        Clients = new CallbackClientTable(tables.Table(options.ClientsTable));
+        Prefixes = new PrefixBlobs(blobService.GetBlobContainerClient(options.ClientsContainer));
+        Callbacks = new CallbackBlobs(blobService.GetBlobContainerClient(options.CallbacksContainer));
+        AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
+    }
+
+    public IBreachBlobs Blobs { get; }
+
+    public ICatalogueBlobs Catalogue { get; }
+
+    public IMessageQueues Queues { get; }
+
+    /// <summary>The tables of accounts and of their hashes, in all storage accounts of the store.</summary>
+    public IStoreTables Tables { get; }
+
+    /// <summary>The tables of <see cref="Tables"/>, for readers.</summary>
+    public ITableReads TableReads { get; }
+
+    /// <summary>All storage accounts of the store, beginning with this one.</summary>
+    public IStoreAccounts StoreAccounts { get; }
+
+    public IStoreRegister Register => OwnRegister;
+
+    internal StoreRegister OwnRegister { get; }
+
+    /// <summary>Hosts' heartbeats in the register, over connections that nothing else uses.</summary>
+    public IHostSigns Signs { get; }
+
+    public IApiKeys Keys { get; }
+
+    public IPasswordBlobs PasswordBlobs { get; }
+
+    public IPasswordTables PasswordTables { get; }
+
+    public IPasswordAppends PasswordAppends { get; }
+
+    public IPasswordDrops PasswordDrops { get; }
+
+    public IAccountLogBlobs AccountLog { get; }
+
+    public IAccessBlobs AccessLog { get; }
+
+    public IUsageTable Usage { get; }
+
+    /// <summary>The clients that receive callbacks.</summary>
+    public ICallbackClients Clients { get; }
+
+    /// <summary>The prefixes that each callback client watches.</summary>
+    public IPrefixBlobs Prefixes { get; }
+
+    /// <summary>The content of pending callbacks.</summary>
+    public ICallbackBlobs Callbacks { get; }
+
+    /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
+    public bool IsEmulator => _connection.IsEmulator;
+
+    /// <summary>Account and host, without secrets, for output.</summary>
+    public string DisplayName =>
+        IsEmulator ? $"emulator ({_connection.Blobs.Authority})" : $"{_connection.Account} ({_connection.Blobs.Authority})";
+
+    public Uri BlobEndpoint => _connection.Blobs;
+
+    public Uri QueueEndpoint => _connection.Queues;
+
+    public Uri TableEndpoint => _connection.Tables;
+
+    /// <summary>
+    /// Opens an account by a storage connection string (key or shared access signature), by <c>UseDevelopmentStorage=true</c>, or by the
+    /// account's blob endpoint or name; the last two with a token of Azure.Identity's default chain.
+    /// </summary>
+    /// <param name="options">Names, retries and timeouts; null: the defaults.</param>
+    /// <param name="further">Connections of the store's other storage accounts, in order. They hold only tables.</param>
+    /// <exception cref="BadInputException">A connection is malformed. The message repeats no part of it.</exception>
+    public static StorageAccount Open(
+        string connection, ILoggerFactory loggers, StorageOptions? options = null, IReadOnlyList<string>? further = null) =>
+        Open(connection, loggers, options, network: null, further);
+
+    /// <summary>Checks that a connection is well formed, without calling a service.</summary>
+    /// <param name="connection">The same as for opening an account.</param>
+    /// <param name="setting">The setting's name for the error message.</param>
+    /// <exception cref="BadInputException">The connection is malformed. The message repeats no part of it.</exception>
+    public static bool Check(string connection, string setting)
+    {
+        try
+        {
+            StorageConnection.Parse(connection);
+            return true;
+        }
+        catch (BadInputException e)
+        {
+            throw new BadInputException($"{setting}: {e.Message}", e);
+        }
+    }
+
+    /// <param name="network">Replaces the network, for tests; disposed with the account.</param>
+    internal static StorageAccount Open(
+        string connection, ILoggerFactory loggers, StorageOptions? options, HttpMessageHandler? network,
+        IReadOnlyList<string>? further = null)
+    {
+        ArgumentNullException.ThrowIfNull(connection);
+        // Malformed connections are reported before anything is opened.
+        StorageConnection[] parsed = [.. ((string[])[connection, .. further ?? []]).Select(StorageConnection.Parse)];
+        options ??= new StorageOptions();
+        return new StorageAccount(
+            parsed[0], loggers, options, network ?? CreateHandler(parsed[0]),
+            [.. parsed.Skip(1).Select(one => new StorageAccount(one, loggers, options, CreateHandler(one), []))]);
+    }
+
+    public void Dispose()
+    {
+        foreach (var account in _further)
+            account.Dispose();
+        _throttle.Dispose();
+        _http.Dispose();
+        _heartbeats.Dispose();
+    }
+
+    internal AccountTable AccountTable(string name) => _accountTables.GetOrAdd(
+        name,
+        static (name, self) => new AccountTable(
+            self._tables.Table(self._tablePrefix + name), self._reads, self._throttle, self._loggers.CreateLogger<AccountTable>()),
+        this);
+
+    internal RangeTable RangeTable(string name) => _rangeTables.GetOrAdd(
+        name,
+        static (name, self) => new RangeTable(
+            self._tables.Table(self._tablePrefix + name), self._throttle, self._loggers.CreateLogger<RangeTable>()),
+        this);
+
+    private static SocketsHttpHandler CreateHandler(StorageConnection connection, bool isForHeartbeats = false) => new()
+    {
+        // HTTP/1.1: each transaction in flight needs a connection of its own.
+        MaxConnectionsPerServer = InFlightLimit.Highest,
+        // So that a change of the account's IP address takes effect.
+        PooledConnectionLifetime = TimeSpan.FromMinutes(5),
+        // The emulator closes idle connections after 5 s by default, after 2 minutes if 'hibp run' started it; the service after
+        // minutes. A heartbeat is sent every 5 s, and a busy emulator may take longer than that to accept a connection.
+        PooledConnectionIdleTimeout =
+            connection.IsLoopback && !isForHeartbeats ? TimeSpan.FromSeconds(4) : TimeSpan.FromMinutes(1),
+        ConnectTimeout = TimeSpan.FromSeconds(10),
+        // A proxy from the environment doesn't apply to this machine.
+        UseProxy = !connection.IsLoopback,
+        UseCookies = false,
+        AllowAutoRedirect = false,
+        // Without a propagator no activity is created, so no trace holds the URL of a table request, which contains keys.
+        ActivityHeadersPropagator = null,
+    };
+
+    private static T Configure<T>(T client, StorageOptions options, HttpPipelineTransport transport)
+        where T : ClientOptions
+    {
+        client.Transport = transport;
+        client.Retry.Mode = RetryMode.Exponential;
+        client.Retry.MaxRetries = options.MaxRetries;
+        client.Retry.Delay = options.RetryDelay;
+        client.Retry.MaxDelay = options.MaxRetryDelay;
+        client.Retry.NetworkTimeout = options.NetworkTimeout;
+        client.Diagnostics.IsLoggingContentEnabled = false;
+        return client;
+    }
+}

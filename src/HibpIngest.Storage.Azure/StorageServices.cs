@@ -1,0 +1,66 @@
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Storage.Azure;
+
+/// <summary>Registers the storage account's services.</summary>
+public static class StorageServices
+{
+    private const string Log = "log";
+
+    /// <summary>Adds the storage account and its stores. It is opened on first use, which calls no service.</summary>
+    /// <param name="services">Must provide an <see cref="ILoggerFactory"/>.</param>
+    /// <param name="further">Connections of the store's other storage accounts, in order.</param>
+    /// <param name="log">Connection of the account log's storage account; null: the first account.</param>
+    /// <param name="options">Retries and timeouts; null: the defaults.</param>
+    public static IServiceCollection AddHibpStorage(
+        this IServiceCollection services, string connection, IReadOnlyList<string> further, string? log = null,
+        StorageOptions? options = null)
+    {
+        services.AddSingleton(provider => StorageAccount.Open(connection, LogsOf(provider), options, further));
+        Add(account => account.Tables);
+        Add(account => account.StoreAccounts);
+        Add<IHostSigns>(account => account.Signs);
+        Add(account => account.Blobs);
+        Add(account => account.Catalogue);
+        Add(account => account.TableReads);
+        Add(account => account.Clients);
+        Add(account => account.Prefixes);
+        Add(account => account.Callbacks);
+        Add(account => account.Queues);
+        Add(account => account.Register);
+        Add(account => account.Keys);
+        Add(account => account.PasswordBlobs);
+        Add(account => account.PasswordTables);
+        Add(account => account.PasswordAppends);
+        Add(account => account.PasswordDrops);
+        Add(account => account.AccessLog);
+        Add(account => account.Usage);
+        services.AddRegisterPorts();
+        if (log is null)
+        {
+            Add(account => account.AccountLog);
+        }
+        else
+        {
+            services.AddKeyedSingleton(Log, (provider, _) => StorageAccount.Open(log, LogsOf(provider)));
+            services.AddSingleton(provider => provider.GetRequiredKeyedService<StorageAccount>(Log).AccountLog);
+        }
+        return services;
+
+        void Add<T>(Func<StorageAccount, T> port)
+            where T : class => services.AddSingleton(provider => port(provider.GetRequiredService<StorageAccount>()));
+    }
+
+    /// <summary>
+    /// Adds each interface of <see cref="IStoreRegister"/> except <see cref="IHostSigns"/>: heartbeats have connections of their own.
+    /// </summary>
+    public static IServiceCollection AddRegisterPorts(this IServiceCollection services)
+    {
+        foreach (var port in typeof(IStoreRegister).GetInterfaces().Where(port => port != typeof(IHostSigns)))
+            services.AddSingleton(port, provider => provider.GetRequiredService<IStoreRegister>());
+        return services;
+    }
+
+    private static ILoggerFactory LogsOf(IServiceProvider provider) => provider.GetRequiredService<ILoggerFactory>();
+}

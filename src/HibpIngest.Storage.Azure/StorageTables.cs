@@ -1,0 +1,35 @@
+using HibpIngest.Storage.Azure.Tables;
+
+namespace HibpIngest.Storage.Azure;
+
+/// <summary>The tables of the store's storage accounts, which are numbered from 1.</summary>
+internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IStoreTables, ITableReads, IStoreAccounts
+{
+    public int Count => accounts.Count;
+
+    public Task<AccountIdentity?> FindAsync(int number, CancellationToken cancellationToken) =>
+        accounts[number - 1].OwnRegister.FindAccountAsync(cancellationToken);
+
+    public async Task PutAsync(AccountIdentity identity, CancellationToken cancellationToken)
+    {
+        var register = accounts[identity.Number - 1].OwnRegister;
+        await register.CreateAsync(cancellationToken);
+        await register.PutAccountAsync(identity, cancellationToken);
+    }
+
+    public IAccountTable Accounts(TablePlace place) => AccountOf(place).AccountTable(place.Table);
+
+    public IAccountPages AccountPages(TablePlace place) => AccountOf(place).AccountTable(place.Table);
+
+    public IRangeTable Ranges(TablePlace place) => AccountOf(place).RangeTable(place.Table);
+
+    IAccountReads ITableReads.Accounts(TablePlace place) => AccountOf(place).AccountTable(place.Table);
+
+    IRangeReads ITableReads.Ranges(TablePlace place) => AccountOf(place).RangeTable(place.Table);
+
+    private StorageAccount AccountOf(TablePlace place) =>
+        place.StorageAccount >= 1 && place.StorageAccount <= accounts.Count ? accounts[place.StorageAccount - 1]
+        : throw new StoreMismatchException(
+            $"table {place.Table} is in the store's storage account {place.StorageAccount}, and this process knows "
+            + $"{accounts.Count}: name all of them, in their order (HIBP_STORAGE, HIBP_STORAGE_2, and so on)");
+}

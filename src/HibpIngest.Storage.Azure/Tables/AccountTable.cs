@@ -1,0 +1,52 @@
+using System.Runtime.CompilerServices;
+using Azure.Data.Tables;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Storage.Azure.Tables;
+
+internal sealed partial class AccountTable(
+    StorageTable table, PointReads reads, WriteThrottle throttle, ILogger<AccountTable> logger)
+    : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages
+{
+    /// <summary>
+    /// A filter may have 15 comparisons, one for the partition (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
+    /// </summary>
+    private const int MaxFiltered = 14;
+
+    public async IAsyncEnumerable<string> ListAliasesAsync(
+        string partition, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        if (marks.Count == 0)
+            yield break;
+        var wanted = marks.Select(Property).ToArray();
+        var filter = TableClient.CreateQueryFilter($"PartitionKey eq {partition}");
+        // The service rejects a filter with more comparisons; the whole domain is read then.
+        var filtered = wanted.Length <= MaxFiltered;
+        if (filtered)
+            filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))})";
+        string? last = null;
+        await foreach (var entity in Table.QueryAsync(
+            filter, ["RowKey", .. wanted], "listing of a domain's accounts", cancellationToken: cancellationToken))
+        {
+            // The rows of an account are adjacent: '!' sorts below every character of an alias.
+            var (alias, _) = SplitRowKey(entity.RowKey);
+            if (alias == last || !filtered && !Array.Exists(wanted, property => entity[property] is true))
+                continue;
+            yield return last = alias;
+        }
+    }
+
+    public async Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken)
+    {
+        var (entities, next) = await QueryPageAsync(PartFilter(part), token, "reading of the account table", cancellationToken);
+        var rows = new List<(string, MarkedRow)>(entities.Count);
+        foreach (var entity in entities)
+        {
+            var (alias, row) = SplitRowKey(entity.RowKey);
+            int[] marks = [.. MarksOf(entity)];
+            if (marks.Length > 0)
+                rows.Add((entity.PartitionKey, new MarkedRow(alias, row, marks)));
+        }
+        return new AccountPage(rows, next);
+    }
+}

@@ -1,0 +1,72 @@
+using Azure.Data.Tables;
+
+namespace HibpIngest.Storage.Azure.Tables;
+
+/// <summary>API keys by their hash, in one partition: there are thousands, and each is looked up by itself.</summary>
+internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
+{
+    private const string Partition = "key";
+
+    private const char Separator = ' ';
+
+    public Task CreateAsync(CancellationToken cancellationToken) => table.CreateAsync(cancellationToken);
+
+    public async Task<ApiKey?> FindAsync(string hash, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await table.FindAsync(Partition, hash, "look-up of an API key", cancellationToken) is { } entity ? Read(entity) : null;
+        }
+        catch (StoreMissingException)
+        {
+            return null; // no key was ever created
+        }
+    }
+
+    public Task<bool> AddAsync(ApiKey key, CancellationToken cancellationToken)
+    {
+        var entity = new TableEntity(Partition, key.Hash)
+        {
+            [nameof(ApiKey.Name)] = key.Name,
+            [nameof(ApiKey.Rpm)] = key.Rpm,
+            [nameof(ApiKey.Scopes)] = (int)key.Scopes,
+            [nameof(ApiKey.Domains)] = string.Join(Separator, key.Domains),
+            [nameof(ApiKey.CreatedAt)] = TableText.Of(key.CreatedAt),
+        };
+        if (key.Client is { } client)
+            entity[nameof(ApiKey.Client)] = client;
+        return table.AddAsync(entity, "recording of an API key", cancellationToken);
+    }
+
+    public async Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken)
+    {
+        var keys = new List<ApiKey>();
+        await foreach (var entity in table.QueryAsync(
+            $"PartitionKey eq '{Partition}'", null, "listing of API keys", isOptional: true, cancellationToken))
+            keys.Add(Read(entity));
+        return [.. keys.OrderBy(key => key.Name, StringComparer.OrdinalIgnoreCase)];
+    }
+
+    public Task<bool> RemoveAsync(string hash, CancellationToken cancellationToken) =>
+        table.DeleteAsync(Partition, hash, ETag.All, "revocation of an API key", cancellationToken);
+
+    private ApiKey Read(TableEntity entity)
+    {
+        if (entity[nameof(ApiKey.Name)] is string name && entity[nameof(ApiKey.Rpm)] is int perMinute and > 0
+            && entity[nameof(ApiKey.Scopes)] is int scopes && entity[nameof(ApiKey.Domains)] is string domains
+            && TableText.TimeOf(entity, nameof(ApiKey.CreatedAt)) is { } createdAt)
+        {
+            return new ApiKey
+            {
+                Hash = entity.RowKey,
+                Name = name,
+                Rpm = perMinute,
+                Scopes = (KeyScopes)scopes,
+                Domains = domains.Split(Separator, StringSplitOptions.RemoveEmptyEntries),
+                Client = entity[nameof(ApiKey.Client)] as int?,
+                CreatedAt = createdAt,
+            };
+        }
+        throw new StoreMismatchException($"an API key in table {table.Name} can't be read: the table was written by something else");
+    }
+}

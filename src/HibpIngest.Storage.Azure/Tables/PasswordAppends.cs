@@ -1,0 +1,153 @@
+using System.Runtime.CompilerServices;
+using Azure.Data.Tables;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+using HibpIngest.Storage.Azure.Blobs;
+
+namespace HibpIngest.Storage.Azure.Tables;
+
+/// <summary>One partition per subscription, one row per transaction, whose hashes are in a blob named by its id.</summary>
+internal sealed class PasswordAppends(StorageTable table, BlobContainerClient container) : IPasswordAppends
+{
+    // Without the id: anyone who knows it may confirm the transaction.
+    private const string Reading = "reading of appended hashes";
+    private const string Looking = "look-up of a transaction of hashes";
+
+    public async Task CreateAsync(CancellationToken cancellationToken)
+    {
+        await table.CreateAsync(cancellationToken);
+        await container.CreateIfMissingAsync("creation of the container of appended hashes", cancellationToken);
+    }
+
+    public Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken) => BreachBlobs.Call(
+        "writing of appended hashes",
+        async () => await Blob(id).UploadAsync(
+            new BinaryData(rows),
+            new BlobUploadOptions { HttpHeaders = new BlobHttpHeaders { ContentType = "application/octet-stream" } }, cancellationToken),
+        cancellationToken);
+
+    public async Task<ReadOnlyMemory<byte>?> ReadRowsAsync(Guid id, long offset, int length, CancellationToken cancellationToken)
+    {
+        if (length == 0)
+            return ReadOnlyMemory<byte>.Empty; // a range can't be empty
+        try
+        {
+            var read = await BlobDownload.RunAsync(
+                Blob(id), Reading, new BlobDownloadOptions { Range = new HttpRange(offset, length) }, cancellationToken);
+            if (read is null)
+                return null;
+            return read.Content.Length == length ? read.Content
+                : throw new StoreMismatchException($"{Reading} failed: {read.Content.Length} bytes came, and {length} were expected");
+        }
+        catch (StoreMissingException)
+        {
+            return null; // nothing was ever appended
+        }
+    }
+
+    public async Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken)
+    {
+        // False if a lost response made the client library send it again: no other transaction has this id.
+        await table.AddAsync(ToEntity(transaction), "recording of a transaction of hashes", cancellationToken);
+    }
+
+    public async Task<AppendTransaction?> FindAsync(string subscription, Guid id, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await table.FindAsync(subscription, RowKey(id), Looking, cancellationToken) is { } entity ? Read(entity) : null;
+        }
+        catch (StoreMissingException)
+        {
+            return null; // nothing was ever appended
+        }
+    }
+
+    public async Task<AppendTransaction?> UpdateAsync(AppendTransaction transaction, CancellationToken cancellationToken) =>
+        await table.ReplaceAsync(
+            ToEntity(transaction), VersionOf(transaction), "update of a transaction of hashes", cancellationToken) is { } version
+            ? transaction with { ETag = version.ToString() } : null;
+
+    public async IAsyncEnumerable<AppendTransaction> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        // Every key is greater than the empty one.
+        await foreach (var entity in table.QueryAsync(
+            "PartitionKey gt ''", null, "listing of transactions of hashes", isOptional: true, cancellationToken))
+            yield return Read(entity);
+    }
+
+    public async Task<bool> DeleteAsync(AppendTransaction transaction, CancellationToken cancellationToken)
+    {
+        if (!await table.DeleteAsync(
+            transaction.Subscription, RowKey(transaction.Id), VersionOf(transaction), "deletion of a transaction of hashes",
+            cancellationToken))
+            return false;
+        await BreachBlobs.Call(
+            "deletion of appended hashes",
+            async () => await Blob(transaction.Id).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+        return true;
+    }
+
+    private BlobClient Blob(Guid id) => container.GetBlobClient(RowKey(id));
+
+    private static string RowKey(Guid id) => id.ToString("D");
+
+    private static ETag VersionOf(AppendTransaction transaction) => new(transaction.ETag
+        ?? throw new ArgumentException("a transaction that was read was expected", nameof(transaction)));
+
+    private static TableEntity ToEntity(AppendTransaction transaction)
+    {
+        var entity = new TableEntity(transaction.Subscription, RowKey(transaction.Id))
+        {
+            [nameof(AppendTransaction.State)] = (int)transaction.State,
+            [nameof(AppendTransaction.Sha1Rows)] = transaction.Sha1Rows,
+            [nameof(AppendTransaction.NtlmRows)] = transaction.NtlmRows,
+            [nameof(AppendTransaction.CreatedAt)] = TableText.Of(transaction.CreatedAt),
+        };
+        if (transaction.SentAt is { } sentAt)
+            entity[nameof(AppendTransaction.SentAt)] = TableText.Of(sentAt);
+        if (transaction.DoneAt is { } doneAt)
+            entity[nameof(AppendTransaction.DoneAt)] = TableText.Of(doneAt);
+        if (transaction.Release is { } release)
+            entity[nameof(AppendTransaction.Release)] = release;
+        if (!transaction.PartsDone.IsEmpty)
+            entity[nameof(AppendTransaction.PartsDone)] = Convert.ToBase64String(transaction.PartsDone.Span);
+        return entity;
+    }
+
+    private AppendTransaction Read(TableEntity entity)
+    {
+        if (Guid.TryParseExact(entity.RowKey, "D", out var id)
+            && entity[nameof(AppendTransaction.State)] is int state && Enum.IsDefined((AppendState)state)
+            && entity[nameof(AppendTransaction.Sha1Rows)] is int and >= 0 and var sha1
+            && entity[nameof(AppendTransaction.NtlmRows)] is int and >= 0 and var ntlm
+            && TableText.TimeOf(entity, nameof(AppendTransaction.CreatedAt)) is { } createdAt
+            && TryReadTime(nameof(AppendTransaction.SentAt), out var sentAt)
+            && TryReadTime(nameof(AppendTransaction.DoneAt), out var doneAt)
+            && (entity.ContainsKey(nameof(AppendTransaction.PartsDone))
+                ? TableText.BytesOf(entity, nameof(AppendTransaction.PartsDone)) : []) is { } partsDone)
+        {
+            return new AppendTransaction
+            {
+                Subscription = entity.PartitionKey,
+                Id = id,
+                State = (AppendState)state,
+                CreatedAt = createdAt,
+                Sha1Rows = sha1,
+                NtlmRows = ntlm,
+                SentAt = sentAt,
+                Release = entity[nameof(AppendTransaction.Release)] as string,
+                PartsDone = partsDone,
+                DoneAt = doneAt,
+                ETag = entity.ETag.ToString(),
+            };
+        }
+        throw new StoreMismatchException($"a row of table {table.Name} can't be read: the table was written by something else");
+
+        bool TryReadTime(string name, out DateTimeOffset? time)
+        {
+            time = TableText.TimeOf(entity, name);
+            return time is not null || !entity.ContainsKey(name);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+using Azure.Data.Tables;
+using Azure.Data.Tables.Models;
+using HibpIngest.Storage.Azure.Blobs;
+
+namespace HibpIngest.Storage.Azure.Tables;
+
+/// <summary>
+/// A table, through Azure.Data.Tables. Replaces the library's exceptions, whose messages repeat the service's text and may hold keys. The
+/// operation names the call in error messages, without a key or an address.
+/// </summary>
+internal sealed class StorageTable(TableService service, TableClient client)
+{
+    private const int NotFound = 404;
+
+    private readonly byte[] _address = service.TableAddress(client.Name);
+
+    public string Name => client.Name;
+
+    /// <returns>False if the table exists.</returns>
+    public Task<bool> CreateAsync(CancellationToken cancellationToken) => AddAsync(
+        () => client.CreateAsync(cancellationToken), TableErrorCode.TableAlreadyExists, $"creation of table {Name}", cancellationToken);
+
+    /// <summary>Deletes the table if it exists. The service takes up to a minute to release the name.</summary>
+    public Task DropAsync(CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"deletion of table {Name}", () => client.DeleteAsync(cancellationToken), cancellationToken);
+
+    /// <returns>The entity with its ETag; null if it doesn't exist.</returns>
+    public Task<TableEntity?> FindAsync(string partitionKey, string rowKey, string operation, CancellationToken cancellationToken) =>
+        BreachBlobs.Call(operation, async () =>
+        {
+            var found = await client.GetEntityIfExistsAsync<TableEntity>(partitionKey, rowKey, null, cancellationToken);
+            ThrowIfNoTable(found.GetRawResponse(), operation);
+            return found.HasValue ? found.Value : null;
+        }, cancellationToken);
+
+    /// <returns>False if an entity of that key exists.</returns>
+    public Task<bool> AddAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => AddAsync(
+        () => client.AddEntityAsync(entity, cancellationToken), TableErrorCode.EntityAlreadyExists, operation, cancellationToken);
+
+    /// <summary>Inserts or replaces an entity.</summary>
+    public Task PutAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => BreachBlobs.Call(
+        operation, () => client.UpsertEntityAsync(entity, TableUpdateMode.Replace, cancellationToken), cancellationToken);
+
+    /// <summary>Writes an entity on the calling thread.</summary>
+    public void Put(TableEntity entity, string operation, CancellationToken cancellationToken)
+    {
+        try
+        {
+            client.UpsertEntity(entity, TableUpdateMode.Replace, cancellationToken);
+        }
+        catch (Exception e)
+        {
+            var mapped = StorageErrors.Map(e, operation, cancellationToken);
+            if (ReferenceEquals(mapped, e))
+                throw;
+            throw mapped;
+        }
+    }
+
+    /// <returns>The new ETag; null if the entity doesn't exist or has another version.</returns>
+    public async Task<ETag?> ReplaceAsync(TableEntity entity, ETag version, string operation, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var answer = await BreachBlobs.Call(
+                operation, () => client.UpdateEntityAsync(entity, version, TableUpdateMode.Replace, cancellationToken), cancellationToken);
+            return answer.Headers.ETag;
+        }
+        catch (EntityChangedException)
+        {
+            return null;
+        }
+    }
+
+    /// <returns>False if the entity doesn't exist or has another version.</returns>
+    public async Task<bool> DeleteAsync(
+        string partitionKey, string rowKey, ETag version, string operation, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var answer = await BreachBlobs.Call(
+                operation, () => client.DeleteEntityAsync(partitionKey, rowKey, version, cancellationToken), cancellationToken);
+            ThrowIfNoTable(answer, operation);
+            return answer.Status != NotFound;
+        }
+        catch (EntityChangedException)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>Returns the entities that match a filter, in key order.</summary>
+    /// <param name="filter">OData.</param>
+    /// <param name="select">The properties; null: all.</param>
+    /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
+    public IAsyncEnumerable<TableEntity> QueryAsync(
+        string filter, IEnumerable<string>? select, string operation, bool isOptional = false,
+        CancellationToken cancellationToken = default) =>
+        client.QueryAsync<TableEntity>(filter, null, select, cancellationToken).EnumerateAsync(operation, isOptional, cancellationToken);
+
+    /// <summary>Returns one page of the entities that match a filter, which may be empty and not the last.</summary>
+    /// <param name="filter">OData.</param>
+    /// <param name="token">Continuation token; null: the first page.</param>
+    /// <returns>The entities and the next page's continuation token; null: this is the last page.</returns>
+    public Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(
+        string filter, string? token, string operation, CancellationToken cancellationToken) =>
+        BreachBlobs.Call<(IReadOnlyList<TableEntity>, string?)>(operation, async () =>
+        {
+            await foreach (var page in client.QueryAsync<TableEntity>(filter, null, null, cancellationToken).AsPages(token))
+                return (page.Values, page.ContinuationToken);
+            return ([], null);
+        }, cancellationToken);
+
+    /// <summary>Adds properties to an entity, which is created if it doesn't exist (InsertOrMerge).</summary>
+    /// <returns>Null if written; otherwise the service throttles, and the caller sends again after the pause.</returns>
+    public Task<WriteRefusal?> MergeAsync(TableEntity entity, string operation, CancellationToken cancellationToken) =>
+        service.WriteAsync(
+            () => client.UpsertEntityAsync(entity, TableUpdateMode.Merge, cancellationToken), operation, cancellationToken);
+
+    /// <summary>Applies a transaction through the library.</summary>
+    /// <returns>As <see cref="MergeAsync"/>.</returns>
+    public Task<WriteRefusal?> SubmitAsync(
+        IEnumerable<TableTransactionAction> transaction, string operation, CancellationToken cancellationToken) =>
+        service.WriteAsync(() => client.SubmitTransactionAsync(transaction, cancellationToken), operation, cancellationToken);
+
+    /// <summary>Builds a transaction and sends it past the library.</summary>
+    /// <param name="make">Receives the address of the table.</param>
+    /// <returns>As <see cref="MergeAsync"/>.</returns>
+    public async Task<WriteRefusal?> SubmitAsync(Func<byte[], TableTransaction> make, CancellationToken cancellationToken)
+    {
+        using var transaction = make(_address);
+        return await service.SubmitAsync(transaction, cancellationToken);
+    }
+
+    private static Task<bool> AddAsync(Func<Task> add, TableErrorCode exists, string operation, CancellationToken cancellationToken) =>
+        BreachBlobs.Call(operation, async () =>
+        {
+            try
+            {
+                await add();
+                return true;
+            }
+            catch (RequestFailedException e) when (e.ErrorCode == exists)
+            {
+                return false;
+            }
+        }, cancellationToken);
+
+    /// <summary>The library returns a missing table as a missing entity.</summary>
+    private static void ThrowIfNoTable(Response response, string operation)
+    {
+        if (response.Status == NotFound && ODataError.CodeOf(response) is var code and not ("ResourceNotFound" or "EntityNotFound"))
+            throw StorageErrors.FromStatus(operation, response.Status, code);
+    }
+}

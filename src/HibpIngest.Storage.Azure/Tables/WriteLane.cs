@@ -1,0 +1,223 @@
+namespace HibpIngest.Storage.Azure.Tables;
+
+/// <summary>
+/// Queues transactions to one partition, or to the account, in order of arrival. Until one is refused, only the number in flight is
+/// limited; afterwards a <see cref="WriteRate"/> applies. For a partition the number in flight grows with each completed transaction, so
+/// that hundreds don't find at once that it is busy, and its limit ends with the first refusal. For the account it is always that of an
+/// <see cref="InFlightLimit"/>.
+/// </summary>
+internal sealed class WriteLane : IDisposable
+{
+    /// <summary>Maximum of saved-up rate: timers are late, and in the pause between two slices the service recovers capacity too.</summary>
+    private static readonly TimeSpan SavedFor = TimeSpan.FromMilliseconds(250);
+
+    /// <summary>Maximum time between two checks of the queue: the rate grows meanwhile.</summary>
+    private static readonly TimeSpan LongestLook = TimeSpan.FromMilliseconds(100);
+
+    /// <summary>The resolution of a timer: a shorter wait would return at once, again and again.</summary>
+    private static readonly TimeSpan ShortestLook = TimeSpan.FromMilliseconds(1);
+
+    private readonly TimeProvider _time;
+    private readonly Lock _lock = new();
+    private readonly LinkedList<Waiter> _waiting = new();
+    private readonly RecentRate _sent;
+    private readonly RecentRate _done;
+    private readonly InFlightLimit? _limit;
+    private ITimer? _timer;
+    private int _mostInFlight;
+    private int _inFlight;
+
+    private WriteRate? _rate;
+    private double _saved; // entities that may be sent; below zero: sent ahead of the rate
+    private long _savedAt;
+    private long _notBefore;
+    private long _limitedSince;
+    private long _cutAt;
+
+    /// <param name="mostInFlight">Initial limit; grows by one for each completed transaction.</param>
+    public WriteLane(int mostInFlight, TimeProvider time)
+    {
+        (_mostInFlight, _time) = (mostInFlight, time);
+        (_sent, _done) = (new RecentRate(time), new RecentRate(time));
+    }
+
+    public WriteLane(InFlightLimit limit, TimeProvider time)
+        : this(0, time) => _limit = limit;
+
+    private int MostInFlight => _limit?.Most ?? _mostInFlight;
+
+    public bool IsThrottled
+    {
+        get
+        {
+            lock (_lock)
+                return _rate is not null;
+        }
+    }
+
+    /// <summary>
+    /// Waits until a transaction may be sent. The caller must then call <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.
+    /// </summary>
+    /// <param name="first">Whether it goes ahead of all that wait.</param>
+    /// <exception cref="OperationCanceledException">The wait was cancelled; no call must follow.</exception>
+    public Task EnterAsync(int entities, bool first, CancellationToken stopWaiting)
+    {
+        Waiter waiter;
+        lock (_lock)
+        {
+            if (_waiting.Count == 0 && MayGo(_time.GetTimestamp()))
+            {
+                Go(entities);
+                return Task.CompletedTask;
+            }
+            waiter = new Waiter(entities);
+            if (_waiting.Count == 0)
+                _limitedSince = Math.Max(_time.GetTimestamp(), _notBefore);
+            if (first)
+                _waiting.AddFirst(waiter);
+            else
+                _waiting.AddLast(waiter);
+            LetGo();
+        }
+        return waiter.Task.IsCompleted ? waiter.Task : waiter.WaitAsync(stopWaiting);
+    }
+
+    public void Done(int entities, long sentAt)
+    {
+        lock (_lock)
+        {
+            _inFlight--;
+            _done.Add(entities);
+            _limit?.Answered(sentAt);
+            if (_rate is null)
+                _mostInFlight++;
+            LetGo();
+        }
+    }
+
+    /// <summary>
+    /// Records a request without a response: its connection was refused, timed out or broke. It may be sent again in the same turn.
+    /// </summary>
+    public void Lost(long sentAt)
+    {
+        lock (_lock)
+            _limit?.Lost(sentAt);
+    }
+
+    /// <summary>Ends a transaction that was neither done nor refused: it failed otherwise, or wasn't sent.</summary>
+    public void GaveUp()
+    {
+        lock (_lock)
+        {
+            _inFlight--;
+            LetGo();
+        }
+    }
+
+    /// <param name="entities">The lane stays closed until the rate has made up for them.</param>
+    /// <param name="sentAt">Timestamp. A transaction sent before the last cut says nothing about the rate since.</param>
+    /// <param name="pause">The service's Retry-After.</param>
+    /// <param name="cut">Whether this lane's rate was too high; false: another's was.</param>
+    public void Refused(int entities, long sentAt, TimeSpan pause, bool cut)
+    {
+        lock (_lock)
+        {
+            _inFlight--;
+            var now = _time.GetTimestamp();
+            if (_rate is null)
+            {
+                // By entities sent, not done: a refusal may come before the responses to earlier transactions.
+                _rate = new WriteRate(_sent.EntitiesPerSecond);
+                _mostInFlight = int.MaxValue;
+                _cutAt = now;
+            }
+            else if (cut && sentAt >= _cutAt)
+            {
+                _rate.Refused(_done.EntitiesPerSecond);
+                _cutAt = now;
+            }
+            (_savedAt, _saved) = (now, Math.Min(_saved, -entities));
+            _notBefore = Math.Max(_notBefore, now + Ticks(pause));
+            // A pause that the service asks for says nothing about the rate.
+            _limitedSince = Math.Max(now, _notBefore);
+            LetGo();
+        }
+    }
+
+    public void Dispose() => _timer?.Dispose();
+
+    private void Pump()
+    {
+        lock (_lock)
+            LetGo();
+    }
+
+    private bool MayGo(long now)
+    {
+        if (_inFlight >= MostInFlight)
+            return false;
+        if (_rate is not { EntitiesPerSecond: var rate })
+            return true;
+        _saved = Math.Min(_saved + (rate * _time.GetElapsedTime(_savedAt, now).TotalSeconds), rate * SavedFor.TotalSeconds);
+        _savedAt = now;
+        return _saved >= 0 && now >= _notBefore;
+    }
+
+    private void LetGo()
+    {
+        var now = _time.GetTimestamp();
+        while (_waiting.First is { Value: var next })
+        {
+            if (now > _limitedSince)
+            {
+                _rate?.Limited(_time.GetElapsedTime(_limitedSince, now));
+                _limitedSince = now;
+            }
+            if (!MayGo(now))
+            {
+                if (_inFlight < MostInFlight)
+                    LookAgain(now);
+                return;
+            }
+            _waiting.RemoveFirst();
+            // False: this waiter was cancelled while queued.
+            if (next.TrySetResult())
+                Go(next.Entities);
+        }
+    }
+
+    private void Go(int entities)
+    {
+        _inFlight++;
+        _limit?.Sent(_inFlight);
+        if (_rate is null)
+        {
+            _sent.Add(entities);
+            return;
+        }
+        // Randomised between 0.5 and 1.5 of its cost, so that processes that collided here don't collide again.
+        _saved -= entities * (0.5 + Random.Shared.NextDouble());
+    }
+
+    private void LookAgain(long now)
+    {
+        var saving = TimeSpan.FromSeconds(Math.Max(-_saved, 1) / _rate!.EntitiesPerSecond);
+        var pause = _time.GetElapsedTime(now, _notBefore);
+        var due = Math.Clamp(Math.Max(saving.Ticks, pause.Ticks), ShortestLook.Ticks, LongestLook.Ticks);
+        _timer ??= _time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _timer.Change(TimeSpan.FromTicks(due), Timeout.InfiniteTimeSpan);
+    }
+
+    private long Ticks(TimeSpan time) => (long)(time.TotalSeconds * _time.TimestampFrequency);
+
+    private sealed class Waiter(int entities) : TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)
+    {
+        public int Entities => entities;
+
+        public async Task WaitAsync(CancellationToken stopWaiting)
+        {
+            await using var ending = stopWaiting.UnsafeRegister(static (waiter, token) => ((Waiter)waiter!).TrySetCanceled(token), this);
+            await Task;
+        }
+    }
+}

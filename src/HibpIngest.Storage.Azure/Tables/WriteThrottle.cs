@@ -1,0 +1,272 @@
+namespace HibpIngest.Storage.Azure.Tables;
+
+/// <summary>
+/// Paces this process's writes to the mark tables: a <see cref="WriteLane"/> for each partition being written to, and one for the whole
+/// account, which a removal's reads pass too. A busy partition delays no other. Holds no keys: partitions are identified by a hash, and
+/// two with the same hash share a lane.
+/// </summary>
+/// <param name="mostInFlight">Fixed limit of transactions in flight over all partitions; null: the limit follows the latency.</param>
+internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null) : IDisposable
+{
+    /// <summary>
+    /// Initial limit per partition, which grows by one for each completed transaction. Enough for a distant service, and few enough that
+    /// the refusals of a busy partition don't matter.
+    /// </summary>
+    private const int FirstInFlight = 8;
+
+    /// <summary>
+    /// Unexpected refusals of this many partitions within <see cref="SurprisesWithin"/> mean that the account is busy: the service's
+    /// response is the same for a busy partition and a busy account.
+    /// </summary>
+    private const int SurprisesOfTheAccount = 4;
+    private static readonly TimeSpan SurprisesWithin = TimeSpan.FromSeconds(1);
+
+    /// <summary>After this time, what is known of a partition is out of date.</summary>
+    private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(1);
+
+    /// <summary>Busy partitions remembered, a few hundred bytes each; beyond that, those not being written to are forgotten.</summary>
+    private const int KeptAtMost = 1_024;
+
+    /// <summary>Minimum cost of a request, which is not free however few entities it has.</summary>
+    private const int LeastEntities = 5;
+
+    private readonly Lock _lock = new();
+    private readonly Dictionary<int, Partition> _partitions = [];
+    private readonly WriteLane _all = new(new InFlightLimit(time, mostInFlight), time);
+    private int _surprises;
+    private long _surprisesSince;
+    private long? _accountBusyAt;
+
+    /// <summary>Sends until it is done; waits its turn again after each refusal.</summary>
+    /// <param name="table">The partition's table: tables don't wait for one another.</param>
+    /// <param name="send">Returns null when done.</param>
+    /// <exception cref="StoreThrottledException">The wait was cancelled.</exception>
+    public async Task SendAsync(
+        string table, ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
+    {
+        var cost = Math.Max(entities, LeastEntities);
+        var key = KeyOf(table, partitionKey.Span);
+        var partition = Take(key);
+        WriteRefusal? refused = null;
+        try
+        {
+            while (true)
+            {
+                var waited = await EnterAsync(partition.Lane, cost, refused is not null, inFlight) && partition.Lane.IsThrottled;
+                if (refused is not null)
+                    StorageTelemetry.Retries.Add(1);
+                refused = await SendOnceAsync(partition, cost, waited, inFlight, send);
+                if (refused is null)
+                    return;
+            }
+        }
+        catch (OperationCanceledException) when (inFlight.StopWaiting.IsCancellationRequested)
+        {
+            throw refused?.Failure ?? new StoreThrottledException($"upsert of {entities} accounts has waited for its turn and not had it");
+        }
+        finally
+        {
+            GiveBack(key, partition);
+        }
+    }
+
+    /// <summary>Sends a transaction on its own, and waits its turn for as long as it takes.</summary>
+    public async Task SendPatientlyAsync(
+        string table, ReadOnlyMemory<byte> partitionKey, int entities, Func<Task<WriteRefusal?>> send, CancellationToken cancellationToken)
+    {
+        var inFlight = new TransactionsInFlight(1, cancellationToken);
+        await inFlight.EnterAsync();
+        try
+        {
+            await SendAsync(table, partitionKey, entities, inFlight, send);
+        }
+        catch (StoreThrottledException)
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// Sends a request of another kind in the account's turn: a removal reads and writes account by account, and would otherwise have over
+    /// a hundred requests in flight.
+    /// </summary>
+    public async Task<T> InTurnAsync<T>(Func<Task<T>> request, CancellationToken cancellationToken)
+    {
+        await _all.EnterAsync(LeastEntities, first: false, cancellationToken);
+        var sentAt = time.GetTimestamp();
+        var ended = false;
+        try
+        {
+            var answer = await request();
+            ended = true;
+            _all.Done(LeastEntities, sentAt);
+            return answer;
+        }
+        finally
+        {
+            if (!ended)
+                _all.GaveUp();
+        }
+    }
+
+    /// <summary>Records a request without a response: its connection was refused, timed out or broke.</summary>
+    public void Lost(long sentAt) => _all.Lost(sentAt);
+
+    public void Dispose()
+    {
+        lock (_lock)
+        {
+            foreach (var partition in _partitions.Values)
+                partition.Lane.Dispose();
+            _partitions.Clear();
+        }
+        _all.Dispose();
+    }
+
+    /// <returns>Whether it had to wait.</returns>
+    private static async Task<bool> EnterAsync(WriteLane lane, int cost, bool again, TransactionsInFlight inFlight)
+    {
+        var turn = lane.EnterAsync(cost, first: again, inFlight.StopWaiting);
+        if (turn.IsCompletedSuccessfully)
+            return false;
+        var aside = inFlight.TryStepAside();
+        try
+        {
+            await turn;
+        }
+        finally
+        {
+            if (aside)
+                inFlight.ComeBack();
+        }
+        return true;
+    }
+
+    private async Task<WriteRefusal?> SendOnceAsync(
+        Partition partition, int cost, bool waited, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
+    {
+        var entered = false;
+        var ended = false;
+        try
+        {
+            // A transaction that waits for the account keeps its place, since all wait for the same. One that has waited for its partition
+            // goes first: a busy partition takes longest and must not stand idle.
+            await _all.EnterAsync(cost, first: waited, inFlight.StopWaiting);
+            entered = true;
+            var sentAt = time.GetTimestamp();
+            var refused = await send();
+            ended = true;
+            if (refused is null)
+            {
+                partition.Lane.Done(cost, sentAt);
+                _all.Done(cost, sentAt);
+                return null;
+            }
+            // A busy account refuses everything: a partition that is already paced by a rate is not the cause.
+            var busy = IsAccountBusy();
+            partition.Lane.Refused(cost, sentAt, refused.Pause, cut: !waited || !busy);
+            if ((!waited || busy) && IsOneOfSeveral(partition))
+                _all.Refused(cost, sentAt, refused.Pause, cut: true);
+            else
+                _all.GaveUp();
+            return refused;
+        }
+        finally
+        {
+            if (!ended)
+            {
+                partition.Lane.GaveUp();
+                if (entered)
+                    _all.GaveUp();
+            }
+        }
+    }
+
+    private bool IsAccountBusy()
+    {
+        lock (_lock)
+            return _accountBusyAt is { } at && time.GetElapsedTime(at) < SurprisesWithin;
+    }
+
+    /// <summary>Counts the refusal of a partition that wasn't known to be busy, or that came while the account was busy.</summary>
+    /// <returns>Whether it is one of several, which means that the account is busy.</returns>
+    private bool IsOneOfSeveral(Partition partition)
+    {
+        lock (_lock)
+        {
+            var now = time.GetTimestamp();
+            if (time.GetElapsedTime(_surprisesSince, now) > SurprisesWithin)
+                (_surprises, _surprisesSince) = (0, now);
+            if (partition.SurprisedAt is { } before && before >= _surprisesSince)
+                return false;
+            partition.SurprisedAt = now;
+            if (++_surprises < SurprisesOfTheAccount)
+                return false;
+            (_surprises, _surprisesSince, _accountBusyAt) = (0, now, now);
+            return true;
+        }
+    }
+
+    private static int KeyOf(string table, ReadOnlySpan<byte> partitionKey)
+    {
+        var hash = new HashCode();
+        hash.Add(table);
+        hash.AddBytes(partitionKey);
+        return hash.ToHashCode();
+    }
+
+    private Partition Take(int key)
+    {
+        lock (_lock)
+        {
+            if (_partitions.TryGetValue(key, out var partition) && partition.Users == 0 && time.GetElapsedTime(partition.LeftAt) > KeptFor)
+            {
+                Forget(key, partition);
+                partition = null;
+            }
+            if (partition is null)
+            {
+                if (_partitions.Count >= KeptAtMost)
+                    ForgetUnused();
+                _partitions.Add(key, partition = new Partition(new WriteLane(FirstInFlight, time)));
+            }
+            partition.Users++;
+            return partition;
+        }
+    }
+
+    private void GiveBack(int key, Partition partition)
+    {
+        lock (_lock)
+        {
+            partition.LeftAt = time.GetTimestamp();
+            if (--partition.Users == 0 && !partition.Lane.IsThrottled)
+                Forget(key, partition);
+        }
+    }
+
+    private void ForgetUnused()
+    {
+        foreach (var (key, partition) in _partitions.Where(one => one.Value.Users == 0).ToList())
+            Forget(key, partition);
+    }
+
+    private void Forget(int key, Partition partition)
+    {
+        _partitions.Remove(key);
+        partition.Lane.Dispose();
+    }
+
+    private sealed class Partition(WriteLane lane)
+    {
+        public WriteLane Lane => lane;
+
+        /// <summary>Transactions being sent or waiting.</summary>
+        public int Users { get; set; }
+
+        public long LeftAt { get; set; }
+
+        public long? SurprisedAt { get; set; }
+    }
+}

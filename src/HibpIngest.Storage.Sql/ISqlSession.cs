@@ -1,0 +1,27 @@
+namespace HibpIngest.Storage.Sql;
+
+/// <summary>
+/// An open connection. A statement that contains <c>@now</c> receives the database's clock in UTC; other parameters are passed with it.
+/// </summary>
+internal interface ISqlSession
+{
+    /// <summary>Runs a statement and returns the number of rows it changed (defined for a single such statement).</summary>
+    Task<int> ExecuteAsync(string sql, params Parameter[] parameters);
+
+    Task<List<T>> ListAsync<T>(string sql, Func<IRow, T> read, params Parameter[] parameters);
+}
+
+internal static class SqlSessions
+{
+    /// <summary>Returns the first column of the first row; null if there is no row, or it is NULL.</summary>
+    public static async Task<long?> NumberAsync(this ISqlSession session, string sql, params Parameter[] parameters) =>
+        await session.ListAsync(sql, row => row.NumberOrNull(0), parameters) is [var first, ..] ? first : null;
+
+    public static async Task<bool> AnyAsync(this ISqlSession session, string query, params Parameter[] parameters) =>
+        await session.NumberAsync($"SELECT 1 WHERE EXISTS ({query})", parameters) is not null;
+
+    /// <summary>Returns the first row, or null.</summary>
+    public static async Task<T?> FirstAsync<T>(this ISqlSession session, string sql, Func<IRow, T> read, params Parameter[] parameters)
+        where T : class
+        => await session.ListAsync(sql, read, parameters) is [var first, ..] ? first : null;
+}

@@ -1,0 +1,206 @@
+using static HibpIngest.Storage.Sql.Parameter;
+using static HibpIngest.Storage.Sql.StoredText;
+
+namespace HibpIngest.Storage.Sql;
+
+public abstract partial class SqlBreachDatabase
+{
+    /// <summary>Subscriptions read at a time when listing.</summary>
+    private const int SubscriberPage = 1_000;
+
+    /// <summary>One row for each published mark, or one without.</summary>
+    private const string BreachColumns =
+        """
+        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark FROM dbo.breaches b
+        LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
+        """;
+
+    public Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken) =>
+        ReadAsync(
+            async session => (await ReadBreachesAsync(
+                session, $"{BreachColumns} WHERE b.folded_name = @folded ORDER BY l.mark", Folded(name))).FirstOrDefault(),
+            cancellationToken);
+
+    public Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<Breach>>(
+            async session => await ReadBreachesAsync(session, $"{BreachColumns} ORDER BY b.folded_name, l.mark"), cancellationToken);
+
+    /// <inheritdoc/>
+    /// <remarks>
+    /// A transaction that changes what readers see also raises the version. If the version is the same before and after the breaches were
+    /// read, nothing was committed in between, with row versioning or without.
+    /// </remarks>
+    public Task<CatalogueState> ReadCatalogueAsync(CancellationToken cancellationToken) =>
+        ReadAsync(
+            async session =>
+            {
+                while (true)
+                {
+                    cancellationToken.ThrowIfCancellationRequested();
+                    var before = await ReadCatalogueVersionAsync(session);
+                    var breaches = new List<CatalogueBreach>();
+                    await session.ListAsync(
+                        """
+                        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark, b.modified_at, l.accounts, l.blob,
+                            CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END
+                        FROM dbo.breaches b
+                        LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
+                        ORDER BY b.folded_name, l.id DESC
+                        """,
+                        row =>
+                        {
+                            RowReaders.AddCatalogueBreach(breaches, row);
+                            return true;
+                        });
+                    if (await ReadCatalogueVersionAsync(session) == before)
+                        return new CatalogueState(before, breaches);
+                }
+            },
+            cancellationToken);
+
+    public Task<bool> MergeBreachesAsync(
+        long version, IReadOnlyList<BreachMerge> breaches, long atLeast, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                foreach (var breach in breaches)
+                    await LockBreachAsync(session, breach.Name);
+                // A transaction that changes a breach raises the version, so it commits either before this or after it.
+                if (await ReadCatalogueVersionAsync(session) != version)
+                    return false;
+                foreach (var breach in breaches)
+                {
+                    await session.ExecuteAsync(
+                        """
+                        UPDATE dbo.breaches SET metadata = @metadata, hidden = @hidden, modified_at = @modified WHERE folded_name = @folded
+                        """,
+                        Folded(breach.Name), LongText("@metadata", ToText(breach.Metadata)), Bit("@hidden", breach.Hidden),
+                        At("@modified", breach.ModifiedAt));
+                }
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.store_counters
+                    SET catalogue_version = CASE WHEN catalogue_version < @least THEN @least ELSE catalogue_version + 1 END
+                    """,
+                    BigInt("@least", atLeast));
+                foreach (var breach in breaches)
+                    await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(breach.Name));
+                return true;
+            },
+            cancellationToken);
+
+    public Task MergeMetadataAsync(string name, ReadOnlyMemory<byte> document, bool byOperator, CancellationToken cancellationToken) =>
+        WriteAsync(session => MergeMetadataAsync(session, name, document, byOperator), cancellationToken);
+
+    public Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                // Mails that were held back while the breach was hidden are sent by the next sweep. Lock order: loads before their breach,
+                // as in every transaction that locks both.
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET message_sent_at = NULL
+                    WHERE state = 'notifying' AND breach = (SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded)
+                    """,
+                    Folded(name));
+                if (await session.ExecuteAsync(
+                    "UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 0)
+                {
+                    return false;
+                }
+                await RaiseCatalogueVersionAsync(session);
+                await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
+                return true;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    /// <remarks>
+    /// Reads page by page: while the caller processes a page, no connection is held, and no transaction, which would keep SQLite's log from
+    /// being checkpointed.
+    /// </remarks>
+    public IAsyncEnumerable<Subscription> ListSubscribersAsync(CancellationToken cancellationToken) =>
+        ListByPageAsync(last => ReadAsync(session => ReadSubscribersAsync(session, last), cancellationToken));
+
+    private static async IAsyncEnumerable<Subscription> ListByPageAsync(Func<Subscription?, Task<List<Subscription>>> readBehind)
+    {
+        Subscription? last = null;
+        List<Subscription> page;
+        do
+        {
+            page = await readBehind(last);
+            foreach (var subscription in page)
+                yield return subscription;
+            last = page.Count > 0 ? page[^1] : last;
+        }
+        while (page.Count == SubscriberPage);
+    }
+
+    /// <summary>Returns the page after a subscription; null: the first page.</summary>
+    private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
+        Most(
+            """
+            email, domain FROM dbo.subscribers
+            WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
+            """),
+        RowReaders.Subscription,
+        BigInt("@most", SubscriberPage), Text("@email", after?.Email ?? "", EmailLength),
+        Text("@domain", after?.Domain ?? "", DomainLength));
+
+    private static async Task<long> ReadCatalogueVersionAsync(ISqlSession session) =>
+        (await session.NumberAsync("SELECT catalogue_version FROM dbo.store_counters"))!.Value;
+
+    private static async Task<List<Breach>> ReadBreachesAsync(ISqlSession session, string sql, params Parameter[] parameters)
+    {
+        var breaches = new List<Breach>();
+        await session.ListAsync(
+            sql,
+            row =>
+            {
+                RowReaders.AddBreach(breaches, row);
+                return true;
+            },
+            parameters);
+        return breaches;
+    }
+
+    /// <summary>Adds a breach unless it exists.</summary>
+    /// <returns>Whether it was added.</returns>
+    private static async Task<bool> AddBreachAsync(ISqlSession session, string name) =>
+        await session.ExecuteAsync(
+            """
+            INSERT INTO dbo.breaches (folded_name, name, metadata)
+            SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
+            """,
+            Folded(name), Text("@name", name, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata()))) == 1;
+
+    private static async Task<int> BreachKeyAsync(ISqlSession session, string name) =>
+        (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(name))
+            ?? throw Refusals.NoBreach(name));
+
+    /// <summary>Locks a breach for the rest of the transaction.</summary>
+    /// <returns>False if there is none.</returns>
+    private static async Task<bool> LockBreachAsync(ISqlSession session, string name) =>
+        await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(name)) == 1;
+
+    private static async Task MergeMetadataAsync(ISqlSession session, string name, ReadOnlyMemory<byte> document, bool byOperator)
+    {
+        // Lock the row before reading it: of two concurrent merges, the second sees the first one's result.
+        if (!await LockBreachAsync(session, name))
+            throw Refusals.NoBreach(name);
+        var before = await session.FirstAsync(
+            "SELECT metadata FROM dbo.breaches WHERE folded_name = @folded", row => ToMetadata(row.Text(0)), Folded(name));
+        var after = ToText(Merge(document, before!, byOperator));
+        var changed = after != ToText(before!);
+        if (changed)
+        {
+            await session.ExecuteAsync(
+                "UPDATE dbo.breaches SET metadata = @metadata, modified_at = @now WHERE folded_name = @folded",
+                Folded(name), LongText("@metadata", after));
+        }
+        await RaiseCatalogueVersionAsync(session);
+        if (changed)
+            await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
+    }
+}

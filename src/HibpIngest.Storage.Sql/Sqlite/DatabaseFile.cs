@@ -1,0 +1,61 @@
+namespace HibpIngest.Storage.Sql.Sqlite;
+
+/// <summary>
+/// The database file as this process first opened it. A file that is deleted or replaced stays usable for processes that have it open, and
+/// what they write is lost without an error. Therefore each transaction first checks that the open file is still the one at the path.
+/// Thread-safe.
+/// </summary>
+internal sealed class DatabaseFile(string path) : IDisposable
+{
+    private readonly Lock _lock = new();
+
+    /// <summary>
+    /// Opened first, closed last, and used for this check only: other connections come and go, and one that is opened after a replacement
+    /// would notice nothing.
+    /// </summary>
+    private volatile SqliteSession? _first;
+
+    public bool IsOpen => _first is not null;
+
+    /// <summary>Creates the file and its folder if missing.</summary>
+    /// <exception cref="StoreRefusedException">They can't be created.</exception>
+    public void Make()
+    {
+        lock (_lock)
+        {
+            if (_first is not null)
+                return;
+            try
+            {
+                if (Path.GetDirectoryName(Path.GetFullPath(path)) is { } folder)
+                    Directory.CreateDirectory(folder);
+            }
+            catch (Exception e) when (e is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+            {
+                throw new StoreRefusedException(
+                    $"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write",
+                    e);
+            }
+            _first = new SqliteSession(path, TimeProvider.System, create: true);
+        }
+    }
+
+    /// <summary>Opens the file if it isn't open yet, else checks that it is still the same one.</summary>
+    /// <exception cref="StoreMismatchException">It was replaced or deleted.</exception>
+    /// <exception cref="StoreMissingException">There is no file.</exception>
+    public void Check()
+    {
+        lock (_lock)
+        {
+            _first ??= new SqliteSession(path, TimeProvider.System);
+            if (_first.HasMoved)
+            {
+                throw new StoreMismatchException(
+                    $"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, "
+                    + "as it would be lost; put the file back, or see that the new one is meant, and start again");
+            }
+        }
+    }
+
+    public void Dispose() => _first?.Dispose();
+}

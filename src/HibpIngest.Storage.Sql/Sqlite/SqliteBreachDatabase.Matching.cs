@@ -1,0 +1,167 @@
+using static HibpIngest.Storage.Sql.Parameter;
+
+namespace HibpIngest.Storage.Sql.Sqlite;
+
+public sealed partial class SqliteBreachDatabase
+{
+    /// <summary>
+    /// For each row of a range that matches a subscription: the subscription of the address itself, and the first subscription of its
+    /// domain. One scan of the rows, with two index probes of the subscribers per row (checked by a test).
+    /// </summary>
+    internal const string MatchSql =
+        """
+        SELECT a.id, (
+            SELECT MIN(d.id) FROM subscribers d
+            WHERE d.match_domain = r.domain AND d.match_alias IS NULL AND d.id <= @lastSubscriber) AS domain_subscriber
+        FROM rows r LEFT JOIN subscribers a ON a.match_domain = r.domain AND a.match_alias = r.alias AND a.id <= @lastSubscriber
+        WHERE r.id > @after AND r.id <= @upTo AND (a.id IS NOT NULL OR domain_subscriber IS NOT NULL)
+        """;
+
+    private const string CountPartSql =
+        """
+        SELECT r.domain, COUNT(*), d.domain IS NOT NULL
+        FROM (
+            SELECT DISTINCT domain, alias FROM rows WHERE id > @load << 40 AND id < (@load + 1) << 40
+                AND (unicode(CAST(alias AS TEXT)) + 37 * unicode(CAST(substr(alias, -1) AS TEXT))
+                    + 1369 * unicode(CAST(substr(alias, -2) AS TEXT)) + 7 * length(alias) + 13 * length(domain)) % @parts = @part) r
+        LEFT JOIN load_domains d ON d.load_id = @load AND d.domain = r.domain GROUP BY r.domain
+        """;
+
+    public override async Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken)
+    {
+        // Rows don't change once the load is matching. They are joined here, concurrently with writers, and the result is written only if
+        // the range is still to be matched.
+        var matches = await ReadAsync(session => FindMatchesAsync((SqliteSession)session, load, after, upTo), cancellationToken);
+        return matches is not null && await WriteAsync(
+            async session =>
+            {
+                if (!await TryAdvanceMatchAsync(session, load, after, upTo))
+                    return false;
+                foreach (var subscriber in matches.Subscribers)
+                {
+                    await session.ExecuteAsync(
+                        $"""
+                        INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
+                        SELECT breach, @subscriber, id, 1, 'open' FROM dbo.loads
+                        WHERE id = @load AND EXISTS (SELECT 1 FROM dbo.subscribers WHERE id = @subscriber)
+                        ON CONFLICT (breach, subscriber) DO UPDATE SET load_id = excluded.load_id, number = NULL
+                        WHERE state = 'open' AND load_id IN ({Overtaken})
+                        """,
+                        OfLoad(load), BigInt("@subscriber", subscriber));
+                }
+                foreach (var (subscriber, accounts) in matches.Domains)
+                {
+                    var recorded = await session.ExecuteAsync(
+                        """
+                        INSERT INTO dbo.load_domains (load_id, domain, accounts)
+                        SELECT @load, match_domain, @accounts FROM dbo.subscribers WHERE id = @subscriber
+                        ON CONFLICT (load_id, domain) DO UPDATE SET accounts = accounts + excluded.accounts
+                        """,
+                        OfLoad(load), BigInt("@subscriber", subscriber), BigInt("@accounts", accounts));
+                    // The domain's first subscription was removed since it was found; another subscription may watch the same domain.
+                    if (recorded == 0)
+                    {
+                        throw new StoreUnavailableException(
+                            "a subscription was taken away while it was matched: the range is matched again");
+                    }
+                }
+                await GetOnAsync(session, load, lease);
+                return true;
+            },
+            cancellationToken);
+    }
+
+    private protected override async Task<LoadState?> CountPartAsync(
+        long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken)
+    {
+        // Read concurrently with writers, as in MatchRowsAsync.
+        var accounts = 0L;
+        var domains = new List<(byte[] Domain, long Accounts)>();
+        await ReadAsync(
+            session => session.ListAsync(
+                CountPartSql,
+                row =>
+                {
+                    accounts += row.Int64(1);
+                    if (row.Boolean(2))
+                        domains.Add((row.Bytes(0), row.Int64(1)));
+                    return true;
+                },
+                OfLoad(load), Int("@part", part), Int("@parts", parts)),
+            cancellationToken);
+        return await WriteAsync<LoadState?>(
+            async session =>
+            {
+                if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {IsMatched}", OfLoad(load)))
+                    return null;
+                var changed = await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET counted_parts = @part + 1, count_parts = @parts, counted = counted + @counted,
+                        accounts = CASE WHEN @part + 1 = @parts THEN counted + @counted ELSE accounts END
+                    WHERE id = @load AND counted_parts = @part AND count_parts IN (0, @parts)
+                    """,
+                    OfLoad(load), Int("@part", part), Int("@parts", parts), BigInt("@counted", accounts));
+                foreach (var (domain, counted) in changed == 0 ? [] : domains)
+                {
+                    await session.ExecuteAsync(
+                        "UPDATE dbo.load_domains SET exact = COALESCE(exact, 0) + @counted WHERE load_id = @load AND domain = @domain",
+                        OfLoad(load), LongBytes("@domain", domain), BigInt("@counted", counted));
+                }
+                await GetOnAsync(session, load, lease);
+                return LoadState.Matching;
+            },
+            cancellationToken);
+    }
+
+    private protected override Task TellDomainsAsync(ISqlSession session, long load, long first, long last) =>
+        session.ExecuteAsync(
+            $"""
+            INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
+            SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
+            FROM dbo.loads l CROSS JOIN dbo.subscribers s JOIN dbo.load_domains d ON d.load_id = l.id AND d.domain = s.match_domain
+            WHERE l.id = @load AND s.id BETWEEN @first AND @last AND s.match_alias IS NULL
+            ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts, load_id = excluded.load_id,
+                number = CASE WHEN load_id = excluded.load_id THEN number END
+            WHERE state = 'open' AND (load_id = excluded.load_id OR load_id IN ({Overtaken}))
+            """,
+            OfLoad(load), BigInt("@first", first), BigInt("@last", last));
+
+    private protected override async Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications)
+    {
+        foreach (var id in notifications)
+        {
+            await session.ExecuteAsync(
+                "UPDATE dbo.notifications SET not_before = NULL WHERE state = 'open' AND id = @id", BigInt("@id", id));
+        }
+    }
+
+    private protected override string Later(string time, string milliseconds) => $"{time} + {milliseconds}";
+
+    private protected override string MillisecondsUntil(string time) => $"{time} - @now";
+
+    /// <summary>
+    /// Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain.
+    /// </summary>
+    /// <returns>Null if the range is not to be matched now.</returns>
+    private static async Task<Matches?> FindMatchesAsync(SqliteSession session, long load, long after, long upTo)
+    {
+        var lastSubscriber = await session.NumberAsync(
+            "SELECT last_subscriber FROM dbo.loads WHERE id = @load AND matched_position = @after AND state = 'matching'",
+            OfLoad(load), BigInt("@after", after));
+        if (lastSubscriber is null)
+            return null;
+        var matches = new Matches([], []);
+        using var row = session.Prepare(
+            MatchSql, RowId("@after", load, after), RowId("@upTo", load, upTo), BigInt("@lastSubscriber", lastSubscriber));
+        while (row.Step())
+        {
+            if (!row.IsNull(0))
+                matches.Subscribers.Add(row.Int64(0));
+            if (!row.IsNull(1))
+                matches.Domains[row.Int64(1)] = matches.Domains.GetValueOrDefault(row.Int64(1)) + 1;
+        }
+        return matches;
+    }
+
+    private sealed record Matches(HashSet<long> Subscribers, Dictionary<long, long> Domains);
+}

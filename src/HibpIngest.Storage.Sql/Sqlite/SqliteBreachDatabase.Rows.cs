@@ -1,0 +1,50 @@
+using static HibpIngest.Storage.Sql.Parameter;
+
+namespace HibpIngest.Storage.Sql.Sqlite;
+
+public sealed partial class SqliteBreachDatabase
+{
+    /// <summary>A row's id has its load in the upper 23 bits and its position in the lower 40: 10^12 rows, eight million loads.</summary>
+    private const int PositionBits = 40;
+    private const long MaxPosition = (1L << PositionBits) - 1;
+
+    private protected override string RowsOfLoad => "id > @load << 40 AND id < (@load + 1) << 40";
+
+    private protected override string WithoutRows => "";
+
+    private protected override string FirstRow =>
+        "COALESCE((SELECT MIN(id) FROM dbo.rows WHERE id > l.id << 40 AND id < (l.id + 1) << 40) - (l.id << 40), l.last_position + 1)";
+
+    public override Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken)
+    {
+        into.Clear();
+        into.FirstPosition = first;
+        return ReadAsync(
+            session =>
+            {
+                using var row = ((SqliteSession)session).Prepare(
+                    Most("alias, domain FROM dbo.rows WHERE id BETWEEN @first AND @last ORDER BY id"),
+                    RowId("@first", load, first), RowId("@last", load, last), BigInt("@most", into.Capacity));
+                while (row.Step())
+                    into.Add(row.Blob(0), row.Blob(1));
+                return Task.FromResult(true);
+            },
+            cancellationToken);
+    }
+
+    public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session => await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND removing = 1", OfLoad(load))
+                ? await session.ExecuteAsync(
+                    "DELETE FROM dbo.rows WHERE id BETWEEN @first AND @last",
+                    RowId("@first", load, 0), RowId("@last", load, Math.Min(position, MaxPosition)))
+                : 0,
+            cancellationToken);
+
+    private protected override Task<int> DeleteRowsAsync(ISqlSession session, long load, int most) =>
+        session.ExecuteAsync(
+            $"DELETE FROM dbo.rows WHERE id IN ({Most($"id FROM dbo.rows WHERE {RowsOfLoad} ORDER BY id")})",
+            OfLoad(load), BigInt("@most", most));
+
+    private static Parameter RowId(string name, long load, long position) => BigInt(name, (load << PositionBits) + position);
+}

@@ -1,0 +1,122 @@
+using System.Text;
+using static HibpIngest.Storage.Sql.Parameter;
+using static HibpIngest.Storage.Sql.StoredText;
+
+namespace HibpIngest.Storage.Sql.Sqlite;
+
+public sealed partial class SqliteBreachDatabase
+{
+    /// <summary>How long to wait for readers of other processes before emptying the log.</summary>
+    private static readonly TimeSpan EraseTimeout = TimeSpan.FromSeconds(20);
+
+    public override Task<SubscribersImported> ImportSubscribersAsync(
+        IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var (added, suppressed) = (0, 0);
+                var isAnySuppressed = await RequireKeyAsync(session, key);
+                foreach (var (email, domain) in subscriptions.Select(Normalise))
+                {
+                    cancellationToken.ThrowIfCancellationRequested();
+                    if (isAnySuppressed && await session.AnyAsync(
+                        "SELECT 1 FROM dbo.suppressions WHERE hash IN (@address, @subscription)",
+                        VarChar("@address", key!.HashOf(email), HashLength),
+                        VarChar("@subscription", key.HashOf(email, domain), HashLength)))
+                    {
+                        suppressed++;
+                        continue;
+                    }
+                    var (matchDomain, matchAlias) = MatchedBy(email, domain);
+                    added += await session.ExecuteAsync(
+                        """
+                        INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
+                        VALUES (@email, @domain, @match_domain, @match_alias)
+                        ON CONFLICT (email, domain) DO NOTHING
+                        """,
+                        LongText("@email", email), LongText("@domain", domain),
+                        LongBytes("@match_domain", Encoding.UTF8.GetBytes(matchDomain)),
+                        LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
+                }
+                return new SubscribersImported(added, suppressed);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    /// <remarks>
+    /// Erasing rewrites the table, which takes some seconds for a million subscribers: where pages were split, copies of rows remain in
+    /// their free space, which a deletion doesn't overwrite. Freed pages belong to no table any more, so every removal overwrites them: a
+    /// subscriber who unsubscribes today may request erasure tomorrow.
+    /// </remarks>
+    private protected override async Task<SubscribersRemoved> RemoveAsync(
+        Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken)
+    {
+        var removed = await WriteAsync(
+            async session =>
+            {
+                var connection = (SqliteSession)session;
+                connection.Script("PRAGMA secure_delete = ON; PRAGMA defer_foreign_keys = ON");
+                try
+                {
+                    var result = await remove(session);
+                    if (erase)
+                        await RewriteSubscribersAsync(connection);
+                    return result;
+                }
+                finally
+                {
+                    connection.Script("PRAGMA secure_delete = OFF");
+                }
+            },
+            cancellationToken);
+        if (erase)
+            await EmptyLogAsync(cancellationToken);
+        return removed;
+    }
+
+    /// <summary>
+    /// Rewrites the table into pages that held none of its data. Emptying and refilling it is not enough: the first page of a table or
+    /// index is never freed, and keeps what is in its free space.
+    /// </summary>
+    private static async Task RewriteSubscribersAsync(SqliteSession session)
+    {
+        var schema = await session.ListAsync(
+            "SELECT sql FROM sqlite_master WHERE tbl_name = 'subscribers' AND sql IS NOT NULL ORDER BY type = 'table' DESC",
+            row => row.Text(0));
+        // The sequence is dropped with the table; it ensures that no id is reused.
+        var lastId = await session.NumberAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
+        session.Script("CREATE TABLE subscribers_kept AS SELECT * FROM subscribers; DROP TABLE subscribers");
+        foreach (var sql in schema)
+            session.Script(sql);
+        session.Script("INSERT INTO subscribers SELECT * FROM subscribers_kept ORDER BY id; DROP TABLE subscribers_kept");
+        await session.ExecuteAsync("DELETE FROM sqlite_sequence WHERE name = 'subscribers'");
+        if (lastId is { } last)
+            await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('subscribers', @last)", BigInt("@last", last));
+    }
+
+    /// <summary>Writes the log into the file and truncates it, because it holds old versions of pages.</summary>
+    /// <exception cref="StoreUnavailableException">Another process reads in the log.</exception>
+    private async Task EmptyLogAsync(CancellationToken cancellationToken)
+    {
+        await _writing.WaitAsync(cancellationToken);
+        try
+        {
+            _opened.Check();
+            var connection = _writer ??= await OpenWriterAsync(cancellationToken);
+            var began = TimeProvider.System.GetTimestamp();
+            while (!connection.TryEmptyLog())
+            {
+                if (TimeProvider.System.GetElapsedTime(began) > EraseTimeout)
+                {
+                    throw new StoreUnavailableException($"it is done, and will stay so; but the log beside '{_file}' still has its bytes, "
+                        + "because another process reads in it: do it again in a moment");
+                }
+                await Task.Delay(LongestLockDelay, cancellationToken);
+            }
+        }
+        finally
+        {
+            _writing.Release();
+        }
+    }
+}

@@ -1,0 +1,120 @@
+using System.IO.Compression;
+
+namespace HibpIngest.Integration.Tests.Api;
+
+/// <summary>Tests the public responses about breaches.</summary>
+public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFixture>
+{
+    private WebRig Web => fixture.Web;
+
+    [Theory]
+    [InlineData("", "Alpha,Beta,Delta,Gamma")]
+    [InlineData("?domain=beta.example", "Beta")]
+    [InlineData("?Domain=BETA.EXAMPLE", "Beta")]
+    [InlineData("?domain=none.example", "")]
+    [InlineData("?isSpamList=true", "Beta")]
+    [InlineData("?IsSpamList=false", "Alpha,Delta,Gamma")]
+    public async Task All_breaches_by_title_sensitive_and_retired_ones_too_and_no_hidden_one(string query, string names)
+    {
+        var reply = await Web.GetAsync($"/api/v3/breaches{query}");
+        Assert.Equal((200, "public, max-age=300", "*"),
+            (reply.Status, reply.Header("Cache-Control"), reply.Header("Access-Control-Allow-Origin")));
+        Assert.Equal(names.Split(',', StringSplitOptions.RemoveEmptyEntries), reply.Names);
+    }
+
+    [Fact]
+    public async Task One_breach_by_its_name_in_any_case()
+    {
+        var reply = await Web.GetAsync("/API/V3/Breach/GAMMA");
+        Assert.Equal((200, "Gamma"), (reply.Status, reply.Json.GetProperty("Name").GetString()));
+        foreach (var name in (string[])["Hidden", "Nothing", "..%2Fids", "Alpha.json"])
+        {
+            var none = await Web.GetAsync($"/api/v3/breach/{name}");
+            Assert.Equal((404, """{"statusCode":404,"message":"Not found"}"""), (none.Status, none.Text));
+        }
+    }
+
+    [Fact]
+    public async Task The_latest_breach_and_the_data_classes()
+    {
+        // All were added within seconds: the latest must be one of those shown, and none may be newer.
+        var latest = (await Web.GetAsync("/api/v3/latestbreach")).Json;
+        var all = (await Web.GetAsync("/api/v3/breaches")).Json.EnumerateArray().ToList();
+        Assert.Equal(
+            all.Max(breach => breach.GetProperty("AddedDate").GetDateTimeOffset()), latest.GetProperty("AddedDate").GetDateTimeOffset());
+        Assert.Equal("""["Email addresses","Passwords"]""", (await Web.GetAsync("/api/v3/dataclasses")).Text);
+    }
+
+    [Fact]
+    public async Task Who_has_it_already_gets_it_not_again_and_who_takes_gzip_gets_that()
+    {
+        var plain = await Web.GetAsync("/api/v3/breaches");
+        var zipped = await Web.GetAsync("/api/v3/breaches", headers: [("Accept-Encoding", "br, gzip;q=0.5")]);
+        Assert.Equal(("gzip", "Accept-Encoding", "Accept-Encoding"),
+            (zipped.Header("Content-Encoding"), zipped.Header("Vary"), plain.Header("Vary")));
+        using var stream = new GZipStream(new MemoryStream(zipped.Body), CompressionMode.Decompress);
+        Assert.Equal(plain.Text, await new StreamReader(stream).ReadToEndAsync());
+        Assert.NotEqual(plain.Header("ETag"), zipped.Header("ETag"));
+        foreach (var tag in (string[])[plain.Header("ETag"), $"\"x\", W/{plain.Header("ETag")}", zipped.Header("ETag"), "*"])
+        {
+            var again = await Web.GetAsync("/api/v3/breaches", headers: [("If-None-Match", tag)]);
+            Assert.Equal((304, 0, plain.Header("ETag")), (again.Status, again.Body.Length, again.Header("ETag")));
+        }
+        Assert.Equal(200, (await Web.GetAsync("/api/v3/breaches", headers: [("If-None-Match", "\"x\"")])).Status);
+        Assert.Equal("", (await Web.GetAsync("/api/v3/breaches", headers: [("Accept-Encoding", "gzip;q=0")])).Header("Content-Encoding"));
+    }
+
+    [Fact]
+    public async Task Browsers_of_other_sites_may_ask_for_breaches_and_not_for_people()
+    {
+        var breaches = await Web.GetAsync("/api/v3/breaches", method: "OPTIONS", headers: [("Origin", "https://x.example")]);
+        Assert.Equal((204, "*"), (breaches.Status, breaches.Header("Access-Control-Allow-Origin")));
+        Assert.Contains("user-agent", breaches.Header("Access-Control-Allow-Headers"), StringComparison.Ordinal);
+        var account = await Web.GetAsync("/api/v3/breachedaccount/a@example.com", method: "OPTIONS");
+        Assert.Equal((204, "", "GET, HEAD, OPTIONS"),
+            (account.Status, account.Header("Access-Control-Allow-Origin"), account.Header("Allow")));
+    }
+
+    [Theory]
+    [InlineData("POST", "/api/v3/breaches", 405)]
+    [InlineData("DELETE", "/api/v3/breachedaccount/a@example.com", 405)]
+    [InlineData("GET", "/", 404)]
+    [InlineData("GET", "/api/v3", 404)]
+    [InlineData("GET", "/api/v2/breaches", 404)]
+    [InlineData("GET", "//api/v3/breaches", 404)]
+    [InlineData("GET", "/api/v3/../v3/breaches", 404)]
+    [InlineData("GET", "/api/v3/breaches/more", 404)]
+    [InlineData("POST", "/UpsertSlice", 404)]
+    [InlineData("GET", "/admin/host/status", 404)]
+    public async Task What_is_not_there_says_so_in_JSON(string method, string path, int status)
+    {
+        var reply = await Web.GetAsync(path, method: method);
+        Assert.Equal(status, reply.Status);
+        Assert.Equal(status, reply.Json.GetProperty("statusCode").GetInt32());
+    }
+
+    [Fact]
+    public async Task Logos_are_PNGs_from_our_own_address()
+    {
+        var path = (await Web.GetAsync("/api/v3/breach/Alpha")).Json.GetProperty("LogoPath").GetString()!;
+        var logo = await Web.GetAsync(new Uri(path).AbsolutePath, agent: null);
+        Assert.Equal((200, "image/png", "nosniff"), (logo.Status, logo.Header("Content-Type"), logo.Header("X-Content-Type-Options")));
+        Assert.Equal([0x89, (byte)'P', (byte)'N', (byte)'G'], logo.Body[..4]);
+        Assert.Equal(404, (await Web.GetAsync("/logos/Nothing.png")).Status);
+        Assert.Equal(404, (await Web.GetAsync("/logos/..%2Fids.json")).Status);
+    }
+
+    [Fact]
+    public async Task It_says_how_it_is()
+    {
+        var well = (200, """{"status":"healthy"}""");
+        Assert.Equal(well, await Of("/healthz"));
+        Assert.Equal(well, await Probe.AskUntilAsync(well, () => Of("/readyz")));
+
+        async Task<(int, string)> Of(string path)
+        {
+            var reply = await Web.GetAsync(path, agent: null);
+            return (reply.Status, reply.Text);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Api;
+
+/// <summary>Tests hostile traffic.</summary>
+public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) : IClassFixture<WebFixture>
+{
+    private const int Requests = 10_000;
+    private const int Connections = 8;
+    private const int IdleConnections = 5_000;
+    private const int Shown = 300;
+    private const long Megabyte = 1 << 20;
+
+    /// <summary>Memory that the garbage collector may not have released yet.</summary>
+    private const long FlatBytes = 64 * Megabyte;
+
+    /// <summary>A connection's buffers and objects: 9 to 13 KB were measured.</summary>
+    private const long MostPerIdleConnection = 40 * 1024;
+
+    /// <summary>10 seconds, as the server checks once a second, on a machine that may be busy.</summary>
+    private static readonly TimeSpan HungUpWithin = TimeSpan.FromSeconds(40);
+
+    [Fact]
+    public async Task Odd_paths_and_headers_get_the_right_status_and_cost_no_memory()
+    {
+        using var folder = new TemporaryFolder();
+        await using var server = await ServeAsync(folder.Path);
+        var port = PortOf(server);
+        var seed = Environment.TickCount & 0xFFFFFF;
+        output.WriteLine($"seed {seed}");
+        var key = await fixture.Web.AddKeyAsync("odd", KeyScopes.Search | KeyScopes.Range | KeyScopes.Domains, 1_000_000, "example.com");
+
+        await AskAllAsync(port, seed, key);
+        var before = Memory(server.Id);
+        await AskAllAsync(port, seed + 1, key);
+        var after = Memory(server.Id);
+        output.WriteLine($"{before / Megabyte} MB behind {Requests:N0} odd requests, {after / Megabyte} MB behind as many again");
+        Assert.True(after - before < FlatBytes, $"{before / Megabyte} MB grew to {after / Megabyte} MB");
+        await AssertAnswersAsync(port, key);
+    }
+
+    [Fact]
+    public async Task Idle_connections_cost_little_and_nothing_once_they_are_gone()
+    {
+        using var folder = new TemporaryFolder();
+        await using var server = await ServeAsync(folder.Path);
+        var port = PortOf(server);
+        for (var i = 0; i < 200; i++)
+            await AssertAnswersAsync(port, fixture.Key);
+        var alone = Memory(server.Id);
+        var with = new List<long>();
+        for (var round = 0; round < 2; round++)
+        {
+            using var idle = StartIdle(port);
+            var said = (await idle.StandardOutput.ReadLineAsync())!.Split(' ');
+            Assert.True(
+                int.Parse(said[0], CultureInfo.InvariantCulture) == IdleConnections,
+                $"{said[0]} connections were had of {IdleConnections}, then: {said[1]}; where that is EMFILE, raise the limit of open "
+                + "files (ulimit -n) of whoever runs this");
+            await AssertAnswersAsync(port, fixture.Key);
+            with.Add(Memory(server.Id));
+            idle.StandardInput.Close();
+            await idle.WaitForExitAsync();
+            await AssertAnswersAsync(port, fixture.Key);
+        }
+        output.WriteLine(
+            $"{alone / Megabyte} MB alone, {string.Join(" and ", with.Select(one => one / Megabyte))} MB with {IdleConnections:N0}");
+        Assert.True(with[0] - alone < (IdleConnections * MostPerIdleConnection), $"{alone / Megabyte} MB grew to {with[0] / Megabyte} MB");
+        Assert.True(with[1] - with[0] < FlatBytes, $"{with[0] / Megabyte} MB grew to {with[1] / Megabyte} MB");
+    }
+
+    [Fact]
+    public async Task Who_sends_a_header_byte_by_byte_is_hung_up_on_and_nobody_else_waits()
+    {
+        var began = Stopwatch.GetTimestamp();
+        var drips = Enumerable.Range(0, 50).Select(_ => DripAsync(fixture.Web.Address.Port)).ToList();
+        var answered = 0;
+        while (drips.All(drip => !drip.IsCompleted))
+        {
+            await AssertAnswersAsync(fixture.Web.Address.Port, fixture.Key);
+            answered++;
+            Assert.True(Stopwatch.GetElapsedTime(began) < HungUpWithin, "they are listened to still");
+            // Fewer requests than the key allows.
+            await Task.Delay(20);
+        }
+        Assert.True(answered > 1, "somebody else waited");
+        await Task.WhenAll(drips);
+        Assert.True(Stopwatch.GetElapsedTime(began) > TimeSpan.FromSeconds(9), "whoever is slow only was hung up on");
+    }
+
+    [Fact]
+    public async Task Guessing_keys_at_full_speed_reads_little_and_harms_nobody()
+    {
+        var reads = 0;
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: services => services.Wrap<IApiKeys>(
+            inner => PortProxy<IApiKeys>.Create(inner, method =>
+            {
+                if (method == nameof(IApiKeys.FindAsync))
+                    Interlocked.Increment(ref reads);
+                return Task.CompletedTask;
+            })));
+        await AssertAnswersAsync(web.Address.Port, fixture.Key);
+        var began = Stopwatch.GetTimestamp();
+        var statuses = new ConcurrentQueue<int>();
+        await Task.WhenAll(Enumerable.Range(0, Connections).Select(async worker =>
+        {
+            using var connection = new RawConnection(web.Address.Port);
+            for (var i = 0; i < 500; i++)
+            {
+                // A different X-Forwarded-For each time: it is ignored if no proxy is configured.
+                statuses.Enqueue((await connection.AskAsync(Request(
+                    $"{(worker * 1_000) + i:x32}", $"X-Forwarded-For: 203.0.{i % 256}.{worker}\r\n"))).Status);
+            }
+        }));
+        // A network's requests of one minute, and those being looked up at once: initially, and again for each second's refill.
+        var most = 60 + (8 * ((int)Stopwatch.GetElapsedTime(began).TotalSeconds + 2));
+        Assert.InRange(statuses.Count(status => status == 401), 60, most);
+        Assert.Equal(Connections * 500, statuses.Count(status => status is 401 or 429));
+        Assert.InRange(Volatile.Read(ref reads), 61, most + 1);
+        // A key that is already known still works.
+        await AssertAnswersAsync(web.Address.Port, fixture.Key);
+    }
+
+    [Fact]
+    public async Task Nothing_that_a_client_says_of_itself_comes_back_in_an_answer()
+    {
+        using var connection = new RawConnection(fixture.Web.Address.Port);
+        foreach (var path in (string[])["/api/v3/breaches", "/api/v3/latestbreach", "/openapi/v3.json", "/api/v3/nothing", "/healthz",
+            "/api/v3/breachedaccount/forged-name@forged.example", $"/api/v3/breachedaccount/{WebFixture.InAlpha}?truncateResponse=false"])
+        {
+            var (_, head, body) = await connection.AskAsync(Encoding.ASCII.GetBytes(
+                $"GET {path} HTTP/1.1\r\nHost: forged.example\r\nUser-Agent: forged\r\nhibp-api-key: {fixture.Key}\r\n"
+                + "X-Forwarded-Host: forged.example\r\nX-Forwarded-Proto: forged\r\nX-Forwarded-Prefix: /forged\r\n"
+                + "X-Forwarded-For: forged\r\nForwarded: host=forged.example\r\nOrigin: https://forged.example\r\n\r\n"));
+            Assert.DoesNotContain("forged", head + body, StringComparison.OrdinalIgnoreCase);
+        }
+    }
+
+    private static async Task AskAllAsync(int port, int seed, string key)
+    {
+        var requests = new List<OddRequest>();
+        var odd = new OddRequests(seed, key);
+        while (requests.Count < Requests)
+            requests.AddRange(odd.Round());
+        var wrong = new ConcurrentDictionary<string, string>();
+        await Task.WhenAll(Enumerable.Range(0, Connections).Select(async worker =>
+        {
+            using var connection = new RawConnection(port);
+            for (var i = worker; i < requests.Count; i += Connections)
+            {
+                var (kind, status, bytes) = requests[i];
+                var found = await Record.ExceptionAsync(async () => Assert.Equal(status, (await connection.AskAsync(bytes)).Status));
+                if (found is not null)
+                    wrong.TryAdd(
+                        kind, $"{kind}: {found.Message}: {Encoding.Latin1.GetString(bytes.AsSpan(0, Math.Min(bytes.Length, Shown)))}");
+            }
+        }));
+        Assert.True(wrong.IsEmpty, string.Join('\n', wrong.Values));
+    }
+
+    /// <summary>Sends headers that never end, one byte at a time, until the server disconnects.</summary>
+    private static async Task DripAsync(int port)
+    {
+        using var client = new TcpClient(AddressFamily.InterNetwork);
+        await client.ConnectAsync(IPAddress.Loopback, port);
+        var stream = client.GetStream();
+        await stream.WriteAsync("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Drip: "u8.ToArray());
+        var ended = ReadToEndAsync(stream);
+        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(500));
+        while (await Task.WhenAny(ended, timer.WaitForNextTickAsync().AsTask()) != ended)
+        {
+            try
+            {
+                await stream.WriteAsync("a"u8.ToArray());
+            }
+            catch (IOException)
+            {
+                break; // closed
+            }
+        }
+        var said = await ended;
+        Assert.True(said.Length == 0 || said.StartsWith("HTTP/1.1 408", StringComparison.Ordinal), said);
+    }
+
+    private static async Task<string> ReadToEndAsync(NetworkStream stream)
+    {
+        var said = new StringBuilder();
+        var buffer = new byte[4_096];
+        try
+        {
+            while (await stream.ReadAsync(buffer) is > 0 and var read)
+                said.Append(Encoding.Latin1.GetString(buffer, 0, read));
+        }
+        catch (IOException)
+        {
+            // A reset also counts as closed.
+        }
+        return said.ToString();
+    }
+
+    private static async Task AssertAnswersAsync(int port, string key)
+    {
+        using var connection = new RawConnection(port);
+        Assert.Equal(200, (await connection.AskAsync(Request(key))).Status);
+    }
+
+    private static byte[] Request(string key, string headers = "") => Encoding.ASCII.GetBytes(
+        $"GET /api/v3/breachedaccount/{WebFixture.InAlpha} HTTP/1.1\r\nHost: x\r\nUser-Agent: hostile\r\nhibp-api-key: {key}\r\n"
+        + $"{headers}\r\n");
+
+    private Task<HibpProcess> ServeAsync(string folder) => HibpProcess.StartAsync(
+        folder, new Dictionary<string, string> { ["HIBP_STORAGE"] = fixture.Pipeline.Connection }, "ready", "serve", "--urls",
+        "http://127.0.0.1:0");
+
+    internal static int PortOf(HibpProcess server) => new Uri(
+        server.Error.Split('\n').Single(line => line.StartsWith("API:", StringComparison.Ordinal))["API:".Length..].Trim()).Port;
+
+    private static Process StartIdle(int port) => Process.Start(
+        new ProcessStartInfo(
+            "node", [RepositoryFile.Path("tests/HibpIngest.Integration.Tests/Api/clients/idle.mjs"), $"{port}", $"{IdleConnections}"])
+        {
+            UseShellExecute = false,
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+        })!;
+
+    /// <summary>Returns a process's resident memory in bytes.</summary>
+    private static long Memory(int process) => 1024 * long.Parse(
+        File.ReadLines($"/proc/{process}/status").Single(line => line.StartsWith("VmRSS:", StringComparison.Ordinal))
+            .Split(' ', StringSplitOptions.RemoveEmptyEntries)[^2].Trim(), CultureInfo.InvariantCulture);
+}

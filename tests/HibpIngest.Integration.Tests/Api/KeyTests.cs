@@ -1,0 +1,256 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+using HibpIngest.Hosting.Web;
+using Microsoft.AspNetCore.Authorization.Policy;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Api;
+
+/// <summary>Tests API keys and rate limits.</summary>
+public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
+{
+    private const string Path = "/api/v3/breachedaccount/" + WebFixture.InAlpha;
+
+    private WebRig Web => fixture.Web;
+
+    [Theory]
+    [InlineData(null, "Access denied due to missing hibp-api-key.")]
+    [InlineData("", "Access denied due to missing hibp-api-key.")]
+    [InlineData("00000000", "Access denied due to improperly formed hibp-api-key.")]
+    [InlineData("0000000000000000000000000000000g", "Access denied due to improperly formed hibp-api-key.")]
+    [InlineData("00000000000000000000000000000000, 00000000000000000000000000000000",
+        "Access denied due to improperly formed hibp-api-key.")]
+    [InlineData("00000000000000000000000000000000", "Access denied due to invalid hibp-api-key.")]
+    public async Task Without_a_key_that_is_known_access_is_denied(string? key, string message)
+    {
+        var reply = await Web.GetAsync(Path, key);
+        Assert.Equal((401, $$"""{"statusCode":401,"message":"{{message}}"}"""), (reply.Status, reply.Text));
+        Assert.Equal("no-store", reply.Header("Cache-Control"));
+    }
+
+    [Fact]
+    public async Task A_header_sent_twice_is_refused()
+    {
+        var target = $"GET {Path} HTTP/1.1\r\nHost: x\r\nUser-Agent: t\r\nhibp-api-key: {fixture.Key}\r\nhibp-api-key: {fixture.Key}\r\n"
+            + "Connection: close\r\n\r\n";
+        using var socket = new TcpClient(AddressFamily.InterNetwork);
+        await socket.ConnectAsync(IPAddress.Loopback, Web.Address.Port);
+        await socket.GetStream().WriteAsync(Encoding.ASCII.GetBytes(target));
+        var answer = await new StreamReader(socket.GetStream()).ReadToEndAsync();
+        Assert.StartsWith("HTTP/1.1 401", answer, StringComparison.Ordinal);
+        Assert.Contains("improperly formed", answer, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Digits_in_either_case_are_the_same_key() =>
+        Assert.Equal(200, (await Web.GetAsync(Path, fixture.Key.ToUpperInvariant())).Status);
+
+    [Theory]
+    [InlineData(null)]
+    [InlineData("")]
+    [InlineData(" ")]
+    [InlineData("Azure-Functions-Host/4.1037.0.0")]
+    public async Task Who_does_not_say_what_asks_is_refused(string? agent)
+    {
+        foreach (var path in (string[])[Path, "/api/v3/breaches"])
+        {
+            var reply = await Web.GetAsync(path, fixture.Key, agent: agent);
+            Assert.Equal((403, """{"statusCode":403,"message":"API request must include a user agent"}"""), (reply.Status, reply.Text));
+        }
+    }
+
+    [Fact]
+    public async Task A_key_asks_as_often_a_minute_as_it_may()
+    {
+        var key = await Web.AddKeyAsync("ten", rpm: 10);
+        Assert.Equal(200, (await Web.GetAsync(Path, key)).Status);
+        var refused = await Web.GetAsync(Path, key);
+        Assert.Equal(429, refused.Status);
+        var seconds = int.Parse(refused.Header("Retry-After"));
+        Assert.InRange(seconds, 1, 6);
+        Assert.Equal(
+            $$"""{"statusCode":429,"message":"Rate limit is exceeded. Try again in {{seconds}} second{{(seconds == 1 ? "" : "s")}}."}""",
+            refused.Text);
+        // Each key has a limit of its own.
+        Assert.Equal(200, (await Web.GetAsync(Path, fixture.Key)).Status);
+    }
+
+    [Fact]
+    public async Task Routes_for_anybody_authenticate_nobody()
+    {
+        await using var web = await WebRig.StartAsync(
+            fixture.Pipeline.Connection,
+            stand: services => services.AddScoped<IPolicyEvaluator>(_ => throw new InvalidOperationException("authenticated")));
+        foreach (var path in (string[])["/api/v3/breaches", "/range/00000", "/logos/default.png", "/healthz", "/nothing"])
+            Assert.NotEqual((path, 500), (path, (await web.GetAsync(path, fixture.Key)).Status));
+        Assert.Equal(500, (await web.GetAsync(Path, fixture.Key)).Status);
+    }
+
+    [Fact]
+    public async Task A_burst_is_a_sixth_of_the_minute()
+    {
+        var key = await Web.AddKeyAsync("hundred-and-twenty", rpm: 120);
+        var statuses = new List<int>();
+        for (var i = 0; i < 30; i++)
+            statuses.Add((await Web.GetAsync(Path, key)).Status);
+        // 20 at once, and what half a second refilled meanwhile.
+        Assert.All(statuses[..20], status => Assert.Equal(200, status));
+        Assert.Contains(429, statuses);
+    }
+
+    [Fact]
+    public async Task Guessing_keys_ends_after_60_a_minute_and_reads_no_more()
+    {
+        var reads = 0;
+        await using var web = await WebRig.StartAsync(
+            fixture.Pipeline.Connection,
+            configure: options => options.Proxies = 1,
+            stand: services => services.Wrap<IApiKeys>(
+                inner => PortProxy<IApiKeys>.Create(inner, method =>
+            {
+                if (method == nameof(IApiKeys.FindAsync))
+                    Interlocked.Increment(ref reads);
+                return Task.CompletedTask;
+            })));
+        var statuses = await Task.WhenAll(Enumerable.Range(0, 300).Select(i => StatusAsync(i, "203.0.113.7")));
+        // Fewer if concurrent lookups held permits; more by the refill of a few seconds.
+        Assert.InRange(statuses.Count(status => status == 401), 40, 60 + 8);
+        Assert.Equal(300, statuses.Count(status => status is 401 or 429));
+        Assert.InRange(Volatile.Read(ref reads), 40, 60 + 8);
+        // The same network, the same with a forged address, and another network; a permit per second is refilled meanwhile.
+        Assert.InRange(await GuessAsync("203.0.113.200"), 0, 30);
+        Assert.InRange(await GuessAsync("198.51.100.1, 203.0.113.7"), 0, 20);
+        Assert.Equal(40, await GuessAsync("203.0.114.7"));
+
+        async Task<int> GuessAsync(string from) =>
+            (await Task.WhenAll(Enumerable.Range(1_000, 40).Select(i => StatusAsync(i, from)))).Count(status => status == 401);
+
+        async Task<int> StatusAsync(int i, string from) =>
+            (await web.GetAsync(Path, $"{i:x32}", headers: [("X-Forwarded-For", from)])).Status;
+    }
+
+    [Fact]
+    public async Task A_revoked_key_is_refused_when_it_is_no_longer_remembered()
+    {
+        var key = await Web.AddKeyAsync("revoked");
+        await using var other = await WebRig.StartAsync(fixture.Pipeline.Connection);
+        Assert.Equal(200, (await Web.GetAsync(Path, key)).Status);
+        await Web.RemoveKeyAsync(key);
+        Assert.Equal(401, (await other.GetAsync(Path, key)).Status);
+    }
+
+    [Fact]
+    public async Task Open_to_everybody_is_for_this_machine_alone()
+    {
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, isOpen: true);
+        Assert.Equal(200, (await web.GetAsync(Path)).Status);
+        Assert.Equal(200, (await web.GetAsync(Path, new string('0', 32))).Status);
+        Assert.Equal(401, (await web.GetAsync(Path, "0")).Status);
+        foreach (var (name, value) in ((string, string)[])[("Host", "evil.example"), ("Host", "127.0.0.1.evil.example"),
+            .. WebRig.ProxyHeaders])
+        {
+            foreach (var path in (string[])[Path, "/api/v3/breaches", "/healthz"])
+                Assert.Equal((name, path, 403), (name, path, (await web.GetAsync(path, headers: [(name, value)])).Status));
+        }
+        foreach (var url in (string[])["http://0.0.0.0:0", "http://192.0.2.1:0", "http://*:0", "https://127.0.0.1:0", "ftp://x", "x"])
+            await Assert.ThrowsAsync<BadInputException>(() => StartAsync(url));
+    }
+
+    [Theory]
+    [InlineData(Path)]
+    [InlineData("/api/v3/breaches")]
+    [InlineData("/range/00000")]
+    [InlineData("/healthz")]
+    public async Task Open_refuses_what_nginx_passes_on_by_default(string path)
+    {
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, isOpen: true);
+        // Its proxy_pass uses HTTP/1.0, sends the upstream as Host, and adds no header.
+        Assert.Equal(403, await StatusAsync("1.0"));
+        Assert.NotEqual(403, await StatusAsync("1.1"));
+
+        async Task<int> StatusAsync(string version)
+        {
+            using var connection = new RawConnection(web.Address.Port);
+            var request = $"GET {path} HTTP/{version}\r\nHost: 127.0.0.1:{web.Address.Port}\r\nUser-Agent: nginx\r\n"
+                + "Connection: close\r\n\r\n";
+            return (await connection.AskAsync(Encoding.ASCII.GetBytes(request))).Status;
+        }
+    }
+
+    [Fact]
+    public async Task With_a_certificate_it_speaks_https_and_HTTP_2()
+    {
+        using var folder = new TemporaryFolder();
+        var file = System.IO.Path.Combine(folder.Path, "api.pem");
+        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        using var certificate = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256)
+            .CreateSelfSigned(TimeProvider.System.GetUtcNow().AddDays(-1), TimeProvider.System.GetUtcNow().AddDays(1));
+        await File.WriteAllTextAsync(file, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+        await using var server = await WebServer.StartAsync(
+            new WebServerOptions { Urls = ["https://127.0.0.1:0"], CertificateFile = file },
+            services => services.AddHibpApiStorage(fixture.Pipeline.Connection, [], nearest: null),
+            TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
+        using var client = new HttpClient(new SocketsHttpHandler
+        {
+            SslOptions =
+                { RemoteCertificateValidationCallback = (_, theirs, _, _) => theirs!.GetCertHashString() == certificate.Thumbprint },
+        });
+        foreach (var version in (Version[])[HttpVersion.Version11, HttpVersion.Version20])
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, server.Addresses[0] + Path)
+            {
+                Version = version,
+                VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            };
+            request.Headers.TryAddWithoutValidation("User-Agent", "test");
+            request.Headers.TryAddWithoutValidation("hibp-api-key", fixture.Key);
+            using var response = await client.SendAsync(request);
+            Assert.Equal((200, version), ((int)response.StatusCode, response.Version));
+            Assert.NotNull(response.Headers.GetValues("Strict-Transport-Security"));
+        }
+        await Assert.ThrowsAsync<BadInputException>(() => StartAsync("https://127.0.0.1:0"));
+    }
+
+    [Fact]
+    public async Task Test_accounts_answer_the_same_everywhere_and_ask_no_store()
+    {
+        await using var web = await WebRig.StartAsync(
+            await AzuriteFixture.NewAccountAsync(), configure: options => options.TestAccounts = true);
+        var key = new string('0', 32);
+        foreach (var (account, breaches) in TestAccounts)
+        {
+            var reply = await web.GetAsync($"/api/v3/breachedaccount/{account}%40hibp-integration-tests.com", key);
+            Assert.Equal((account, breaches == 0 ? 404 : 200), (account, reply.Status));
+            if (breaches > 0)
+                Assert.Equal((account, breaches), (account, reply.Names.Length));
+        }
+        Assert.Equal(["Adobe"], (await web.GetAsync(Of("not-active-and-active-breach"), key)).Names);
+        Assert.Equal(401, (await web.GetAsync(Of("account-exists"))).Status);
+        Assert.Equal(401, (await web.GetAsync(Of("account-exists"), "0")).Status);
+        Assert.Equal(404, (await web.GetAsync("/api/v3/pasteaccount/account-exists@hibp-integration-tests.com", key)).Status);
+        // When turned off, they are ordinary accounts, for which this key isn't valid.
+        Assert.Equal(401, (await Web.GetAsync(Of("account-exists"), key)).Status);
+
+        static string Of(string account) => $"/api/v3/breachedaccount/{account}@hibp-integration-tests.com";
+    }
+
+    private static readonly (string Account, int Breaches)[] TestAccounts =
+    [
+        ("account-exists", 1), ("multiple-breaches", 3), ("not-active-and-active-breach", 1), ("not-active-breach", 0), ("opt-out", 0),
+        ("opt-out-breach", 0), ("permanent-opt-out", 0), ("sensitive-breach", 0), ("paste-sensitive-breach", 0),
+        ("sensitive-and-other-breaches", 2), ("spam-list-only", 1), ("spam-list-and-others", 2), ("subscription-free-breach", 1),
+        ("subscription-free-and-other-breaches", 3), ("stealer-log", 1), ("unverified-breach", 1), ("no-such-account", 0),
+    ];
+
+    private async Task StartAsync(string url)
+    {
+        await using var server = await WebServer.StartAsync(
+            new WebServerOptions { Urls = [url], IsOpen = true },
+            services => services.AddHibpApiStorage(fixture.Pipeline.Connection, [], nearest: null),
+            TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
+    }
+}

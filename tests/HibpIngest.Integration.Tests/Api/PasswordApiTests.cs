@@ -1,0 +1,185 @@
+using System.IO.Compression;
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.Passwords;
+using HibpIngest.Passwords.Serving;
+
+namespace HibpIngest.Integration.Tests.Api;
+
+/// <summary>Tests GET /range/{prefix} as the published clients need it.</summary>
+public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
+    : IClassFixture<PasswordClientTests.Corpus>, IAsyncLifetime
+{
+    private const string Within = "5BAA6";
+    private const string WithinNtlm = "8846F";
+    private const string Empty = "AB87D";
+
+    private WebRig _web = null!;
+
+    public async Task InitializeAsync() => _web = await WebRig.StartAsync(corpus.Connection);
+
+    public async Task DisposeAsync() => await _web.DisposeAsync();
+
+    [Theory]
+    [InlineData("identity")]
+    [InlineData("gzip")]
+    public async Task An_answer_says_its_length_digest_and_tag_and_who_may_keep_it(string encoding)
+    {
+        var reply = await _web.GetAsync($"/range/{Within}", agent: null, headers: ("Accept-Encoding", encoding));
+        Assert.Equal(200, reply.Status);
+        Assert.Equal(corpus.Made.Body(HashMode.Sha1, Within), Text(reply));
+        Assert.Equal(encoding == "gzip" ? "gzip" : "", reply.Header("Content-Encoding"));
+        Assert.Equal(reply.Body.Length, int.Parse(reply.Header("Content-Length")));
+        Assert.Equal(Convert.ToBase64String(MD5.HashData(reply.Body)), reply.Header("Content-MD5"));
+        Assert.Matches("^\"[0-9a-f]{32}\"$", reply.Header("ETag"));
+        Assert.Equal("public, max-age=3600", reply.Header("Cache-Control"));
+        Assert.Equal("Accept-Encoding, Add-Padding", reply.Header("Vary"));
+        Assert.Equal("text/plain; charset=utf-8", reply.Header("Content-Type"));
+        Assert.Equal("*", reply.Header("Access-Control-Allow-Origin"));
+        Assert.Equal("Content-MD5, ETag", reply.Header("Access-Control-Expose-Headers"));
+        Assert.Equal("nosniff", reply.Header("X-Content-Type-Options"));
+        var now = TimeProvider.System.GetUtcNow();
+        Assert.InRange(DateTimeOffset.Parse(reply.Header("Last-Modified")), now.AddHours(-1), now.AddMinutes(1));
+
+        var head = await _web.GetAsync($"/range/{Within}", method: "HEAD", agent: null, headers: ("Accept-Encoding", encoding));
+        Assert.Empty(head.Body);
+        Assert.Equal(
+            reply.Headers.Where(header => header.Key != "Date").OrderBy(header => header.Key),
+            head.Headers.Where(header => header.Key != "Date").OrderBy(header => header.Key));
+
+        foreach (var tag in new[] { reply.Header("ETag"), $"\"other\", {reply.Header("ETag")}", $"W/{reply.Header("ETag")}", "*" })
+        {
+            var unchanged = await _web.GetAsync(
+                $"/range/{Within}", agent: null, headers: [("Accept-Encoding", encoding), ("If-None-Match", tag)]);
+            Assert.Equal((304, 0), (unchanged.Status, unchanged.Body.Length));
+            foreach (var header in new[] { "ETag", "Cache-Control", "Vary", "Last-Modified", "Content-MD5", "Access-Control-Allow-Origin" })
+                Assert.Equal(reply.Header(header), unchanged.Header(header));
+        }
+        // The other encoding is another representation, with an ETag of its own.
+        var other = await _web.GetAsync(
+            $"/range/{Within}", agent: null,
+            headers: [("Accept-Encoding", encoding == "gzip" ? "identity" : "gzip"), ("If-None-Match", reply.Header("ETag"))]);
+        Assert.Equal(200, other.Status);
+        Assert.NotEqual(reply.Header("ETag"), other.Header("ETag"));
+    }
+
+    [Fact]
+    public async Task The_mode_is_ntlm_exactly_so_and_the_prefix_in_any_case()
+    {
+        Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), Text(await AskAsync($"/range/{WithinNtlm}?mode=ntlm")));
+        Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), Text(await AskAsync("/RANGE/8846f?Mode=ntlm")));
+        foreach (var query in new[] { "?mode=NTLM", "?mode=sha1", "?mode=", "?mode", "", "?x=ntlm" })
+            Assert.Equal(corpus.Made.Body(HashMode.Sha1, Within), Text(await AskAsync($"/range/5baa6{query}")));
+    }
+
+    [Fact]
+    public async Task An_empty_range_is_a_row_of_zeros()
+    {
+        Assert.Equal(new string('0', 35) + ":0", Text(await AskAsync($"/range/{Empty}")));
+        Assert.Equal(new string('0', 27) + ":0", Text(await AskAsync("/range/00000?mode=ntlm")));
+    }
+
+    [Theory]
+    [InlineData("identity")]
+    [InlineData("gzip")]
+    public async Task Padding_comes_behind_the_rows_anew_each_time_without_tag_and_digest(string encoding)
+    {
+        var tag = (await _web.GetAsync($"/range/{Within}", headers: ("Accept-Encoding", encoding))).Header("ETag");
+        var seen = new HashSet<string>();
+        foreach (var value in new[] { "true", "True", "TRUE" })
+        {
+            var reply = await _web.GetAsync(
+                $"/range/{Within}", agent: null,
+                headers: [("Accept-Encoding", encoding), ("Add-Padding", value), ("If-None-Match", tag)]);
+            Assert.Equal((200, "", ""), (reply.Status, reply.Header("ETag"), reply.Header("Content-MD5")));
+            Assert.Equal(encoding == "gzip" ? "gzip" : "", reply.Header("Content-Encoding"));
+            Assert.Equal(reply.Body.Length, int.Parse(reply.Header("Content-Length")));
+            var text = Text(reply);
+            var real = corpus.Made.Body(HashMode.Sha1, Within);
+            Assert.StartsWith(real + "\r\n", text, StringComparison.Ordinal);
+            var padding = text[(real.Length + 2)..].Split("\r\n");
+            Assert.InRange(padding.Length, 10, 209);
+            Assert.All(padding, row => Assert.Matches("^[0-9A-F]{35}:0$", row));
+            Assert.True(seen.Add(text));
+        }
+        Assert.NotEqual("", (await AskAsync($"/range/{Within}", ("Add-Padding", "false"))).Header("ETag"));
+    }
+
+    [Theory]
+    [InlineData("/range/", "The hash prefix was not in a valid format")]
+    [InlineData("/range/5BAA", "The hash prefix was not in a valid format")]
+    [InlineData("/range/5BAA61", "The hash prefix was not in a valid format")]
+    [InlineData("/range/5BAAG", "The hash prefix was not valid hexadecimal")]
+    [InlineData("/range/%20BAA6", "The hash prefix was not valid hexadecimal")]
+    [InlineData("/range/-BAA6", "The hash prefix was not valid hexadecimal")]
+    [InlineData("/range/0x5BA", "The hash prefix was not valid hexadecimal")]
+    public async Task What_is_no_prefix_is_told_in_plain_text_and_kept_by_nobody(string path, string message)
+    {
+        var reply = await AskAsync(path);
+        Assert.Equal((400, message, "no-store"), (reply.Status, reply.Text, reply.Header("Cache-Control")));
+        Assert.Equal(("text/plain; charset=utf-8", "*"), (reply.Header("Content-Type"), reply.Header("Access-Control-Allow-Origin")));
+        Assert.Equal("", reply.Header("ETag"));
+    }
+
+    [Fact]
+    public async Task A_page_of_another_site_may_ask_with_the_headers_that_clients_send()
+    {
+        var reply = await _web.GetAsync(
+            $"/range/{Within}", method: "OPTIONS", agent: null,
+            headers: [("Origin", "https://example.com"), ("Access-Control-Request-Headers", "add-padding")]);
+        Assert.Equal((204, "*", "1728000"), (
+            reply.Status, reply.Header("Access-Control-Allow-Origin"), reply.Header("Access-Control-Max-Age")));
+        foreach (var header in new[] { "add-padding", "user-agent", "cache-control", "if-none-match" })
+            Assert.Contains(header, reply.Header("Access-Control-Allow-Headers"), StringComparison.Ordinal);
+        Assert.Equal(405, (await _web.GetAsync($"/range/{Within}", method: "POST")).Status);
+    }
+
+    [Fact]
+    public async Task A_store_that_is_down_is_503_that_nobody_keeps_and_what_is_in_memory_is_answered()
+    {
+        var isDown = false;
+        await using var web = await WebRig.StartAsync(corpus.Connection, stand: services => services.Wrap<IPasswordBlobs>(
+            blobs => new WatchedBlobs(blobs) { IsDown = () => isDown }));
+        var before = await web.GetAsync($"/range/{Within}");
+        isDown = true;
+        var reply = await web.GetAsync("/range/7C4A8");
+        Assert.Equal((503, "no-store", "*"), (
+            reply.Status, reply.Header("Cache-Control"), reply.Header("Access-Control-Allow-Origin")));
+        Assert.Equal(before.Body, (await web.GetAsync($"/range/{Within}")).Body);
+        isDown = false;
+        Assert.Equal(200, (await web.GetAsync("/range/7C4A8")).Status);
+    }
+
+    [Fact]
+    public async Task Where_nothing_is_served_or_it_is_off_it_is_404_that_nobody_keeps()
+    {
+        await using var off = await WebRig.StartAsync(corpus.Connection, passwords: new PasswordOptions { Passwords = PasswordPin.Off });
+        await using var empty = await WebRig.StartAsync(await AzuriteFixture.NewAccountAsync());
+        foreach (var web in new[] { off, empty })
+        {
+            var reply = await web.GetAsync($"/range/{Within}");
+            Assert.Equal((404, "no-store", "text/plain; charset=utf-8"), (
+                reply.Status, reply.Header("Cache-Control"), reply.Header("Content-Type")));
+        }
+    }
+
+    [Fact]
+    public async Task Where_caches_are_told_of_changes_they_may_keep_an_answer_for_a_month()
+    {
+        await using var web = await WebRig.StartAsync(
+            corpus.Connection, passwords: new PasswordOptions { PurgeUrl = "https://cache.example/purge" });
+        Assert.Equal("public, max-age=2678400", (await web.GetAsync($"/range/{Within}")).Header("Cache-Control"));
+    }
+
+    private Task<WebReply> AskAsync(string path, params (string, string)[] headers) => _web.GetAsync(path, agent: null, headers: headers);
+
+    private static string Text(WebReply reply)
+    {
+        if (reply.Header("Content-Encoding") != "gzip")
+            return reply.Text;
+        using var text = new MemoryStream();
+        using (var gzip = new GZipStream(new MemoryStream(reply.Body), CompressionMode.Decompress))
+            gzip.CopyTo(text);
+        return Encoding.ASCII.GetString(text.ToArray());
+    }
+}

@@ -1,0 +1,128 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace HibpIngest.Integration.Tests.Api;
+
+/// <summary>
+/// A client that sends bytes verbatim, one request after another, and reconnects if the server has closed the
+/// connection.
+/// </summary>
+internal sealed class RawConnection(int port) : IDisposable
+{
+    private const int MostHeaderBytes = 16_384;
+
+    /// <summary>
+    /// Longer than the server waits for its stores (30 seconds for the access log), so that a hanging store shows as
+    /// the server's 503.
+    /// </summary>
+    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(60);
+
+    private readonly byte[] _byte = new byte[1];
+    private TcpClient? _client;
+    private BufferedStream _from = null!;
+
+    /// <summary>Returns the response. A connection that the server closed after the previous request doesn't count as one.</summary>
+    public async Task<(int Status, string Head, string Body)> AskAsync(byte[] request)
+    {
+        if (_client is not null)
+        {
+            try
+            {
+                return await AskOnceAsync(request);
+            }
+            catch (IOException)
+            {
+                Close();
+            }
+        }
+        return await AskOnceAsync(request);
+    }
+
+    public void Dispose() => Close();
+
+    private async Task<(int Status, string Head, string Body)> AskOnceAsync(byte[] request)
+    {
+        using var timeout = new CancellationTokenSource(AnswerTimeout);
+        if (_client is null)
+        {
+            _client = new TcpClient(AddressFamily.InterNetwork) { NoDelay = true };
+            await _client.ConnectAsync(IPAddress.Loopback, port, timeout.Token);
+            _from = new BufferedStream(_client.GetStream(), 4_096);
+        }
+        try
+        {
+            await _client.GetStream().WriteAsync(request, timeout.Token);
+        }
+        catch (IOException)
+        {
+            // Refused before all of it was sent: the response says why.
+        }
+        var head = await ReadHeadAsync(timeout.Token);
+        var status = int.Parse(head.AsSpan("HTTP/1.1 ".Length, 3), CultureInfo.InvariantCulture);
+        var body = status is 204 or 304 ? "" : await ReadBodyAsync(head, timeout.Token);
+        // The unread rest of a body would be taken for the next request.
+        if (status >= 400 || Header(head, "Connection") == "close")
+            Close();
+        return (status, head, body);
+    }
+
+    private void Close()
+    {
+        _client?.Dispose();
+        _client = null;
+    }
+
+    private async Task<string> ReadHeadAsync(CancellationToken cancellationToken)
+    {
+        var head = new StringBuilder();
+        while (head.Length < MostHeaderBytes)
+        {
+            if (await _from.ReadAsync(_byte, cancellationToken) == 0)
+                throw new IOException($"the server ended the connection in the middle of an answer: '{head}'");
+            head.Append((char)_byte[0]);
+            if (_byte[0] == '\n' && head.Length >= 4 && head[^2] == '\r' && head[^3] == '\n')
+                return head.ToString();
+        }
+        throw new InvalidDataException("the answer's headers don't end");
+    }
+
+    private async Task<string> ReadBodyAsync(string head, CancellationToken cancellationToken)
+    {
+        if (Header(head, "Content-Length") is { } length)
+        {
+            var bytes = new byte[int.Parse(length, CultureInfo.InvariantCulture)];
+            await _from.ReadExactlyAsync(bytes, cancellationToken);
+            return Encoding.UTF8.GetString(bytes);
+        }
+        if (Header(head, "Transfer-Encoding") != "chunked")
+            return "";
+        var body = new StringBuilder();
+        while (true)
+        {
+            var size = int.Parse((await ReadLineAsync(cancellationToken)).Trim(), NumberStyles.HexNumber, CultureInfo.InvariantCulture);
+            var chunk = new byte[size + 2];
+            await _from.ReadExactlyAsync(chunk, cancellationToken);
+            if (size == 0)
+                return body.ToString();
+            body.Append(Encoding.UTF8.GetString(chunk, 0, size));
+        }
+    }
+
+    private async Task<string> ReadLineAsync(CancellationToken cancellationToken)
+    {
+        var line = new StringBuilder();
+        while (_byte[0] != '\n' || line.Length == 0)
+        {
+            if (await _from.ReadAsync(_byte, cancellationToken) == 0)
+                throw new IOException("the server ended the connection in the middle of an answer");
+            line.Append((char)_byte[0]);
+        }
+        return line.ToString();
+    }
+
+    private static string? Header(string head, string name) =>
+        head.Split("\r\n").FirstOrDefault(line => line.StartsWith(name + ":", StringComparison.OrdinalIgnoreCase))?[(name.Length + 1)..]
+            .Trim();
+}

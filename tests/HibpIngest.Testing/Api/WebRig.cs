@@ -1,0 +1,135 @@
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.Api.Settings;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+using HibpIngest.Passwords.Releases;
+using HibpIngest.Passwords.Serving;
+using HibpIngest.Storage.Azure.Connections;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>The API on a port of its own, over stores filled by a whole pipeline.</summary>
+internal sealed class WebRig : IAsyncDisposable
+{
+    private readonly WebServer _server;
+
+    private WebRig(WebServer server)
+    {
+        _server = server;
+        Client = new HttpClient { BaseAddress = new Uri(server.Addresses[0]) };
+    }
+
+    /// <summary>Headers that reveal a proxy, one of each kind.</summary>
+    public static readonly (string Name, string Value)[] ProxyHeaders =
+    [
+        ("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("Via", "1.1 proxy"),
+        ("X-Forwarded-Host", "localhost"), ("x-forwarded-proto", "https"),
+    ];
+
+    /// <summary>Has no default headers: each request sets its own.</summary>
+    public HttpClient Client { get; }
+
+    public Uri Address => Client.BaseAddress!;
+
+    public IServiceProvider Services => _server.Services;
+
+    private IApiKeys Keys => Services.GetRequiredService<IApiKeys>();
+
+    public static async Task<WebRig> StartAsync(
+        string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
+        TimeProvider? time = null, Action<IServiceCollection>? stand = null, PasswordOptions? passwords = null)
+    {
+        // The access log is on only in its own tests, so that other tests' stores stay unchanged.
+        var web = new WebOptions { AccessLog = false };
+        configure?.Invoke(web);
+        passwords ??= new PasswordOptions();
+        var server = await WebServer.StartAsync(
+            new WebServerOptions
+            {
+                Urls = ["http://127.0.0.1:0"],
+                IsOpen = isOpen,
+                Address = "https://api.example",
+                Web = web,
+                Passwords = passwords,
+            },
+            services =>
+            {
+                services.AddHibpApiStorage(connection, [], passwords.PasswordsNearest, new StorageOptions { MaxRetries = 0 });
+                stand?.Invoke(services);
+            },
+            time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);
+        return new WebRig(server);
+    }
+
+    /// <summary>Creates an API key, with the port that the command uses.</summary>
+    public async Task<string> AddKeyAsync(
+        string name, KeyScopes scopes = KeyScopes.Search, int rpm = 60_000, params string[] domains)
+    {
+        var key = RandomNumberGenerator.GetHexString(32, lowercase: true);
+        await Keys.CreateAsync(CancellationToken.None);
+        await Keys.AddAsync(
+            new ApiKey
+            {
+                Hash = HashOf(key),
+                Name = name,
+                Rpm = rpm,
+                Scopes = scopes,
+                Domains = domains,
+                CreatedAt = DateTimeOffset.UnixEpoch
+            },
+            CancellationToken.None);
+        return key;
+    }
+
+    public Task RemoveKeyAsync(string key) => Keys.RemoveAsync(HashOf(key), CancellationToken.None);
+
+    /// <summary>Sends a request with a User-Agent.</summary>
+    public async Task<WebReply> GetAsync(
+        string path, string? key = null, string method = "GET", string? agent = "test", params (string Name, string Value)[] headers)
+    {
+        using var request = new HttpRequestMessage(new HttpMethod(method), new Uri(Address.AbsoluteUri.TrimEnd('/') + path, DangerousAsIs));
+        if (agent is not null)
+            request.Headers.TryAddWithoutValidation("User-Agent", agent);
+        if (key is not null)
+            request.Headers.TryAddWithoutValidation("hibp-api-key", key);
+        foreach (var (name, value) in headers)
+            request.Headers.TryAddWithoutValidation(name, value);
+        using var response = await Client.SendAsync(request);
+        return new WebReply(
+            (int)response.StatusCode,
+            response.Headers.Concat(response.Content.Headers).ToDictionary(
+                header => header.Key, header => string.Join(", ", header.Value), StringComparer.OrdinalIgnoreCase),
+            await response.Content.ReadAsByteArrayAsync());
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        Client.Dispose();
+        await _server.DisposeAsync();
+    }
+
+    // Sends the path exactly as written.
+    private static readonly UriCreationOptions DangerousAsIs = new() { DangerousDisablePathAndQueryCanonicalization = true };
+
+    private static string HashOf(string key) => Convert.ToHexStringLower(SHA256.HashData(Encoding.ASCII.GetBytes(key)));
+}
+
+internal sealed record WebReply(int Status, IReadOnlyDictionary<string, string> Headers, byte[] Body)
+{
+    public string Text => Encoding.UTF8.GetString(Body);
+
+    public JsonElement Json => JsonElement.Parse(Body);
+
+    public string Header(string name) => Headers.GetValueOrDefault(name, "");
+
+    /// <summary>The names of the breaches in an array of them.</summary>
+    public string[] Names => [.. Json.EnumerateArray().Select(breach => breach.GetProperty("Name").GetString()!)];
+
+    public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Status}: {Text}");
+}

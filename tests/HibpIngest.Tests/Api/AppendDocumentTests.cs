@@ -1,0 +1,256 @@
+using System.Globalization;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.Api.Requests;
+using HibpIngest.Passwords;
+using HibpIngest.Passwords.Appends;
+using HibpIngest.Passwords.Ranges;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Tests.Api;
+
+/// <summary>Tests which submitted passwords are accepted, and the error messages.</summary>
+public sealed class AppendDocumentTests(ITestOutputHelper output)
+{
+    private const string Sha1 = "F4A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D";
+    private const string Ntlm = "FC525C9683E8FE067095BA2DDC971889";
+    private const string Good = $$"""{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":15}""";
+
+    private const int FuzzedDocuments = 40_000;
+
+    [Theory]
+    [InlineData(Good)]
+    [InlineData($$"""{"sha1Hash":"{{Sha1}}","ntlmHash":"{{Ntlm}}","prevalence":15}""")]
+    [InlineData($$"""{"sha1":"f4a69973e7b0bf9d160f9f60e3c3acd2494beb0d","ntlm":"fc525c9683e8fe067095ba2ddc971889","num":15}""")]
+    [InlineData($$""" { "note": [{}, [1e9, null]], "num" : 15 , "ntlm" : "{{Ntlm}}", "sha1" : "{{Sha1}}", "SHA1": 5 } """)]
+    [InlineData($$"""{"num":-1,"sha1":"","ntlm":null,"sha1":"{{Sha1}}","ntlmHash":"{{Ntlm}}","prevalence":15}""")]
+    [InlineData($$"""{"\u0073ha1":"\u0046\u0034A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D","ntlm":"{{Ntlm}}","num":15}""")]
+    public void An_item_is_read(string item)
+    {
+        foreach (var text in (string[])[$"[{item}]", $"\uFEFF [{item}]\r\n", $"[{item},{item}]"])
+        {
+            Assert.Null(AppendDocument.Read(Encoding.UTF8.GetBytes(text), out var document));
+            Assert.Equal(Sha1, Hash(document.Sha1[0], HashMode.Sha1));
+            Assert.Equal(Ntlm, Hash(document.Ntlm[^1], HashMode.Ntlm));
+            Assert.Equal((15, 15), (document.Sha1[0].Count, document.Ntlm[^1].Count));
+            Assert.Equal(document.Sha1.Count, document.Ntlm.Count);
+        }
+    }
+
+    [Theory]
+    [InlineData($"[{Good},null]", "Null PwnedPassword append entity at 2")]
+    [InlineData("[{}]", "Missing SHA-1 hash for item at index 1")]
+    [InlineData($$"""[{"sha1":null,"ntlm":"{{Ntlm}}","num":1}]""", "Missing SHA-1 hash for item at index 1")]
+    [InlineData($$"""[{"Sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":1}]""", "Missing SHA-1 hash for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Ntlm}}"}]""", "The SHA-1 hash was not in a valid format for item at index 1")]
+    [InlineData($$"""[{{Good}},{"sha1":"G4A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D","num":0}]""",
+        "The SHA-1 hash was not in a valid format for item at index 2")]
+    [InlineData($$"""[{"sha1":"{{Sha1}} "}]""", "The SHA-1 hash was not in a valid format for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}"}]""", "Missing NTLM hash for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Sha1}}"}]""", "The NTLM hash was not in a valid format for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}"}]""", "Missing or invalid prevalence value for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":0}]""", "Missing or invalid prevalence value for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":1000001}]""", "Missing or invalid prevalence value for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":99999999999999999999}]""",
+        "Missing or invalid prevalence value for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":1.5}]""", "Missing or invalid prevalence value for item at index 1")]
+    [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":null}]""", "Missing or invalid prevalence value for item at index 1")]
+    public void What_is_wrong_with_an_item_is_said_of_the_first_one(string text, string refusal)
+    {
+        var answer = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
+        Assert.Equal((400, refusal), (answer.StatusCode, answer.Message));
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("null")]
+    [InlineData("{}")]
+    [InlineData("[")]
+    [InlineData("[1]")]
+    [InlineData("[[]]")]
+    [InlineData($"[{Good}")]
+    [InlineData($"[{Good},]")]
+    [InlineData($"[{Good}] x")]
+    [InlineData($"[{Good}][]")]
+    [InlineData($"[{Good}] // nothing")]
+    [InlineData($"/**/[{Good}]")]
+    [InlineData($$"""[{"sha1":1}]""")]
+    [InlineData("""[{"ntlm":{}}]""")]
+    [InlineData($$"""[{"num":"15"}]""")]
+    [InlineData($$"""[{"sha1":"\ud800{{Sha1}}"}]""")]
+    [InlineData($$"""[{'sha1':"{{Sha1}}"}]""")]
+    public void What_is_no_such_JSON_is_refused_and_not_repeated(string text)
+    {
+        var answer = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
+        Assert.Equal(400, answer.StatusCode);
+        Assert.StartsWith("Unable to parse JSON: ", answer.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain(Sha1[..5], answer.Message, StringComparison.Ordinal);
+        Assert.All(answer.Message, one => Assert.InRange(one, ' ', '~'));
+    }
+
+    [Fact]
+    public void Deep_nesting_and_bytes_that_are_no_text_are_refused()
+    {
+        var deep = $$"""[{"x":{{new string('[', 10_000)}}{{new string(']', 10_000)}}}]""";
+        Assert.StartsWith("Unable to parse JSON: ", Refusal(Encoding.UTF8.GetBytes(deep)), StringComparison.Ordinal);
+        byte[] broken = [.. Encoding.UTF8.GetBytes($$"""[{"x":"y"""), 0xFF, .. Encoding.UTF8.GetBytes($"\",{Good[1..]}]")];
+        Assert.Equal("Unable to parse JSON: it is not UTF-8", Refusal(broken));
+        Assert.Equal("Unable to parse JSON: it is not UTF-8", Refusal(Encoding.Unicode.GetBytes($"[{Good}]ä")));
+    }
+
+    [Fact]
+    public void As_many_as_are_allowed_are_taken_and_one_more_is_not()
+    {
+        var most = string.Join(',', Enumerable.Repeat(Good, AppendRows.Most));
+        Assert.Null(AppendDocument.Read(Encoding.UTF8.GetBytes($"[{most}]"), out var document));
+        Assert.Equal((AppendRows.Most, AppendRows.Most), (document.Sha1.Count, document.Ntlm.Count));
+        Assert.Equal(413, AppendDocument.Read(Encoding.UTF8.GetBytes($"[{most},null]"), out _)!.StatusCode);
+        Assert.Null(AppendDocument.Read("[]"u8, out document));
+        Assert.Empty(document.Sha1);
+    }
+
+    [Fact]
+    public void Drawn_documents_are_read_as_another_reader_does()
+    {
+        var seed = Environment.TickCount & 0xFFFFFF;
+        output.WriteLine($"seed {seed}");
+        var random = new Random(seed);
+        var counts = new Dictionary<string, int>();
+        for (var i = 0; i < FuzzedDocuments; i++)
+        {
+            var text = Drawn(random);
+            var refused = AppendDocument.Read(text, out var document)?.Message;
+            var (expected, rows) = Expected(text);
+            // In unparsable text, the item before the error may be invalid as well.
+            var isAsExpected = expected == "" ? refused is not null : refused == expected;
+            Assert.True(isAsExpected, $"'{expected}' and '{refused}': {Encoding.Latin1.GetString(text)}");
+            if (expected is null)
+                Assert.Equal(
+                    rows, document.Sha1.Zip(document.Ntlm, (sha1, ntlm) =>
+                        $"{Hash(sha1, HashMode.Sha1)} {Hash(ntlm, HashMode.Ntlm)} {sha1.Count} {ntlm.Count}"));
+            var kind = expected is null ? "taken" : expected == "" ? "no JSON" : expected.TrimEnd('0', '1', '2', '3', '4', '5');
+            counts[kind] = counts.GetValueOrDefault(kind) + 1;
+        }
+        output.WriteLine(string.Join('\n', counts.OrderBy(one => one.Key).Select(one => $"{one.Value} {one.Key}")));
+        Assert.True(counts["taken"] > FuzzedDocuments / 20 && counts["no JSON"] > FuzzedDocuments / 20 && counts.Count == 8);
+    }
+
+    /// <summary>
+    /// Parses with System.Text.Json's documents. A null refusal means accepted; an empty one means not JSON of that
+    /// form.
+    /// </summary>
+    private static (string? Refusal, IReadOnlyList<string> Rows) Expected(byte[] text)
+    {
+        var rows = new List<string>();
+        try
+        {
+            var json = new UTF8Encoding(false, throwOnInvalidBytes: true).GetString(text).TrimStart('\uFEFF');
+            using var document = JsonDocument.Parse(json);
+            if (document.RootElement.ValueKind != JsonValueKind.Array)
+                return ("", rows);
+            var item = 0;
+            foreach (var element in document.RootElement.EnumerateArray())
+            {
+                item++;
+                if (element.ValueKind == JsonValueKind.Null)
+                    return ($"Null PwnedPassword append entity at {item}", rows);
+                if (element.ValueKind != JsonValueKind.Object)
+                    return ("", rows);
+                var (sha1, ntlm, count) = ("", "", 0L);
+                foreach (var property in element.EnumerateObject())
+                {
+                    var value = property.Value;
+                    var isText = value.ValueKind is JsonValueKind.String or JsonValueKind.Null;
+                    if (property.NameEquals("num") || property.NameEquals("prevalence"))
+                    {
+                        if (value.ValueKind is not (JsonValueKind.Number or JsonValueKind.Null))
+                            return ("", rows);
+                        count = value.ValueKind == JsonValueKind.Number && value.TryGetInt64(out var number) ? number : 0;
+                    }
+                    else if (property.NameEquals("sha1") || property.NameEquals("sha1Hash"))
+                    {
+                        sha1 = isText ? value.GetString() ?? "" : throw new JsonException();
+                    }
+                    else if (property.NameEquals("ntlm") || property.NameEquals("ntlmHash"))
+                    {
+                        ntlm = isText ? value.GetString() ?? "" : throw new JsonException();
+                    }
+                }
+                if (Wrong("SHA-1", sha1, 40) is { } wrong || (wrong = Wrong("NTLM", ntlm, 32)!) is not null)
+                    return ($"{wrong} for item at index {item}", rows);
+                if (count is < 1 or > 1_000_000)
+                    return ($"Missing or invalid prevalence value for item at index {item}", rows);
+                rows.Add(string.Create(
+                    CultureInfo.InvariantCulture, $"{sha1.ToUpperInvariant()} {ntlm.ToUpperInvariant()} {count} {count}"));
+            }
+            return (null, rows);
+        }
+        catch (Exception e) when (e is JsonException or InvalidOperationException or DecoderFallbackException)
+        {
+            return ("", rows);
+        }
+    }
+
+    private static string? Wrong(string mode, string hash, int digits) =>
+        hash.Length == 0 ? $"Missing {mode} hash"
+        : hash.Length != digits || !hash.All(char.IsAsciiHexDigit) ? $"The {mode} hash was not in a valid format" : null;
+
+    private static byte[] Drawn(Random random)
+    {
+        var text = new StringBuilder(random.Next(9) == 0 ? "\uFEFF" : "").Append('[');
+        for (var item = random.Next(5); item > 0; item--)
+            text.Append(random.Next(30) == 0 ? Pick("null", "1", "[]", "\"x\"", "{}") : Item()).Append(item > 1 ? "," : "");
+        text.Append(random.Next(60) == 0 ? "" : "]").Append(random.Next(60) == 0 ? Pick("x", "]", "null", "//") : Pick("", " ", "\r\n"));
+        var bytes = Encoding.UTF8.GetBytes(text.ToString()).ToList();
+        // A few random bits in every fourth.
+        for (var noise = random.Next(4) == 0 ? random.Next(1, 4) : 0; noise > 0 && bytes.Count > 0; noise--)
+        {
+            var at = random.Next(bytes.Count);
+            if (random.Next(2) == 0)
+                bytes.RemoveAt(at);
+            else
+                bytes[at] = (byte)random.Next(256);
+        }
+        return [.. bytes];
+
+        string Item()
+        {
+            var properties = new List<string>
+            {
+                $"\"{Pick("sha1", "sha1", "sha1", "sha1Hash", "SHA1", "\\u0073ha1")}\":{Hex(40)}",
+                $"\"{Pick("ntlm", "ntlm", "ntlm", "ntlmHash", "nt lm")}\":{Hex(32)}",
+                $"\"{Pick("num", "num", "num", "prevalence")}\":{Number()}",
+            };
+            if (random.Next(8) == 0)
+                properties.RemoveAt(random.Next(properties.Count));
+            if (random.Next(8) == 0)
+                properties.Add(Pick(
+                    "\"x\":[[],{\"sha1\":1}]", "\"num\":7", $"\"sha1\":{Hex(40)}", "\"\":null", "\"ü\":\"\\ud83d\\ude00\""));
+            var ordered = properties.ToArray();
+            random.Shuffle(ordered);
+            return $"{{{string.Join(',', ordered)}}}";
+        }
+
+        string Hex(int digits)
+        {
+            var hash = random.GetHexString(random.Next(20) == 0 ? random.Next(60) : digits, lowercase: random.Next(2) == 0);
+            return random.Next(20) == 0 ? Pick("null", "5", "\"\"", "true", "\"\\ud800\"", $"\"{hash}g\"", $"\" {hash}\"")
+                : random.Next(20) == 0 ? $"\"{string.Concat(hash.Select(digit => $"\\u{(int)digit:x4}"))}\"" : $"\"{hash}\"";
+        }
+
+        string Number() => random.Next(10) == 0
+            ? Pick("0", "-1", "1000000", "1000001", "1e3", "1.5", "null", "\"5\"", "[]", "9223372036854775808", "01")
+            : random.Next(1, 1_000).ToString(CultureInfo.InvariantCulture);
+
+        string Pick(params string[] all) => all[random.Next(all.Length)];
+    }
+
+    private static string Refusal(byte[] text) => AppendDocument.Read(text, out _)?.Message ?? "";
+
+    private static string Hash(HashCount row, HashMode mode)
+    {
+        var hash = new byte[mode.Bytes()];
+        row.WriteHash(hash);
+        return Convert.ToHexString(hash);
+    }
+}

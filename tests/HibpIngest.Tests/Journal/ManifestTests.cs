@@ -1,0 +1,107 @@
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.Journal.Files;
+using HibpIngest.Journal.Manifest;
+
+namespace HibpIngest.Tests.Journal;
+
+/// <summary>Tests the log's names and documents against their page in docs/.</summary>
+public sealed class ManifestTests
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public void A_folder_is_named_as_its_page_says()
+    {
+        var load = Entry(7, new BlobVersion("Adobe.zip", "\"0x8DC1\""), DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000));
+        var expected = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes("Adobe.zip\n\"0x8DC1\"\n1\n1700000000000")))[..16];
+        var folder = LogNames.Folder(load);
+        Assert.Equal($"0000000007-{expected}/", folder);
+        var page = DocumentFiles.Read("docs/account-log.md");
+        Assert.Contains($"`{folder}`", page, StringComparison.Ordinal);
+        Assert.Contains($"`{LogNames.Segment(folder, 1)}`", page, StringComparison.Ordinal);
+        Assert.Contains($"`{LogNames.Document(folder, 42)}`", page, StringComparison.Ordinal);
+        Assert.Equal((7, 42, 0), (LogNames.LoadOf(folder), LogNames.VersionOf("load.000000000042.json"), LogNames.VersionOf("load.json")));
+        Assert.Null(LogNames.VersionOf("removed.json"));
+    }
+
+    [Fact]
+    public async Task The_pages_document_is_read_and_a_later_one_tells()
+    {
+        using var folder = new TemporaryFolder();
+        var log = new FolderLog(folder.Path);
+        var page = DocumentFiles.Read("docs/account-log.md");
+        var json = JsonExample(page);
+        await WriteAsync(log, "0000000007-a/load.json", json);
+        var read = Assert.Single((await LogManifest.ReadAsync(log, None)).Loads);
+        Assert.Equal((LoggedState.Counts, "Adobe", 41), (read.State, read.Document!.Breach, read.Document.Version));
+        Assert.Equal("Adobe", BreachMetadata.Parse(Encoding.UTF8.GetBytes(read.Document.Metadata.GetRawText())).Title);
+        // Reading and writing a document returns the same bytes.
+        await log.WriteAsync("0000000008-a/load.json", read.Document.ToJson(), None);
+        Assert.Equal(read.Document.ToJson(), (await LogManifest.FindAsync(log, "0000000008-a/", None))!.Document!.ToJson());
+
+        await WriteAsync(log, "0000000007-a/load.000000000050.json", json.Replace("\"version\": 41", "\"version\": 50"));
+        await WriteAsync(log, "0000000007-a/load.000000000044.json", json.Replace("\"version\": 41", "\"version\": 44"));
+        Assert.Equal(50, (await LogManifest.FindAsync(log, "0000000007-a/", None))!.Document!.Version);
+        // The load replaced load 3.
+        await WriteAsync(log, "0000000003-a/load.json", json.Replace("\"load\": 7", "\"load\": 3").Replace("[3]", "[]"));
+        Assert.Equal(
+            [LoggedState.Replaced, LoggedState.Counts, LoggedState.Counts],
+            (await LogManifest.ReadAsync(log, None)).Loads.Select(load => load.State));
+        await WriteAsync(log, "0000000009-a/000000000001.alog", "x");
+        await WriteAsync(
+            log, "0000000007-a/removed.json",
+            """{"format":1,"store":"0f8fad5b-d9cb-469f-a165-70867728950e","load":7,"mark":5,"replaces":[3]}""");
+        await log.DeleteAsync("0000000008-a/load.json", None);
+        await WriteAsync(log, "notes.txt", "somebody's");
+        Assert.Equal(
+            [LoggedState.Replaced, LoggedState.Removed, LoggedState.Begun],
+            (await LogManifest.ReadAsync(log, None)).Loads.Select(load => load.State));
+    }
+
+    [Theory]
+    [InlineData("{", "byte")]
+    [InlineData("{}", "not the document")]
+    [InlineData("null", "format none")]
+    public async Task A_document_that_cannot_be_read_is_named(string json, string said)
+    {
+        using var folder = new TemporaryFolder();
+        var log = new FolderLog(folder.Path);
+        await WriteAsync(log, "0000000007-a/load.json", json);
+        var refused = await Assert.ThrowsAsync<BadInputException>(() => LogManifest.ReadAsync(log, None));
+        Assert.Contains("0000000007-a/load.json", refused.Message, StringComparison.Ordinal);
+        Assert.Contains(said, refused.Message, StringComparison.Ordinal);
+    }
+
+    private static async Task WriteAsync(FolderLog log, string name, string text) =>
+        Assert.True(await log.WriteAsync(name, Encoding.UTF8.GetBytes(text), None));
+
+    private static LoadLogEntry Entry(long load, BlobVersion blob, DateTimeOffset startedAt) => new()
+    {
+        Load = load,
+        Mark = 1,
+        Blob = blob,
+        Generation = 1,
+        StartedAt = startedAt,
+        Settings = null!,
+        LastPosition = 1,
+        Accounts = 1,
+        IsComplete = true,
+        Stopped = false,
+        Removing = false,
+        Purged = false,
+        PublishedAt = null,
+        Breach = null!,
+        ModifiedAt = null,
+        Version = 0,
+        LoggedVersion = null,
+    };
+
+    private static string JsonExample(string page)
+    {
+        const string Fence = "```";
+        var start = page.IndexOf("### load.json", StringComparison.Ordinal);
+        start = page.IndexOf(Fence + "json\n", start, StringComparison.Ordinal) + Fence.Length + "json\n".Length;
+        return page[start..page.IndexOf(Fence, start, StringComparison.Ordinal)];
+    }
+}

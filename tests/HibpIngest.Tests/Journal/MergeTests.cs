@@ -1,0 +1,214 @@
+using System.Text;
+using System.Text.Json;
+using System.Xml.Linq;
+using HibpIngest.Cli.Output;
+using HibpIngest.Journal.Files;
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Merge;
+using HibpIngest.Journal.Segments;
+using HibpIngest.Journal.Statistics;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Tests.Journal;
+
+/// <summary>Tests that a merge returns each account of the log once, with all of its loads, and the merge's counts.</summary>
+public sealed class MergeTests(ITestOutputHelper output)
+{
+    private const int SliceRows = 500;
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Theory]
+    [InlineData(1 << 30, 1)]
+    [InlineData(150_000, 16)]
+    public async Task Every_account_comes_once_with_every_load_that_it_is_in(long memory, int partitions)
+    {
+        using var folder = new TemporaryFolder();
+        var (loads, log) = await WriteAsync(folder.Path);
+        var merged = new Dictionary<string, int[]>();
+        var seen = new List<int>();
+        var spread = new HashSet<string>();
+        var read = new List<long>();
+        var rows = await new MergeAccounts(folder.Path, memory).RunAsync(
+            [.. loads.Select(load => SegmentSource.Of(log, load.Logged))],
+            partition =>
+            {
+                seen.Add(partition.Count);
+                for (var i = 0; i < partition.Count; i++)
+                {
+                    var account = $"{Text(partition.Alias(i))}@{Text(partition.Domain(i))}";
+                    var of = new List<int>();
+                    foreach (var load in partition.Loads(i))
+                        of.Add(load);
+                    Assert.True(merged.TryAdd(account, [.. of.Order()]), $"twice: {account}");
+                    if (partition.IsSpread(partition.Domain(i)))
+                        spread.Add(Text(partition.Domain(i)));
+                }
+                return Task.CompletedTask;
+            },
+            new Reports(read), None);
+
+        var expected = loads.SelectMany((load, i) => load.Accounts.Distinct().Select(account => (account, i)))
+            .GroupBy(one => one.account, one => one.i).ToDictionary(one => one.Key, one => one.Order().ToArray());
+        Assert.Equal(expected.Count, merged.Count);
+        Assert.All(expected, one => Assert.Equal(one.Value, merged[one.Key]));
+        Assert.Equal(loads.Sum(load => load.Accounts.Count), rows);
+        Assert.Equal((partitions, rows), (seen.Count, read[^1]));
+        Assert.Equal(read.Order(), read);
+        // The domain of nearly half of all accounts is spread over all partitions; otherwise one of them would be huge.
+        Assert.Equal(partitions == 1 ? [] : ["gmail.com"], spread);
+        Assert.True(partitions == 1 || seen.Max() < 3 * seen.Average(), $"{seen.Max()} of {seen.Average()} accounts");
+        Assert.Empty(Directory.GetDirectories(folder.Path, "hibp-merge-*"));
+    }
+
+    [Fact]
+    public async Task What_is_sorted_meanwhile_has_no_name_and_a_merge_that_is_broken_off_leaves_nothing()
+    {
+        using var folder = new TemporaryFolder();
+        var (loads, log) = await WriteAsync(folder.Path);
+        await Assert.ThrowsAsync<InvalidOperationException>(() => new MergeAccounts(folder.Path).RunAsync(
+            [.. loads.Select(load => SegmentSource.Of(log, load.Logged))],
+            _ =>
+            {
+                var spills = Assert.Single(Directory.GetDirectories(folder.Path, "hibp-merge-*"));
+                if (!OperatingSystem.IsWindows())
+                    Assert.Empty(Directory.GetFiles(spills));
+                throw new InvalidOperationException("stop");
+            },
+            null, None));
+        Assert.Empty(Directory.GetDirectories(folder.Path, "hibp-merge-*"));
+    }
+
+    [Theory]
+    [InlineData(1 << 30)]
+    [InlineData(150_000)]
+    public async Task Figures_are_those_that_sets_of_all_accounts_give(long memory)
+    {
+        using var folder = new TemporaryFolder();
+        var (loads, log) = await WriteAsync(folder.Path);
+        var figures = await LogStatistics.CountAsync(
+            log, new MergeAccounts(folder.Path, memory), [.. loads.Select(load => load.Logged)], domains: 5, null, None);
+
+        var breaches = loads.GroupBy(load => load.Logged.Document!.Breach, load => load.Accounts)
+            .ToDictionary(of => of.Key, of => (Rows: of.Sum(accounts => (long)accounts.Count), Set: of.SelectMany(one => one).ToHashSet()));
+        var all = breaches.Values.SelectMany(breach => breach.Set).ToHashSet();
+        Assert.Equal((all.Count, loads.Sum(load => load.Accounts.Count)), (figures.Accounts, figures.Rows));
+        Assert.Equal(
+            breaches.Select(breach => new BreachFigures(breach.Key, breach.Value.Rows, breach.Value.Set.Count))
+                .OrderByDescending(breach => breach.Accounts), figures.Breaches);
+        Assert.Equal(all.Count(account => breaches.Values.Count(breach => breach.Set.Contains(account)) > 1), figures.AccountsInSeveral);
+        var byDomain = all.GroupBy(account => account.Split('@')[1]).Select(of => new DomainFigures(of.Key, of.Count())).ToList();
+        Assert.Equal(byDomain.Count, figures.Domains);
+        Assert.Equal(
+            byDomain.Select(domain => domain.Accounts).OrderDescending().Take(5), figures.LargestDomains.Select(domain => domain.Accounts));
+        Assert.All(figures.LargestDomains, domain => Assert.Contains(domain, byDomain));
+        var names = figures.Breaches.Select(breach => breach.Name).ToList();
+        var overlaps =
+            from one in names
+            from other in names
+            where string.CompareOrdinal(one, other) < 0
+            select (one, other, Accounts: (long)breaches[one].Set.Intersect(breaches[other].Set).Count());
+        Assert.Equal(
+            overlaps.Where(pair => pair.Accounts > 0).Select(pair => (pair.one + pair.other, pair.Accounts)).Order(),
+            figures.Overlaps.Select(pair => (string.Concat(new[] { pair.One, pair.Other }.Order(StringComparer.Ordinal)), pair.Accounts))
+                .Order());
+
+        var drawing = XDocument.Parse(StatsDrawing.Draw(figures with
+        {
+            Breaches = [.. figures.Breaches, new BreachFigures("<script>&", 1, 1)],
+        }));
+        XNamespace svg = "http://www.w3.org/2000/svg";
+        Assert.Equal(4 + 5 + figures.Overlaps.Count, drawing.Descendants(svg + "rect").Count() - 1);
+        Assert.Contains(drawing.Descendants(svg + "text"), text => text.Value == "<script>&");
+    }
+
+    /// <summary>Writes three loads of two breaches and one of a third, with shared accounts, a duplicate, and a large domain.</summary>
+    private async Task<(List<(LoggedLoad Logged, List<string> Accounts)> Loads, FolderLog Log)> WriteAsync(string folder)
+    {
+        var seed = Environment.TickCount;
+        output.WriteLine($"seed {seed}");
+        var random = new Random(seed);
+        var log = new FolderLog(Path.Combine(folder, "log"));
+        await log.CreateAsync(None);
+        var loads = new List<(LoggedLoad, List<string>)>();
+        string[] breaches = ["Adobe", "Adobe", "Bold", "Cash"];
+        for (var load = 1; load <= breaches.Length; load++)
+        {
+            var accounts = Enumerable.Range(0, 4_000).Select(_ =>
+            {
+                var domain = random.Next(5) < 2 ? "gmail.com" : $"d{random.Next(300)}.example.org";
+                return $"user{random.Next(3_000)}@{domain}";
+            }).ToList();
+            loads.Add((await WriteAsync(log, load, breaches[load - 1], accounts), accounts));
+        }
+        return (loads, log);
+    }
+
+    private static async Task<LoggedLoad> WriteAsync(FolderLog log, long load, string breach, List<string> accounts)
+    {
+        var facts = new SegmentFacts
+        {
+            Store = Guid.Empty,
+            Load = load,
+            Mark = (int)load,
+            Blob = new BlobVersion($"{breach}.{load}.zip", "\"0x1\""),
+            Generation = 1,
+            StartedAt = DateTimeOffset.UnixEpoch,
+            Breach = breach,
+            ExtractorVersion = 1,
+            BatchRows = 2 * SliceRows,
+            SliceRows = SliceRows,
+            First = 1,
+            Last = accounts.Count,
+        };
+        var folder = $"{load:D10}-0123456789abcdef/";
+        var (seal, created) = await SegmentUpload.RunAsync(
+            log, LogNames.Segment(folder, 1),
+            async (stream, token) =>
+            {
+                using var writer = new SegmentWriter(stream, facts);
+                var batch = new AccountBatch(SliceRows);
+                foreach (var (slice, rows) in accounts.Chunk(SliceRows).Index())
+                {
+                    batch.Clear();
+                    batch.FirstPosition = 1 + (slice * SliceRows);
+                    foreach (var account in rows)
+                        batch.Add(Encoding.ASCII.GetBytes(account.Split('@')[0]), Encoding.ASCII.GetBytes(account.Split('@')[1]));
+                    await writer.AddAsync(slice + 1, batch, token);
+                }
+                return await writer.SealAsync(token);
+            },
+            None);
+        Assert.True(created);
+        var document = new JournalLoad
+        {
+            Store = facts.Store,
+            Load = load,
+            Mark = facts.Mark,
+            Breach = breach,
+            Blob = facts.Blob.Name,
+            ETag = facts.Blob.ETag,
+            Generation = 1,
+            StartedAt = facts.StartedAt,
+            Settings = new LoadSettings { ExtractorVersion = 1, TopLevelDomains = "cafe", Limits = new ArchiveLimits(), DedupeCap = 1 },
+            Rows = accounts.Count,
+            Accounts = accounts.Count,
+            Segments = [new DocumentSegment(1, accounts.Count, seal.Length)],
+            Replaces = [],
+            Version = 1,
+            PublishedAt = facts.StartedAt,
+            BreachPublishedAt = facts.StartedAt,
+            ModifiedAt = facts.StartedAt,
+            Hidden = false,
+            Metadata = JsonSerializer.SerializeToElement(new { Title = breach }),
+        };
+        Assert.True(await log.WriteAsync(folder + LogNames.Load, document.ToJson(), None));
+        return (await LogManifest.FindAsync(log, folder, None))!;
+    }
+
+    private static string Text(ReadOnlySpan<byte> bytes) => Encoding.ASCII.GetString(bytes);
+
+    private sealed class Reports(List<long> into) : IProgress<long>
+    {
+        public void Report(long value) => into.Add(value);
+    }
+}

@@ -1,0 +1,200 @@
+using System.Text;
+using HibpIngest.Journal.Segments;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Tests.Journal;
+
+public sealed class SegmentTests(ITestOutputHelper output)
+{
+    [Theory]
+    [InlineData(BlockCodec.None)]
+    [InlineData(BlockCodec.Lz4)]
+    [InlineData(BlockCodec.Brotli)]
+    public async Task Rows_come_back_slice_by_slice_in_order_whatever_they_are(BlockCodec codec)
+    {
+        var seed = Random.Shared.Next();
+        output.WriteLine($"seed {seed}");
+        var random = new Random(seed);
+        for (var round = 0; round < 60; round++)
+        {
+            var rows = SegmentSamples.Rows(random, random.Next(1, 600));
+            var sliceRows = random.Next(1, 200);
+            var first = random.NextInt64(1, 1L << 40);
+            var (bytes, seal) = await SegmentSamples.WriteAsync(rows, sliceRows, codec, first);
+            var segment = SegmentBytes.Open(SegmentSamples.Name, bytes);
+            var found = new CollectVisitor();
+            segment.Read(ref found);
+            Assert.Equal(SegmentSamples.Expected(rows, sliceRows), found.Rows);
+            Assert.Equal(segment.Index.BlockList, found.Blocks);
+
+            var slices = (rows.Count + sliceRows - 1) / sliceRows;
+            Assert.Equal(Enumerable.Range(5, slices), found.Blocks.Select(block => block.Slice));
+            Assert.Equal(Enumerable.Range(0, slices).Select(i => first + ((long)i * sliceRows)), found.Blocks.Select(block => block.First));
+            Assert.Equal((bytes.Length, (long)rows.Count, slices), (seal.Length, seal.Rows, seal.Blocks));
+            Assert.Equal(bytes[..seal.Header.Length], seal.Header.ToArray());
+            Assert.Equal(bytes[^seal.Footer.Length..], seal.Footer.ToArray());
+            Assert.Equal(SegmentSamples.Facts(first, first + rows.Count - 1, sliceRows), segment.Index.Facts);
+            Assert.Equal(new SegmentVerification(rows.Count, slices, bytes.Length), segment.Verify());
+        }
+    }
+
+    [Fact]
+    public async Task The_same_rows_make_the_same_bytes_in_whatever_order_a_slice_has_them()
+    {
+        var random = new Random(14);
+        var rows = SegmentSamples.Rows(random, 900);
+        var (bytes, _) = await SegmentSamples.WriteAsync(rows, 300);
+        Assert.Equal(bytes, (await SegmentSamples.WriteAsync(rows, 300)).Bytes);
+        var shuffled = rows.Chunk(300).SelectMany(slice =>
+        {
+            random.Shuffle(slice);
+            return slice;
+        }).ToList();
+        Assert.NotEqual(rows, shuffled);
+        Assert.Equal(bytes, (await SegmentSamples.WriteAsync(shuffled, 300)).Bytes);
+    }
+
+    [Fact]
+    public async Task A_batch_stays_as_it_was()
+    {
+        var rows = SegmentSamples.Rows(new Random(15), 100);
+        var batch = new AccountBatch(100);
+        SegmentSamples.Fill(batch, 1, rows);
+        using var writer = new SegmentWriter(Stream.Null, SegmentSamples.Facts(1, 100));
+        await writer.AddAsync(1, batch, CancellationToken.None);
+        Assert.Equal(
+            rows, Enumerable.Range(0, 100).Select(
+                i => (Encoding.ASCII.GetString(batch.Domain(i)), Encoding.ASCII.GetString(batch.Alias(i)))));
+    }
+
+    [Fact]
+    public async Task The_longest_and_the_shortest_have_room_and_a_row_that_comes_again_is_a_row()
+    {
+        List<(string, string)> rows =
+        [
+            (new string('~', 255), new string('!', 64)), (new string('~', 255), new string('!', 64)), ("a.bc", "x"), ("a.bc", "x"),
+            ("a.bc", "x"), ("a.bc", new string('x', 15)), ("a.bc", new string('x', 30)), ("a.bc", new string('x', 14)),
+            ("a.bc", new string('x', 63)), ("a.bc", new string('x', 64)),
+        ];
+        var (bytes, _) = await SegmentSamples.WriteAsync(rows, 10);
+        var found = new CollectVisitor();
+        SegmentBytes.Open(SegmentSamples.Name, bytes).Read(ref found);
+        Assert.Equal(SegmentSamples.Expected(rows, 10), found.Rows);
+        Assert.Equal(3, found.Rows.Count(row => row == ("a.bc", "x")));
+    }
+
+    [Fact]
+    public async Task The_longest_payload_is_within_the_limit_that_readers_have()
+    {
+        var rows = Enumerable.Range(0, 1_000).Select(
+            i => ($"{i:D4}{new string((char)('a' + (i % 7)), 251)}", $"{i:D4}{new string((char)('a' + (i % 9)), 60)}")).ToList();
+        var (bytes, _) = await SegmentSamples.WriteAsync(rows, 1_000);
+        var block = Assert.Single(SegmentBytes.Open(SegmentSamples.Name, bytes).Index.BlockList);
+        Assert.InRange(block.RawBytes, SegmentLimits.RawBytes(1_000) - 5, SegmentLimits.RawBytes(1_000));
+    }
+
+    [Fact]
+    public async Task What_gets_no_shorter_is_stored_as_it_is()
+    {
+        var (bytes, _) = await SegmentSamples.WriteAsync([("a.bc", "x")], 10);
+        var block = Assert.Single(SegmentBytes.Open(SegmentSamples.Name, bytes).Index.BlockList);
+        Assert.Equal((9, 9), (block.StoredBytes, block.RawBytes));
+        Assert.Equal((byte)BlockCodec.None, bytes[block.Offset + 32]);
+    }
+
+    [Fact]
+    public async Task The_footer_lists_the_domains_of_a_thousand_rows_and_more()
+    {
+        var random = new Random(16);
+        var rows = new[] { ("b.large", 1_000), ("a.larger", 2_345), ("c.small", 999), ("d.small", 1) }
+            .SelectMany(domain => Enumerable.Range(0, domain.Item2).Select(i => (domain.Item1, $"n{i}"))).ToArray();
+        random.Shuffle(rows);
+        var (bytes, _) = await SegmentSamples.WriteAsync(rows, 97);
+        var segment = SegmentBytes.Open(SegmentSamples.Name, bytes);
+        Assert.Equal([new LargeDomain("a.larger", 2_345), new LargeDomain("b.large", 1_000)], segment.Index.LargeDomains);
+        segment.Verify();
+    }
+
+    [Fact]
+    public async Task Domains_without_number_are_counted_rightly()
+    {
+        // The table grows several times.
+        var rows = Enumerable.Range(0, 30_000).Select(i => i % 20 == 0 ? ("often.com", $"n{i}") : ($"{i}.example", "a")).ToList();
+        var (bytes, _) = await SegmentSamples.WriteAsync(rows, 10_000);
+        var segment = SegmentBytes.Open(SegmentSamples.Name, bytes);
+        Assert.Equal([new LargeDomain("often.com", 1_500)], segment.Index.LargeDomains);
+        segment.Verify();
+    }
+
+    [Fact]
+    public async Task Rows_that_are_not_the_next_are_refused()
+    {
+        var facts = SegmentSamples.Facts(101, 130, sliceRows: 10);
+        using var writer = new SegmentWriter(Stream.Null, facts);
+        var batch = new AccountBatch(50);
+        await Refused(
+            3, 100, 10, "slice 3 of load 7 holds positions 100 to 109, and slice 3 from position 101 to 130 at most was expected");
+        await Refused(3, 102, 10, "position 101");
+        await Refused(0, 101, 10, "slice 1 from position 101");
+        await Refused(3, 101, 11, "has 11 rows");
+        await Refused(3, 101, 0, "has 0 rows");
+        await Refused(3, 101, 31, "positions 101 to 131");
+        await Add(3, 101, 10);
+        await Refused(3, 111, 10, "slice 4 from position 111");
+        await Refused(5, 111, 10, "slice 4 from position 111");
+        await Refused(4, 101, 10, "slice 4 from position 111");
+        await Add(4, 111, 10);
+        var e = await Assert.ThrowsAsync<BadInputException>(() => writer.SealAsync(CancellationToken.None));
+        Assert.Contains("positions 101 to 120, and all up to 130 were expected", e.Message, StringComparison.Ordinal);
+        await Add(5, 121, 10);
+        Assert.Equal((30, 3), (await writer.SealAsync(CancellationToken.None) is var seal ? (seal.Rows, seal.Blocks) : default));
+
+        async Task Add(int slice, long first, int rows)
+        {
+            SegmentSamples.Fill(batch, first, SegmentSamples.Rows(new Random(17), rows));
+            await writer.AddAsync(slice, batch, CancellationToken.None);
+        }
+
+        async Task Refused(int slice, long first, int rows, string what)
+        {
+            var refused = await Assert.ThrowsAsync<BadInputException>(() => Add(slice, first, rows));
+            Assert.Contains(what, refused.Message, StringComparison.Ordinal);
+        }
+    }
+
+    [Theory]
+    [InlineData("a.bc", "")]
+    [InlineData("a.b", "x")]
+    [InlineData("a.bc", "x y")]
+    [InlineData("a.bc", "x\0")]
+    [InlineData("a.b\u007F", "x")]
+    public async Task Rows_that_no_extractor_makes_are_refused_without_being_named(string domain, string alias)
+    {
+        var e = await Assert.ThrowsAsync<BadInputException>(() => SegmentSamples.WriteAsync([(domain, alias)], 10));
+        Assert.DoesNotContain("a.b", e.Message, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<BadInputException>(() => SegmentSamples.WriteAsync([("a.bc", new string('x', 65))], 10));
+        await Assert.ThrowsAsync<BadInputException>(() => SegmentSamples.WriteAsync([(new string('x', 256), "x")], 10));
+    }
+
+    [Fact]
+    public void Facts_of_no_segment_are_refused()
+    {
+        var facts = SegmentSamples.Facts(1, 10);
+        Refused(facts with { Load = 0 });
+        Refused(facts with { Mark = 0 });
+        Refused(facts with { Generation = -1 });
+        Refused(facts with { BatchRows = 0 });
+        Refused(facts with { SliceRows = 0 });
+        Refused(facts with { SliceRows = SegmentLimits.BlockRows + 1 });
+        Refused(facts with { First = 0 });
+        Refused(facts with { First = 11 });
+        Refused(facts with { Last = SegmentLimits.Rows + 1 });
+        Refused(facts with { Breach = "\uD800" });
+        Refused(facts with { Blob = new BlobVersion(new string('x', SegmentLimits.HeaderBytes), "\"1\"") });
+        new SegmentWriter(Stream.Null, facts with { Blob = new BlobVersion(new string('x', 16_000), "") }).Dispose();
+        Assert.Throws<ArgumentOutOfRangeException>(() => new SegmentWriter(Stream.Null, facts, (BlockCodec)3));
+
+        static void Refused(SegmentFacts facts) =>
+            Assert.Throws<BadInputException>(() => new SegmentWriter(Stream.Null, facts));
+    }
+}

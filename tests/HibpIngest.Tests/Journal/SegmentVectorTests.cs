@@ -1,0 +1,88 @@
+using System.Text;
+using System.Text.RegularExpressions;
+using HibpIngest.Journal.Segments;
+
+namespace HibpIngest.Tests.Journal;
+
+/// <summary>Tests the segments that docs/account-log.md shows, byte by byte.</summary>
+public sealed partial class SegmentVectorTests
+{
+    private const string Document = "docs/account-log.md";
+
+    /// <summary>Slices 3 and 4 of the document.</summary>
+    private static readonly (string Domain, string Alias)[][] Slices =
+    [
+        [("mail.example.com", "bob"), ("example.com", "anna"), ("example.com", "annabelle.longer-1"), ("example.com", "anna")],
+        [("example.org", "an.alias.of.30.characters.or.so"), ("example.org", "an.alias.of.30.characters")],
+    ];
+
+    [Fact]
+    public async Task The_segment_that_is_shown_is_what_is_written_and_is_read()
+    {
+        var shown = Bytes(Snippet(0));
+        using var file = new MemoryStream();
+        using var writer = new SegmentWriter(file, SegmentSamples.Facts(9, 14, sliceRows: 4));
+        var batch = new AccountBatch(4);
+        var (slice, next) = (3, 9L);
+        foreach (var rows in Slices)
+        {
+            SegmentSamples.Fill(batch, next, rows);
+            await writer.AddAsync(slice++, batch, CancellationToken.None);
+            next += rows.Length;
+        }
+        await writer.SealAsync(CancellationToken.None);
+        Assert.Equal(Convert.ToHexString(shown), Convert.ToHexString(file.ToArray()));
+
+        var segment = SegmentBytes.Open("shown", shown);
+        segment.Verify();
+        var found = new CollectVisitor();
+        segment.Read(ref found);
+        Assert.Equal(Slices.SelectMany(rows => rows.Order()), found.Rows);
+        Assert.Equal([BlockCodec.Lz4, BlockCodec.None], segment.Index.BlockList.Select(block => (BlockCodec)shown[block.Offset + 32]));
+    }
+
+    [Fact]
+    public void The_payloads_that_are_shown_are_what_the_blocks_make()
+    {
+        var segment = Bytes(Snippet(0));
+        var block = SegmentBytes.Open("shown", segment).Index.Blocks[0];
+        var raw = new byte[block.RawBytes];
+        Assert.True(Lz4Block.TryDecompress(segment.AsSpan((int)block.Offset + 40, block.StoredBytes), raw));
+        Assert.Equal(Convert.ToHexString(Bytes(Snippet(1))), Convert.ToHexString(raw));
+    }
+
+    [Fact]
+    public void Checksums_and_numbers_are_as_shown()
+    {
+        var rows = Row().Matches(DocumentFiles.Read(Document))
+            .ToDictionary(row => row.Groups["what"].Value, row => row.Groups["hex"].Value);
+        Assert.Equal("E3069283", rows["CRC32C of `123456789`"]);
+        Assert.Equal(rows["CRC32C of `123456789`"], Crc32C.Compute("123456789"u8).ToString("X8"));
+        foreach (var number in new[] { 0, 127, 128, 1_000, int.MaxValue })
+        {
+            var bytes = new byte[5];
+            var length = Varint.Write(bytes, number);
+            Assert.Equal(rows[$"varint of {number}"], Convert.ToHexString(bytes, 0, length));
+            var at = 0;
+            Assert.True(Varint.TryRead(bytes.AsSpan(0, length), ref at, out var read));
+            Assert.Equal((number, length), (read, at));
+        }
+        foreach (var bad in new[] { "", "80", "8000", "FFFFFFFF0F", "808080808000", "FFFFFFFFFF" })
+        {
+            var at = 0;
+            Assert.False(Varint.TryRead(Convert.FromHexString(bad), ref at, out _), bad);
+        }
+        var decoded = new byte[24];
+        Assert.True(Lz4Block.TryDecompress(Convert.FromHexString(rows["LZ4 of `A` 19 times and `bcdef`"]), decoded));
+        Assert.Equal(new string('A', 19) + "bcdef", Encoding.ASCII.GetString(decoded));
+    }
+
+    private static string Snippet(int number) => DocumentFiles.Snippets(Document, "hex").ElementAt(number);
+
+    /// <summary>Returns the bytes before the semicolons.</summary>
+    private static byte[] Bytes(string snippet) => Convert.FromHexString(
+        string.Concat(snippet.Split('\n').Select(line => line.Split(';')[0].Replace(" ", "", StringComparison.Ordinal))));
+
+    [GeneratedRegex(@"^\| (?<what>[^|]+) \| `(?<hex>[0-9A-F]+)` \|$", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex Row();
+}
