@@ -18,7 +18,7 @@ internal sealed partial class WebGuard(
     // A store that is down fails every request: one line in this time is enough.
     private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
 
-    private static readonly ErrorAnswer NotOpenTo = new(
+    private static readonly ErrorResponse NotOpenTo = new(
         403, "This server is open without a key, and so answers only a client on its own machine that asks it directly");
 
     private long _loggedAt;
@@ -50,8 +50,8 @@ internal sealed partial class WebGuard(
                 && ApiRoute.Of(context) is null)
             {
                 entry?.Gate(null);
-                await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
-                    ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).ExecuteAsync(context);
+                await new ErrorResponse(context.Response.StatusCode, context.Response.StatusCode == 405
+                    ? OtherMethods(context.Response) : ErrorResponse.NoSuchRoute.Message).ExecuteAsync(context);
             }
             if (entry is not null)
                 await entry.PassAsync(); // for a response without a body
@@ -91,14 +91,14 @@ internal sealed partial class WebGuard(
     {
         var answer = error switch
         {
-            BadHttpRequestException bad => new ErrorAnswer(bad.StatusCode, "The request is malformed, or too large"),
-            RangesNotReadyException => ErrorAnswer.Unavailable with { Message = "Ranges are not available yet" },
-            AccessLogDownException => ErrorAnswer.Unavailable with
+            BadHttpRequestException bad => new ErrorResponse(bad.StatusCode, "The request is malformed, or too large"),
+            RangesNotReadyException => ErrorResponse.Unavailable with { Message = "Ranges are not available yet" },
+            AccessLogDownException => ErrorResponse.Unavailable with
             {
                 RetryAfterSeconds = (int)AccessLogDownException.RetryAfter.TotalSeconds,
             },
-            HibpException => ErrorAnswer.Unavailable,
-            _ => ErrorAnswer.Unexpected,
+            HibpException => ErrorResponse.Unavailable,
+            _ => ErrorResponse.Unexpected,
         };
         if (answer.StatusCode >= 500 && IsTimeToLog())
             LogFailed(TemplateOf(context), answer.StatusCode, error is HibpException ? error.Message : UnexpectedError.Describe(error));
@@ -112,7 +112,7 @@ internal sealed partial class WebGuard(
         context.Response.Clear();
         context.Response.Headers.AccessControlAllowOrigin = origin;
         context.Response.Headers.XContentTypeOptions = "nosniff";
-        if (answer == ErrorAnswer.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
+        if (answer == ErrorResponse.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
             answer = answer with { Message = "An error occurred." };
         await answer.ExecuteAsync(context);
     }

@@ -6,7 +6,7 @@ namespace HibpIngest.Archives;
 /// </summary>
 /// <remarks>
 /// The directory is streamed, not held. If each entry begins after the end of the previous one, as nearly all writers order them, none
-/// overlap. A directory in another order is read again and its extents are sorted: 20 bytes an entry, for at most <see cref="MostHeld"/>
+/// overlap. A directory in another order is read again and its extents are sorted: 20 bytes an entry, for at most <see cref="MaxHeld"/>
 /// entries, which is above the default limit. If there are more and they are out of order, only the sum of their lengths is checked:
 /// entries that don't overlap are no longer than the archive, so any overlap that passes costs no more than reading the archive once. An
 /// entry begins with its local header and is assumed to have neither name nor extra field, whose lengths only the local header holds. So it
@@ -15,10 +15,10 @@ namespace HibpIngest.Archives;
 internal static class EntryExtents
 {
     /// <summary>Maximum number of entries whose extents are held and sorted: 20 MiB.</summary>
-    public const int MostHeld = 1 << 20;
+    public const int MaxHeld = 1 << 20;
 
     /// <exception cref="BadArchiveException">Entries overlap, or the directory is damaged.</exception>
-    public static void Check(CentralDirectory directory, int mostHeld = MostHeld)
+    public static void Check(CentralDirectory directory, int mostHeld = MaxHeld)
     {
         long sum = 0;
         (int Entry, long Start, long End) before = default;

@@ -82,7 +82,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
                 hasText = false;
                 break;
             case (byte)'S':
-                for (var goesOn = header.GoesOn; goesOn; goesOn = _block[504] != 0)
+                for (var goesOn = header.Continues; goesOn; goesOn = _block[504] != 0)
                     ReadBlock();
                 break;
         }

@@ -26,7 +26,7 @@ internal readonly record struct TarHeader
     public byte[] Name { get; private init; }
 
     /// <summary>Whether further blocks of a GNU sparse file's map follow.</summary>
-    public bool GoesOn { get; private init; }
+    public bool Continues { get; private init; }
 
     /// <summary>Whether a block is a header, by its checksum.</summary>
     /// <param name="needsMagic">Whether the magic is required too, because the checksum alone would be too weak.</param>
@@ -58,7 +58,7 @@ internal readonly record struct TarHeader
             Type = block[156],
             Size = Number(block.Slice(SizeAt, NumberBytes)),
             Name = prefix.IsEmpty ? name.ToArray() : [.. prefix, (byte)'/', .. name],
-            GoesOn = block[482] != 0,
+            Continues = block[482] != 0,
         };
     }
 

@@ -19,15 +19,15 @@ public sealed class CallbackSender : ICallbackSender
     private const string NoTls = "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS";
 
     // Up to this size a response body is read and discarded, so that the connection can be reused.
-    private const int MostAnswerBytes = 64 * 1024;
-    private const int MostHeaderKilobytes = 64;
+    private const int MaxAnswerBytes = 64 * 1024;
+    private const int MaxHeaderKilobytes = 64;
     private const int ReadBytes = 8 * 1024;
 
     // Less than the timeout of a call, so that the error shows which of the two expired.
     private static readonly TimeSpan ConnectTimeout = TimeSpan.FromSeconds(5);
 
     // Caps Retry-After, so that a receiver can't postpone its calls forever.
-    private static readonly TimeSpan MostRetryAfter = TimeSpan.FromDays(1);
+    private static readonly TimeSpan MaxRetryAfter = TimeSpan.FromDays(1);
 
     private readonly HttpMessageInvoker _http;
     private readonly TimeProvider _time;
@@ -59,12 +59,12 @@ public sealed class CallbackSender : ICallbackSender
 
     internal SocketsHttpHandler Handler { get; }
 
-    public async Task<CallAnswer> CallAsync(
+    public async Task<CallResponse> CallAsync(
         CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken)
     {
         if (!target.Url.IsAbsoluteUri
             || target.Url.Scheme != Uri.UriSchemeHttps && !(_allowsLoopback && target.Url.Scheme == Uri.UriSchemeHttp))
-            return new CallAnswer(CallOutcome.Forbidden, 0, null, NotHttps);
+            return new CallResponse(CallOutcome.Forbidden, 0, null, NotHttps);
         using var request = NewRequest(target, body, idempotencyKey);
         using var limit = new CancellationTokenSource(CallbackClient.CallTimeout, _time);
         using var both = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, limit.Token);
@@ -109,13 +109,13 @@ public sealed class CallbackSender : ICallbackSender
             AutomaticDecompression = DecompressionMethods.None,
             // No propagator means no activity: no trace contains a client's address, and no client gets a trace id.
             ActivityHeadersPropagator = null,
-            MaxConnectionsPerServer = CallbackClient.MostCap,
+            MaxConnectionsPerServer = CallbackClient.MaxCap,
             // So that DNS changes are picked up.
             PooledConnectionLifetime = TimeSpan.FromMinutes(1),
             // Apache and Node close theirs after 5 s: a call into a connection that is being closed is lost.
             PooledConnectionIdleTimeout = TimeSpan.FromSeconds(4),
             ConnectTimeout = ConnectTimeout,
-            MaxResponseHeadersLength = MostHeaderKilobytes,
+            MaxResponseHeadersLength = MaxHeaderKilobytes,
             // When a response is abandoned, everything needed has been read: the connection is closed at once.
             MaxResponseDrainSize = 0,
         };
@@ -189,14 +189,14 @@ public sealed class CallbackSender : ICallbackSender
     /// <summary>Reads and discards the rest of a response. The outcome of the call is known, so errors are ignored.</summary>
     private static async Task ReadToEndAsync(HttpResponseMessage response, CancellationToken cancellationToken)
     {
-        if (response.Content.Headers.ContentLength is 0 or > MostAnswerBytes)
+        if (response.Content.Headers.ContentLength is 0 or > MaxAnswerBytes)
             return;
         var buffer = ArrayPool<byte>.Shared.Rent(ReadBytes);
         try
         {
             var content = await response.Content.ReadAsStreamAsync(cancellationToken);
             int read;
-            for (var total = 0; total <= MostAnswerBytes && (read = await content.ReadAsync(buffer, cancellationToken)) > 0; total += read)
+            for (var total = 0; total <= MaxAnswerBytes && (read = await content.ReadAsync(buffer, cancellationToken)) > 0; total += read)
             {
             }
         }
@@ -210,30 +210,30 @@ public sealed class CallbackSender : ICallbackSender
         }
     }
 
-    private CallAnswer AnswerOf(HttpResponseMessage response)
+    private CallResponse AnswerOf(HttpResponseMessage response)
     {
         var status = (int)response.StatusCode;
         var said = $"it answered {status}";
         switch (status)
         {
             case >= 200 and < 300:
-                return new CallAnswer(CallOutcome.Accepted, status, null, null);
+                return new CallResponse(CallOutcome.Accepted, status, null, null);
             case 410:
-                return new CallAnswer(CallOutcome.Gone, status, null, $"{said}: it is not to be called again");
+                return new CallResponse(CallOutcome.Gone, status, null, $"{said}: it is not to be called again");
             case >= 300 and < 400:
-                return new CallAnswer(
+                return new CallResponse(
                     CallOutcome.Refused, status, null, $"{said}, and redirects are not followed: its address has to be the last one");
             case 429 or 503:
                 var isAsked = response.Headers.NonValidated.TryGetValues("Retry-After", out var values);
                 if (!isAsked && status == 503)
                     break;
-                return new CallAnswer(
+                return new CallResponse(
                     CallOutcome.Throttled, status, isAsked ? RetryAfter(values.ToString()) : null, $"{said}: it is not to be called now");
         }
-        return new CallAnswer(CallOutcome.Refused, status, null, said);
+        return new CallResponse(CallOutcome.Refused, status, null, said);
     }
 
-    /// <summary>Parses seconds or a date (RFC 9110, 10.2.3), clamped to 0 to <see cref="MostRetryAfter"/>.</summary>
+    /// <summary>Parses seconds or a date (RFC 9110, 10.2.3), clamped to 0 to <see cref="MaxRetryAfter"/>.</summary>
     /// <returns>Null if it is neither.</returns>
     private TimeSpan? RetryAfter(string text)
     {
@@ -241,25 +241,25 @@ public sealed class CallbackSender : ICallbackSender
         TimeSpan asked;
         // A number that overflows int means a long time.
         if (text.Length > 0 && !text.AsSpan().ContainsAnyExceptInRange('0', '9'))
-            asked = int.TryParse(text, out var seconds) ? TimeSpan.FromSeconds(seconds) : MostRetryAfter;
+            asked = int.TryParse(text, out var seconds) ? TimeSpan.FromSeconds(seconds) : MaxRetryAfter;
         else if (RetryConditionHeaderValue.TryParse(text, out var parsed) && parsed.Date is { } date)
             asked = date - _time.GetUtcNow();
         else
             return null;
-        return asked < TimeSpan.Zero ? TimeSpan.Zero : asked > MostRetryAfter ? MostRetryAfter : asked;
+        return asked < TimeSpan.Zero ? TimeSpan.Zero : asked > MaxRetryAfter ? MaxRetryAfter : asked;
     }
 
-    private static CallAnswer Unreachable(string error) => new(CallOutcome.Unreachable, 0, null, error);
+    private static CallResponse Unreachable(string error) => new(CallOutcome.Unreachable, 0, null, error);
 
     /// <summary>Describes the failure without the exceptions' messages, which contain the host name.</summary>
-    private static CallAnswer Failed(HttpRequestException failure)
+    private static CallResponse Failed(HttpRequestException failure)
     {
         for (Exception? e = failure; e is not null; e = e.InnerException)
         {
             switch (e)
             {
                 case ForbiddenAddressException forbidden:
-                    return new CallAnswer(
+                    return new CallResponse(
                         CallOutcome.Forbidden, 0, null, $"its address resolves to {forbidden.Address}, which is not a public address");
                 case AuthenticationException:
                     return Unreachable(NoTls);
@@ -277,7 +277,7 @@ public sealed class CallbackSender : ICallbackSender
             HttpRequestError.SecureConnectionError => NoTls,
             HttpRequestError.ResponseEnded => "it closed the connection before it answered",
             HttpRequestError.InvalidResponse => "it answered something that is no HTTP/1.1",
-            HttpRequestError.ConfigurationLimitExceeded => $"it answered more than {MostHeaderKilobytes} KB of headers",
+            HttpRequestError.ConfigurationLimitExceeded => $"it answered more than {MaxHeaderKilobytes} KB of headers",
             var error => $"the call to it failed ({error})",
         });
     }

@@ -73,7 +73,7 @@ public sealed class SmtpSender : INotificationSender
         await _turns.WaitAsync(cancellationToken);
         try
         {
-            var connection = await TakeAsync(cancellationToken);
+            var connection = await ClaimAsync(cancellationToken);
             var isUsable = false;
             try
             {
@@ -110,7 +110,7 @@ public sealed class SmtpSender : INotificationSender
     }
 
     /// <summary>Returns a connection that has just responded: an idle one, or a new one.</summary>
-    private async Task<SmtpSession> TakeAsync(CancellationToken cancellationToken)
+    private async Task<SmtpSession> ClaimAsync(CancellationToken cancellationToken)
     {
         while (_idle.TryPop(out var connection))
         {

@@ -15,7 +15,7 @@ public sealed class ApiRequests
     {
         if (settings.Messages.Count > 0)
         {
-            var error = new ErrorAnswer(
+            var error = new ErrorResponse(
                 StatusCodes.Status503ServiceUnavailable, $"the app settings are wrong: {string.Join("; ", settings.Public)}");
             _api = context => error.ExecuteAsync(context);
             return;

@@ -22,7 +22,7 @@ public sealed class HealthFunction(SettingsErrors settings, CachedCheck store)
         var response = request.CreateResponse(isWell ? HttpStatusCode.OK : HttpStatusCode.ServiceUnavailable);
         response.Headers.Add("Content-Type", "application/json; charset=utf-8");
         response.Headers.Add("Cache-Control", "no-store");
-        await response.Body.WriteAsync(HealthAnswer.ToJson(isWell, settings.Public));
+        await response.Body.WriteAsync(HealthResponse.ToJson(isWell, settings.Public));
         return response;
     }
 }

@@ -23,7 +23,7 @@ internal static class Program
 
     private static void AddPipeline(IServiceCollection services, PipelineSettings settings) => services
         .AddHibp(settings, setsUpStores: true)
-        .AddHeartbeats(HostSign.Everything);
+        .AddHeartbeats(Heartbeat.Everything);
 
     /// <summary>Queries only the storage account: probing the database would keep a serverless one awake.</summary>
     private static async Task CheckStoreAsync(IServiceProvider services, CancellationToken cancellationToken)

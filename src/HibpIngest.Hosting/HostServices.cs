@@ -71,7 +71,7 @@ public static partial class HostServices
         var account = errors.Try(services.GetRequiredService<StorageAccount>);
         var database = errors.Try(services.GetRequiredService<IBreachDatabase>);
         if (account is not null)
-            errors.Try(services.GetRequiredService<IAccountLogBlobs>);
+            errors.Try(services.GetRequiredService<IJournalBlobs>);
         errors.Try(services.GetRequiredService<INotificationSender>);
         var settings = services.GetRequiredService<PipelineSettings>();
         errors.Try(settings.OpenSecretKeys);

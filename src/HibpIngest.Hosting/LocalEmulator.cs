@@ -23,9 +23,9 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     private const int Services = 3;
 
     /// <summary>A supervisor restarts it after a pause of at most 30 s, and loading its data takes seconds.</summary>
-    private static readonly TimeSpan ComesBackWithin = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan RestartTimeout = TimeSpan.FromSeconds(60);
 
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
     /// <summary>
     /// Loopback refuses a connection at once. If it isn't refused, the accept queue of a listening process is full, and connects are
@@ -67,17 +67,17 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     public async Task<EmulatorState> WaitForStateAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1)
     {
         var began = Stopwatch.GetTimestamp();
-        var isTold = false;
+        var isReported = false;
         while (true)
         {
             var isHeld = IsHeld(number);
             var state = await FindStateAsync(cancellationToken, number);
-            if (state != EmulatorState.Stopped || !isHeld || Stopwatch.GetElapsedTime(began) > ComesBackWithin)
+            if (state != EmulatorState.Stopped || !isHeld || Stopwatch.GetElapsedTime(began) > RestartTimeout)
                 return state;
-            if (!isTold)
+            if (!isReported)
                 progress.Report("waiting for the storage emulator, which another process is starting or stopping");
-            isTold = true;
-            await Task.Delay(LookEvery, cancellationToken);
+            isReported = true;
+            await Task.Delay(PollInterval, cancellationToken);
         }
     }
 

@@ -58,15 +58,15 @@ public static class PipelineServices
         services.AddTransient<PreviewCalls>();
         services.AddTransient<WatchedPrefixes>();
 
-        services.AddTransient<LoggedRows>();
-        services.AddSingleton<LogLoad>();
-        services.AddTransient<LogSchedule>();
+        services.AddTransient<JournaledRows>();
+        services.AddSingleton<WriteJournal>();
+        services.AddTransient<JournalSchedule>();
         services.AddTransient<RecoverLoads>();
-        services.AddTransient<RepairLog>();
+        services.AddTransient<RepairJournal>();
         services.AddTransient<RepairRemoved>();
         services.AddTransient<SegmentCopy>();
-        services.AddTransient<TellLog>();
-        services.AddTransient<VerifyLog>();
+        services.AddTransient<JournalChanges>();
+        services.AddTransient<VerifyJournal>();
 
         services.AddTransient<FillRanges>();
         services.AddTransient<LayoutOperations>();
@@ -78,7 +78,7 @@ public static class PipelineServices
         services.AddTransient<CallbackOperations>();
         services.AddTransient<LoadOperations>();
         services.AddTransient<MailOperations>();
-        services.AddTransient<MoveOn>();
+        services.AddTransient<ReconcileRestoredDatabase>();
         services.AddTransient<PoisonQueue>();
         services.AddTransient<PublishCatalogue>();
         services.AddTransient<RemovalStatus>();

@@ -109,7 +109,7 @@ public sealed class StorageAccount : IDisposable
         Clients = new CallbackClientTable(tables.Table(options.ClientsTable));
         Prefixes = new PrefixBlobs(blobService.GetBlobContainerClient(options.ClientsContainer));
         Callbacks = new CallbackBlobs(blobService.GetBlobContainerClient(options.CallbacksContainer));
-        AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
+        AccountLog = new JournalBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
     }
 
     public IBreachBlobs Blobs { get; }
@@ -132,7 +132,7 @@ public sealed class StorageAccount : IDisposable
     internal StoreRegister OwnRegister { get; }
 
     /// <summary>Hosts' heartbeats in the register, over connections that nothing else uses.</summary>
-    public IHostSigns Signs { get; }
+    public IHeartbeats Signs { get; }
 
     public IApiKeys Keys { get; }
 
@@ -144,7 +144,7 @@ public sealed class StorageAccount : IDisposable
 
     public IPasswordDrops PasswordDrops { get; }
 
-    public IAccountLogBlobs AccountLog { get; }
+    public IJournalBlobs AccountLog { get; }
 
     public IAccessBlobs AccessLog { get; }
 

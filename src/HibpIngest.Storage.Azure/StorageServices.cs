@@ -20,7 +20,7 @@ public static class StorageServices
         services.AddSingleton(provider => StorageAccount.Open(connection, LogsOf(provider), options, further));
         Add(account => account.Tables);
         Add(account => account.StoreAccounts);
-        Add<IHostSigns>(account => account.Signs);
+        Add<IHeartbeats>(account => account.Signs);
         Add(account => account.Blobs);
         Add(account => account.Catalogue);
         Add(account => account.TableReads);
@@ -53,11 +53,11 @@ public static class StorageServices
     }
 
     /// <summary>
-    /// Adds each interface of <see cref="IStoreRegister"/> except <see cref="IHostSigns"/>: heartbeats have connections of their own.
+    /// Adds each interface of <see cref="IStoreRegister"/> except <see cref="IHeartbeats"/>: heartbeats have connections of their own.
     /// </summary>
     public static IServiceCollection AddRegisterPorts(this IServiceCollection services)
     {
-        foreach (var port in typeof(IStoreRegister).GetInterfaces().Where(port => port != typeof(IHostSigns)))
+        foreach (var port in typeof(IStoreRegister).GetInterfaces().Where(port => port != typeof(IHeartbeats)))
             services.AddSingleton(port, provider => provider.GetRequiredService<IStoreRegister>());
         return services;
     }

@@ -15,7 +15,7 @@ public abstract partial class SqlBreachDatabase
     /// Read in several statements: a change of what is logged raises the version of the row it changes, so an inconsistent entry is logged
     /// again.
     /// </remarks>
-    public Task<LoadLogEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken) =>
+    public Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken) =>
         ReadAsync(
             async session =>
             {
@@ -29,7 +29,7 @@ public abstract partial class SqlBreachDatabase
                         CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END, l.logged_version
                     FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
                     """,
-                    row => new LoadLogEntry
+                    row => new JournalEntry
                     {
                         Load = load,
                         Mark = row.Int32(0),
@@ -64,10 +64,10 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken);
 
-    public Task<IReadOnlyList<LogSegment>> PlanSegmentsAsync(long load, long segmentRows, CancellationToken cancellationToken)
+    public Task<IReadOnlyList<JournalSegment>> PlanSegmentsAsync(long load, long segmentRows, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(segmentRows, 1);
-        return WriteAsync<IReadOnlyList<LogSegment>>(
+        return WriteAsync<IReadOnlyList<JournalSegment>>(
             async session =>
             {
                 if (!await LockLoadRowAsync(session, load))
@@ -152,8 +152,8 @@ public abstract partial class SqlBreachDatabase
         return [.. replaced];
     }
 
-    private static async Task<IReadOnlyList<LogSegment>> ReadSegmentsAsync(ISqlSession session, long load) =>
+    private static async Task<IReadOnlyList<JournalSegment>> ReadSegmentsAsync(ISqlSession session, long load) =>
         await session.ListAsync(
             "SELECT number, first_position, last_position, bytes FROM dbo.log_segments WHERE load_id = @load ORDER BY number",
-            row => new LogSegment(row.Int32(0), row.Int64(1), row.Int64(2), row.NumberOrNull(3)), OfLoad(load));
+            row => new JournalSegment(row.Int32(0), row.Int64(1), row.Int64(2), row.NumberOrNull(3)), OfLoad(load));
 }

@@ -96,7 +96,7 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), FromNow("@since", -age)) == 1,
             cancellationToken);
 
-    public Task<IReadOnlyList<int>> TakeDueNotificationsAsync(long load, int most, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int most, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>>(
             async session =>
             {

@@ -33,8 +33,8 @@ public abstract partial class SqlBreachDatabase
                 var isNewer = known is null || load.Version > known.Version;
                 var name = isNewer ? load.Breach.Name : known!.Breach;
                 await RefuseOtherAsync(session, load, known, name);
-                var isTold = isNewer || Fold(known!.Breach) == Fold(load.Breach.Name);
-                var told = isTold && await RecoverBreachAsync(session, load.Breach);
+                var isReported = isNewer || Fold(known!.Breach) == Fold(load.Breach.Name);
+                var told = isReported && await RecoverBreachAsync(session, load.Breach);
                 var breach = await BreachKeyAsync(session, name);
                 var step = RecoveryStep.Known;
                 if (known is { PublishedAt: not null })
@@ -54,7 +54,7 @@ public abstract partial class SqlBreachDatabase
                         WHEN catalogue_version < @version THEN @version ELSE catalogue_version END + 1
                     """,
                     BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
-                if (isTold && told && !load.Breach.IsTold)
+                if (isReported && told && !load.Breach.IsReported)
                     await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
                 return step == RecoveryStep.Known ? RecoveryStep.Told : step;
             },

@@ -26,9 +26,9 @@ internal sealed class AccessBenchmark(string folder, string? sql)
 
     private const double LeastOfQueue = 15;
     private const double LeastOfOff = 0.3;
-    private const double MostOfOff = 1.5;
+    private const double MaxOfOff = 1.5;
     private const double MoreThanOff = 200;
-    private const double MostGrowth = 1.2;
+    private const double MaxGrowth = 1.2;
     private const double MoreMemory = 32;
 
     private static readonly (string Option, double Rate)[] Published = [("sql", 554), ("task", 547), ("queue", 880), ("client", 2_109)];
@@ -163,7 +163,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         }
         await CountAsync("ours", _ours);
         var (off, ours) = (Median(_rows["off"].BurstTails), Median(_rows["ours"].BurstTails));
-        var most = (MostOfOff * off) + MoreThanOff;
+        var most = (MaxOfOff * off) + MoreThanOff;
         Console.WriteLine(string.Create(
             CultureInfo.InvariantCulture,
             $"bursts of {Many:N0} each second, p99 in ms: off {off:N0}, ours {ours:N0}, {most:N0} at most: "
@@ -205,7 +205,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
                 _misses.Add($"{Rate:N0} a second, ours: {load.Rate:N0}, and {load.Errors} errors");
             if (records < load.Ok || records > load.Ok + SteadyConnections)
                 _misses.Add($"{Rate:N0} a second, ours: {load.Ok} answered, {records} records");
-            if (end > (MostGrowth * quarter) + MoreMemory)
+            if (end > (MaxGrowth * quarter) + MoreMemory)
                 _misses.Add($"{Rate:N0} a second, ours: {end:N0} MiB at the end, {quarter:N0} at a quarter");
         }
     }

@@ -14,7 +14,7 @@ internal sealed class AccessKills(string folder, Action<string> say)
     private const int Connections = 50;
     private const int HeldRate = 2_000;
     private static readonly int Buffer = new WebOptions().AccessLogBuffer;
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan Behind = TimeSpan.FromSeconds(3);
 
     // About 2,500 per second: if a store stalls for a few seconds, as emulators do on a busy machine, the buffer still has room.
@@ -182,7 +182,7 @@ internal sealed class AccessKills(string folder, Action<string> say)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
         while (!await isSo())
-            await Task.Delay(LookEvery, timeout.Token);
+            await Task.Delay(PollInterval, timeout.Token);
     }
 
     private Task<AccessRecords> ReadAsync(string connection) =>

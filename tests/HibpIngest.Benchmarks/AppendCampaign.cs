@@ -26,7 +26,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
     private const int UnconfirmedEvery = 25;
     private const string Release = "appended";
 
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(500);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(500);
     private static readonly TimeSpan LatestMessage = TimeSpan.FromSeconds(3);
 
     private readonly Dictionary<string, string> _variables = [];
@@ -157,7 +157,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
                 await queue.DeleteAsync(message, CancellationToken.None);
                 _twice++;
             }
-            await Task.Delay(LookEvery, cancellationToken);
+            await Task.Delay(PollInterval, cancellationToken);
         }
     }
 
@@ -181,7 +181,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
             {
                 // It was killed: whether this was accepted is unknown.
             }
-            await Task.Delay(LookEvery, cancellationToken);
+            await Task.Delay(PollInterval, cancellationToken);
         }
     }
 
@@ -194,7 +194,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
                 waiting += one.State == AppendState.Confirmed ? 1 : 0;
             if (waiting == 0)
                 return;
-            await Task.Delay(LookEvery);
+            await Task.Delay(PollInterval);
         }
     }
 

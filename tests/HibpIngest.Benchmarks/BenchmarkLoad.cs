@@ -25,7 +25,7 @@ internal static class BenchmarkLoad
     /// <summary>Acquires a load's lease, and opens its copy.</summary>
     public static async Task<IBatchCopy> OpenCopyAsync(IBreachDatabase database, Load load)
     {
-        await database.TryTakeLoadAsync(load.Id, LoadState.Ingesting, Owner, Lease, CancellationToken.None);
+        await database.TryClaimLoadAsync(load.Id, LoadState.Ingesting, Owner, Lease, CancellationToken.None);
         return await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Owner, 1, load.Settings.SliceRows, Lease), CancellationToken.None);
     }
 

@@ -118,7 +118,7 @@ internal sealed class BusyClient
     public long EntitiesSince(TimeSpan since) => _answers.Where(one => one.At >= since).Sum(one => (long)one.Entities);
 
     /// <summary>The most in flight since then.</summary>
-    public int MostInFlightSince(TimeSpan since) =>
+    public int MaxInFlightSince(TimeSpan since) =>
         _answers.Where(one => one.At >= since).Select(one => one.InFlight).DefaultIfEmpty().Max();
 
     /// <summary>When this many were first in flight.</summary>

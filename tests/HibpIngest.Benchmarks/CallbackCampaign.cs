@@ -22,7 +22,7 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
     private static readonly string Script = RepositoryFolder.Find("tests/HibpIngest.Benchmarks/call-campaign.mjs")!;
     private static readonly string Extract = RepositoryFolder.Find("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs")!;
     private static readonly string[] Breaches = ["First", "Second"];
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromHours(2);
 
     // After a kill, another host continues with the client when the lease has expired, at the latest after a sweep.
@@ -185,7 +185,7 @@ internal sealed class CallbackCampaign(string folder, Action<string> say)
     {
         if (Stopwatch.GetElapsedTime(began) > (longest ?? TestTimeout))
             throw new TimeoutException($"nobody was called for {Stopwatch.GetElapsedTime(began)}");
-        await Task.Delay(LookEvery);
+        await Task.Delay(PollInterval);
     }
 
     private static Process StartScript(params string[] arguments) => Process.Start(new ProcessStartInfo(

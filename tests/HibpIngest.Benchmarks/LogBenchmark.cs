@@ -18,13 +18,13 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class LogBenchmark(int accounts, int others, string folder)
 {
-    public const double MostBytes = 12.9;
+    public const double MaxBytes = 12.9;
 
     /// <summary>Ratio to the accounts per second that System.Text.Json reads from lines, in the same run.</summary>
     public const double LeastOverJson = 14;
 
     /// <summary>The few objects of a pass count as 8 KB, which the runtime hands to a thread at once.</summary>
-    public const double MostAllocated = 0.01;
+    public const double MaxAllocated = 0.01;
 
     private const int Rounds = 15;
     private const int DontNeed = 4; // POSIX_FADV_DONTNEED, posix_fadvise(2)
@@ -72,9 +72,9 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         var overJson = accounts / decoded.Cpu.TotalSeconds / (others / parsed.Cpu.TotalSeconds);
         Console.WriteLine();
         Console.WriteLine(
-            $"{perAccount:F2} bytes an account (at most {MostBytes}), {overJson:F1} times the accounts/s of JSON lines (at least "
-            + $"{LeastOverJson}), {allocated:F4} bytes allocated an account (at most {MostAllocated})");
-        return perAccount <= MostBytes && overJson >= LeastOverJson && allocated <= MostAllocated;
+            $"{perAccount:F2} bytes an account (at most {MaxBytes}), {overJson:F1} times the accounts/s of JSON lines (at least "
+            + $"{LeastOverJson}), {allocated:F4} bytes allocated an account (at most {MaxAllocated})");
+        return perAccount <= MaxBytes && overJson >= LeastOverJson && allocated <= MaxAllocated;
     }
 
     /// <summary>Returns the least of each figure: any excess is due to other processes.</summary>
@@ -133,7 +133,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         for (var read = 0; read < bytes.Length;)
             read += RandomAccess.Read(file, bytes.AsSpan(read, Math.Min(1 << 20, bytes.Length - read)), read);
         var index = SegmentBytes.Open(Path.GetFileName(path), bytes).Index;
-        return (index, new byte[SegmentScan.BufferBytes(index)], new byte[index.MostRawBytes]);
+        return (index, new byte[SegmentScan.BufferBytes(index)], new byte[index.MaxRawBytes]);
     }
 
     private static ThreadTime ReadPlain(string path)
@@ -159,7 +159,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
 
     private async Task<ThreadTime> ReadAsync()
     {
-        await using var reader = await SegmentReader.OpenAsync(new FolderLog(folder), "1.alog", CancellationToken.None);
+        await using var reader = await SegmentReader.OpenAsync(new FolderJournal(folder), "1.alog", CancellationToken.None);
         await reader.ReadAsync(default(TouchVisitor), CancellationToken.None);
         var (allocated, cpu, began) = (GC.GetTotalAllocatedBytes(precise: true), Environment.CpuUsage, Stopwatch.GetTimestamp());
         await reader.ReadAsync(default(TouchVisitor), CancellationToken.None);

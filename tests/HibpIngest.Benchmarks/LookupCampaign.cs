@@ -21,7 +21,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
     private const int LoadingSlices = 100;
     private const int AtOnce = 8;
     private const int DifferencesShown = 5;
-    private const int MostTries = 20;
+    private const int MaxTries = 20;
 
     private static readonly (string Name, bool IsShown)[] Breaches =
         [("First", true), ("Second", false), ("Small", true), ("Hidden", false), ("Removed", false), (Loading, false)];
@@ -212,7 +212,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
         {
             // Sends the path exactly as written.
             var address = new Uri(client.BaseAddress!.AbsoluteUri.TrimEnd('/') + one.Path, Verbatim);
-            for (var left = MostTries; ; left--)
+            for (var left = MaxTries; ; left--)
             {
                 using var response = await client.GetAsync(address, cancellationToken);
                 // While the emulator is busy loading, the server may give up waiting for it: any client retries.

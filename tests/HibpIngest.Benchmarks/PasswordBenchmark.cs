@@ -23,7 +23,7 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class PasswordBenchmark(string folder, int rounds, int requests) : IAsyncDisposable
 {
-    private const double MostLatency = 1.3;
+    private const double MaxLatency = 1.3;
     private const double LeastThroughput = 0.8;
 
     // As many hashes in each as in the published list.
@@ -82,7 +82,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
 
     private async Task MeasureAsync(PasswordBackend backend, StorageAccount account, string connection, string address)
     {
-        var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MostLatency);
+        var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MaxLatency);
         using var ranges = new PasswordRanges(
             new PasswordStores(account.PasswordBlobs, account.PasswordTables), Options.Create(OptionsOf(backend, cacheMegabytes: 0)),
             TimeProvider.System, NullLoggerFactory.Instance);

@@ -20,7 +20,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
     private const string Release = "campaign";
 
     // In memory the emulator is faster, as long as the data fits.
-    private const long MostRowsInMemory = 3_000_000;
+    private const long MaxRowsInMemory = 3_000_000;
 
     private static readonly TimeSpan LookAtMemoryEvery = TimeSpan.FromMilliseconds(20);
 
@@ -58,7 +58,7 @@ internal sealed class PasswordCampaign(string folder, Action<string> say)
         var expected = await ExpectAsync("", asked);
         var expectedOfSmall = await ExpectAsync(".small", [.. small.Select(index => HashModes.PrefixText(list.Prefix(index)))]);
 
-        var data = rows > MostRowsInMemory ? File("emulator") : null;
+        var data = rows > MaxRowsInMemory ? File("emulator") : null;
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = data }, CancellationToken.None);
         _variables["HIBP_STORAGE"] = emulator.ConnectionString;
         await using var processes = new CommandProcesses(folder, _variables);

@@ -17,8 +17,8 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal static class RangesBenchmark
 {
-    public const double MostTimes = 2.2;
-    public const double MostNanoseconds = 600;
+    public const double MaxTimes = 2.2;
+    public const double MaxNanoseconds = 600;
 
     private const int SlicesEachTime = 4;
 
@@ -145,5 +145,5 @@ internal static class RangesBenchmark
 internal sealed record RangesResult(double Times, double Nanoseconds, long Bytes)
 {
     /// <summary>Whether the requirements are met.</summary>
-    public bool Holds => Times <= RangesBenchmark.MostTimes && Nanoseconds <= RangesBenchmark.MostNanoseconds && Bytes == 0;
+    public bool Holds => Times <= RangesBenchmark.MaxTimes && Nanoseconds <= RangesBenchmark.MaxNanoseconds && Bytes == 0;
 }

@@ -30,7 +30,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
     public const double LeastSaving = 6;
     public const double LeastRate = 2e6;
     public const double LeastRatio = 0.6;
-    public const double MostMiB = 512;
+    public const double MaxMiB = 512;
 
     private const int Loads = 5;
     private const int SharedEvery = 5;
@@ -79,11 +79,11 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         Console.WriteLine($"without HTTP, bodies made: {rate / 1e6:F2} million rows/s a core (at least {LeastRate / 1e6:F0})");
         Console.WriteLine(
             $"with it: {ratio:F2} of a bare HttpClient, median of {count} pairs (at least {LeastRatio}); {peak:N0} MiB (at most "
-            + $"{MostMiB})");
+            + $"{MaxMiB})");
         if (!counted)
             Console.WriteLine("a run made other requests, or wrote other accounts, than were counted");
-        return (counted && saving >= leastSaving && peak <= MostMiB,
-            counted && saving >= leastSaving && peak <= MostMiB && rate >= LeastRate && ratio >= LeastRatio);
+        return (counted && saving >= leastSaving && peak <= MaxMiB,
+            counted && saving >= leastSaving && peak <= MaxMiB && rate >= LeastRate && ratio >= LeastRatio);
     }
 
     /// <summary>Runs the measured rebuild; reports seconds, CPU seconds, MiB, accounts.</summary>
@@ -163,11 +163,11 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
                 SliceBuffers.Return(buffers);
                 await BenchmarkLoad.CompleteSliceAsync(database, slice);
             }
-            await context.Get<LogLoad>().RunAsync((await database.GetLogEntryAsync(load.Id, None))!, null, None);
+            await context.Get<WriteJournal>().RunAsync((await database.GetLogEntryAsync(load.Id, None))!, null, None);
             var entry = (await database.GetLogEntryAsync(load.Id, None))!;
             sources.Add(new SegmentSource(
                 context.Log, load.Id, entry.Mark,
-                [.. entry.Segments.Select(segment => LogNames.Segment(LogNames.Folder(entry), segment.First))]));
+                [.. entry.Segments.Select(segment => JournalNames.Segment(JournalNames.Folder(entry), segment.First))]));
             Console.Error.WriteLine($"load {number + 1} of {Loads} is logged");
         }
         return sources;
@@ -243,11 +243,11 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
 
     private static PipelineParts Context(string connection, IBreachDatabase database, string log)
     {
-        var options = new TestOptions { Journal = { Log = LogMode.On } };
+        var options = new TestOptions { Journal = { Log = JournalMode.On } };
         Directory.CreateDirectory(log);
         return PipelineParts.Of(
             StorageAccount.Open(connection, NullLoggerFactory.Instance), database, NotificationSenders.Create("pickup:."), options,
             NullLoggerFactory.Instance) with
-        { Log = new FolderLog(log) };
+        { Log = new FolderJournal(log) };
     }
 }

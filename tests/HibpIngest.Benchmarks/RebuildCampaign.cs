@@ -19,7 +19,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
     private const int StorageAccounts = 4;
     private const int Partitions = 8;
     private static readonly string[] LockedOut = ["is running", "is under way"];
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromHours(2);
 
     private readonly Dictionary<string, string> _variables = [];
@@ -78,7 +78,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
         await WaitAsync(host, database, loads => loads.Count == 5);
         var purged = (await database.ListLoadsAsync("Purged", CancellationToken.None))[0].Id;
         while (!(await database.GetLogEntryAsync(purged, CancellationToken.None))!.IsLogged)
-            await Task.Delay(LookEvery);
+            await Task.Delay(PollInterval);
         await processes.RunAsync("purge", $"{purged}");
 
         // The sixth is half loaded, and stays so as long as needed.
@@ -195,7 +195,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
                 throw new InvalidOperationException($"load {failed.Id} of {failed.Breach} failed: {failed.Error}");
             if (until(loads))
                 return;
-            await Task.Delay(LookEvery);
+            await Task.Delay(PollInterval);
         }
     }
 

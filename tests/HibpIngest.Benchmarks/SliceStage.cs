@@ -9,7 +9,7 @@ internal static class SliceStage
     /// <exception cref="StoreUnavailableException">The table throttles; the slice was released.</exception>
     public static async Task RunAsync(this UpsertSlice stage, long load, int slice, CancellationToken cancellationToken = default)
     {
-        await using var run = await stage.TakeAsync(new SliceMessage { Load = load, Slice = slice }, cancellationToken);
+        await using var run = await stage.ClaimAsync(new SliceMessage { Load = load, Slice = slice }, cancellationToken);
         if (run is null)
             return;
         try

@@ -13,11 +13,11 @@ internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string
     /// <summary>The published limit: requirements don't change with the parameters.</summary>
     private const double PartitionRate = 2_000;
     private const double LeastRate = 0.85;
-    private const double MostRefused = 0.2;
-    private const double MostRate = 1.02;
-    private const int MostAccounts = 10;
-    private static readonly TimeSpan MostTime = TimeSpan.FromMinutes(20);
-    private static readonly TimeSpan MostTimeWithRanges = TimeSpan.FromMinutes(25);
+    private const double MaxRefused = 0.2;
+    private const double MaxRate = 1.02;
+    private const int MaxAccounts = 10;
+    private static readonly TimeSpan MaxTime = TimeSpan.FromMinutes(20);
+    private static readonly TimeSpan MaxTimeWithRanges = TimeSpan.FromMinutes(25);
     private static readonly int[] Spreads = [1, 2, 4, 8, 16, 32];
 
     /// <summary>All combinations of N and M.</summary>
@@ -26,15 +26,15 @@ internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string
         .. from rebuild in new[] { false, true }
            from ranges in new[] { false, true }
            from spread in Spreads
-           from accounts in Enumerable.Range(1, MostAccounts)
+           from accounts in Enumerable.Range(1, MaxAccounts)
            select new SpreadPoint(accounts, spread, ranges, rebuild),
     ];
 
     /// <summary>The points with a requirement: N=10 with M=32, and M=1.</summary>
     public static IReadOnlyList<SpreadPoint> Demanded { get; } =
-        [.. Table.Where(point => point.StorageAccounts == MostAccounts && (point.Partitions == Spreads[^1] || point.Partitions == 1))];
+        [.. Table.Where(point => point.StorageAccounts == MaxAccounts && (point.Partitions == Spreads[^1] || point.Partitions == 1))];
 
-    private static SpreadPoint Demanding { get; } = new(MostAccounts, Spreads[^1], WithRanges: false, IsRebuild: true);
+    private static SpreadPoint Demanding { get; } = new(MaxAccounts, Spreads[^1], WithRanges: false, IsRebuild: true);
 
     /// <summary>Prints the table; returns false if a requirement isn't met.</summary>
     /// <param name="points">The points to simulate.</param>
@@ -77,17 +77,17 @@ internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string
     /// <summary>Returns the requirements that a point doesn't meet.</summary>
     public static IEnumerable<string> FaultsOf(SpreadPoint point, SpreadResult result)
     {
-        if (point.StorageAccounts == MostAccounts && point.Partitions == Spreads[^1])
+        if (point.StorageAccounts == MaxAccounts && point.Partitions == Spreads[^1])
         {
-            var most = point.WithRanges ? MostTimeWithRanges : MostTime;
+            var most = point.WithRanges ? MaxTimeWithRanges : MaxTime;
             if (result.Rate < LeastRate)
                 yield return Text($"{point}: expected {LeastRate:P0} of the bound, found {result.Rate:P1}");
             if (result.Time > most)
                 yield return Text($"{point}: expected {most.TotalMinutes:F0} minutes at most, found {result.Time.TotalMinutes:F1}");
-            if (result.Refused > MostRefused)
-                yield return Text($"{point}: expected {MostRefused:P0} of the requests refused at most, found {result.Refused:P1}");
+            if (result.Refused > MaxRefused)
+                yield return Text($"{point}: expected {MaxRefused:P0} of the requests refused at most, found {result.Refused:P1}");
         }
-        if (point.Partitions == 1 && result.HotRate / PartitionRate is < LeastRate or > MostRate)
+        if (point.Partitions == 1 && result.HotRate / PartitionRate is < LeastRate or > MaxRate)
             yield return Text($"{point}: expected {PartitionRate:N0} entities/s into the largest domain, found {result.HotRate:N0}");
     }
 

@@ -24,7 +24,7 @@ internal sealed class ThrottleBenchmark(string folder)
     private static readonly TimeSpan TellEvery = TimeSpan.FromSeconds(5);
 
     private const double LeastRate = 0.85;
-    private const double MostWritten = 1.05;
+    private const double MaxWritten = 1.05;
 
     /// <summary>Prints the table; returns false if a requirement is missed.</summary>
     /// <param name="scale">Multiplies the slices.</param>
@@ -48,7 +48,7 @@ internal sealed class ThrottleBenchmark(string folder)
                     $"| {inFlight} | {Processes(inFlight)} | {name} | {slices * scale} x {rows:N0} | {result.Seconds:F1} | "
                     + $"{result.Bound:F1} | {result.Rate:P1} | {result.Refused:P1} | {result.Written:F3} | {result.PutOff} |"));
                 within &= result.Rate >= LeastRate && result.Refused < (Processes(inFlight) > 1 ? 0.2 : 0.1)
-                    && result.Written <= MostWritten && result.PutOff == 0;
+                    && result.Written <= MaxWritten && result.PutOff == 0;
             }
         }
         return within;

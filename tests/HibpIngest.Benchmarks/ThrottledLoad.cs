@@ -15,7 +15,7 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class ThrottledLoad(string folder)
 {
-    private const double MostWritten = 1.05;
+    private const double MaxWritten = 1.05;
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(20);
 
     /// <summary>Prints the figures; returns false if a requirement is missed.</summary>
@@ -71,7 +71,7 @@ internal sealed class ThrottledLoad(string folder)
                 $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | "
                 + $"{(double)server.Refusals / (server.Refusals + server.Transactions):P1} | {written:F3} | {putOff} |"));
             return load.State == LoadState.Done && load.Entities == accounts && seconds <= most * bound
-                && written is >= 1 and <= MostWritten && putOff == 0;
+                && written is >= 1 and <= MaxWritten && putOff == 0;
         }
         finally
         {

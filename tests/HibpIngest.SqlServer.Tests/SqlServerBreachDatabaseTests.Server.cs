@@ -13,7 +13,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     {
         const int Rows = 20_000;
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
 
         // Another connection locks the table, as building an index does, until the copy has timed out.
         await using var holder = new SqlConnection(ConnectionTo(MainDatabase));
@@ -37,7 +37,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     {
         const int TakesAtMost = 3_000;
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         var copies = new List<int>();
         using var logs = new Watching(1600, () => { });
         await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
@@ -61,7 +61,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.Equal(3, logs.Lines.Count);
 
         var other = await StartAsync("Bold");
-        await Database.TryTakeLoadAsync(other.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(other.Id, Me, Lease, None);
         copies.Clear();
         await slow.CommitBatchAsync(other.Id, Me, Many(1, 2_900), 10_000, new LoadCheckpoint(), false, Lease, None);
         Assert.Equal([2_900], copies);
@@ -71,7 +71,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     public async Task A_copy_that_never_gets_through_is_told_and_leaves_nothing()
     {
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         var copies = new List<int>();
         var stuck = true;
         await using var slow = SqlServerBreachDatabase.Open(
@@ -98,7 +98,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     public async Task What_passes_in_mid_copy_is_tried_again_on_a_new_connection()
     {
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         var copies = 0;
         using var logs = new Watching(1602, () => { });
         await using var throttled = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
@@ -132,7 +132,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     public async Task More_slices_than_one_statement_takes_are_recorded_without_a_gap()
     {
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         foreach (var (first, count) in new[] { (1, 2_500), (2_501, 3) })
         {
             var slices = await Database.CommitBatchAsync(load.Id, Me, Many(first, count), 1, new LoadCheckpoint(), false, Lease, None);
@@ -247,8 +247,8 @@ public sealed partial class SqlServerBreachDatabaseTests
         var load = await byServer.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, null, None);
         var serversNow = new DateTimeOffset((DateTime)TestServer.Scalar(NameOf(MainDatabase), "SELECT SYSUTCDATETIME()")!, TimeSpan.Zero);
         Assert.InRange(serversNow - load.StartedAt, TimeSpan.FromMilliseconds(-1), TimeSpan.FromMinutes(1));
-        Assert.True(await byServer.TryTakeLoadAsync(load.Id, Me, Lease, None));
-        Assert.False(await byServer.TryTakeLoadAsync(load.Id, Other, Lease, None));
+        Assert.True(await byServer.TryClaimLoadAsync(load.Id, Me, Lease, None));
+        Assert.False(await byServer.TryClaimLoadAsync(load.Id, Other, Lease, None));
     }
 
     /// <summary>Calls each method of the port at least once.</summary>
@@ -287,7 +287,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         await app.FailLoadAsync(first.Id, "no", None);
         Assert.Equal(LoadState.Ingesting, await app.ResumeLoadAsync(first.Id, None));
         var load = await app.RestartLoadAsync(first.Id, Settings, None);
-        Assert.True(await app.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await app.TryClaimLoadAsync(load.Id, Me, Lease, None));
         Assert.True(await app.RenewLoadAsync(load.Id, Me, Lease, None));
         var slices = await app.CommitBatchAsync(
             load.Id, Me, Batch(1, Numbered(7)), SliceRows, new LoadCheckpoint(), duplicatesPossible: true, Lease, None);

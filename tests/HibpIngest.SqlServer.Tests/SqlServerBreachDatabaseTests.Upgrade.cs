@@ -90,7 +90,7 @@ public sealed partial class SqlServerBreachDatabaseTests
                 ApplicationName = $"single {Guid.NewGuid():N}"
             }.ConnectionString;
         await using var database = SqlServerBreachDatabase.Open(single, Time, NullLoggerFactory.Instance);
-        Assert.True(await database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         await using (var copy = await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Me, 1, SliceRows, Lease), None))
             await copy.CommitAsync(Batch(1, Numbered(4)), new LoadCheckpoint(), false, None);
         // It would wait for the only connection of the pool, and time out.

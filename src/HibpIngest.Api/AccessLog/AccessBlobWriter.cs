@@ -9,10 +9,10 @@ namespace HibpIngest.Api.AccessLog;
 internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadOnlyList<string> routes, TimeProvider time)
 {
     /// <summary>The service's limit is 50,000 (learn.microsoft.com/azure/storage/blobs/scalability-targets).</summary>
-    internal const int MostBlocks = 49_000;
+    internal const int MaxBlocks = 49_000;
 
     /// <summary>A blob is read whole to be counted.</summary>
-    internal const long MostBytes = 100_000_000;
+    internal const long MaxBytes = 100_000_000;
 
     private readonly byte[] _routes = AccessFrame.Routes(routes, instance);
     private string? _name;
@@ -79,7 +79,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
         }
     }
 
-    private bool IsToBeRolled() => _blocks >= MostBlocks || _position >= MostBytes || HourOf(time.GetUtcNow()) != _hour;
+    private bool IsToBeRolled() => _blocks >= MaxBlocks || _position >= MaxBytes || HourOf(time.GetUtcNow()) != _hour;
 
     private async Task BeginAsync(CancellationToken cancellationToken)
     {

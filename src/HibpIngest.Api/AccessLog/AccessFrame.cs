@@ -15,7 +15,7 @@ public static class AccessFrame
     public const int RecordBytes = 32;
 
     /// <summary>Maximum content that a reader accepts; writers use at most a quarter of it.</summary>
-    public const int MostContentBytes = IAccessBlobs.MostBlockBytes;
+    public const int MaxContentBytes = IAccessBlobs.MaxBlockBytes;
 
     /// <summary>Flag of a record that was durable before its request was answered.</summary>
     internal const byte Durable = 1;
@@ -99,7 +99,7 @@ public static class AccessFrame
         if (header.Length < HeaderBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != Magic)
             return null;
         var bytes = BinaryPrimitives.ReadInt32LittleEndian(header[8..]);
-        return bytes is < 0 or > MostContentBytes ? null : new AccessFrameHeader(
+        return bytes is < 0 or > MaxContentBytes ? null : new AccessFrameHeader(
             (AccessFrameKind)BinaryPrimitives.ReadUInt32LittleEndian(header[4..]), bytes,
             BinaryPrimitives.ReadUInt64LittleEndian(header[CounterOffset..]), new Guid(header.Slice(InstanceOffset, 16)));
     }

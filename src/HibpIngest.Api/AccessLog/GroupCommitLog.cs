@@ -11,7 +11,7 @@ namespace HibpIngest.Api.AccessLog;
 public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
 {
     /// <summary>Maximum number of waiting records: one append takes as many.</summary>
-    public const int MostWaiting = (IAccessBlobs.MostBlockBytes / AccessFrame.RecordBytes) - 1_000;
+    public const int MaxWaiting = (IAccessBlobs.MaxBlockBytes / AccessFrame.RecordBytes) - 1_000;
 
     private static readonly TimeSpan TryEvery = TimeSpan.FromSeconds(1);
 
@@ -31,7 +31,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private readonly CancellationTokenSource _giveUp = new();
     private readonly Task _writing;
     private AccessGroup _gathering = new();
-    private AccessGroup _inHand = new();
+    private AccessGroup _inProgress = new();
     private ulong _next;
     private long _notLogged;
     private long _said; // of those, how many were reported; accessed by the writer only, like the time below
@@ -40,11 +40,11 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private bool _ending;
 
     /// <param name="routes">Route templates, which records name by index.</param>
-    /// <param name="mostWaiting">Maximum number of waiting records, up to <see cref="MostWaiting"/>.</param>
+    /// <param name="mostWaiting">Maximum number of waiting records, up to <see cref="MaxWaiting"/>.</param>
     /// <param name="log">Receives counts only.</param>
     public GroupCommitLog(IAccessBlobs blobs, IReadOnlyList<string> routes, int mostWaiting, TimeProvider time, ILogger<GroupCommitLog> log)
     {
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(mostWaiting, MostWaiting);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(mostWaiting, MaxWaiting);
         (_room, _time, _log) = (mostWaiting, time, log);
         _blob = new AccessBlobWriter(blobs, _instance, routes, time);
         _writing = Task.Run(WriteAsync);
@@ -106,7 +106,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         _begun.Dispose();
     }
 
-    private bool HasRoom => _gathering.Count + _inHand.Count < _room && !_ending;
+    private bool HasRoom => _gathering.Count + _inProgress.Count < _room && !_ending;
 
     private Task TakeToWait(in AccessRecord record)
     {
@@ -145,7 +145,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
                     throw Refuse(record);
                 isTaken = HasRoom;
                 // Without room one of the two groups has records, and will complete.
-                ended = isTaken ? TakeToWait(record) : (_gathering.Count > 0 ? _gathering : _inHand).Ended;
+                ended = isTaken ? TakeToWait(record) : (_gathering.Count > 0 ? _gathering : _inProgress).Ended;
             }
             try
             {
@@ -170,8 +170,8 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             {
                 if (_gathering.Count == 0)
                     break; // the semaphore was released without a record: the log ends
-                (_inHand, _gathering) = (_gathering, _inHand);
-                first = _next - (ulong)_inHand.Count;
+                (_inProgress, _gathering) = (_gathering, _inProgress);
+                first = _next - (ulong)_inProgress.Count;
             }
             await CommitAsync(first);
         }
@@ -185,8 +185,8 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         {
             try
             {
-                AccessFrame.WriteHeader(_inHand.Frame.Span, AccessFrameKind.Records, first, _instance);
-                await _blob.AppendAsync(_inHand.Frame, _giveUp.Token);
+                AccessFrame.WriteHeader(_inProgress.Frame.Span, AccessFrameKind.Records, first, _instance);
+                await _blob.AppendAsync(_inProgress.Frame, _giveUp.Token);
                 GoOn();
                 return;
             }
@@ -201,9 +201,9 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             }
             catch (OperationCanceledException)
             {
-                CountNotLogged(_inHand.Count);
+                CountNotLogged(_inProgress.Count);
                 lock (_gate)
-                    _inHand.Clear();
+                    _inProgress.Clear();
                 return;
             }
         }
@@ -212,13 +212,13 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private void GoOn()
     {
         string? wasDown;
-        var (written, notLogged) = (_inHand.Count, NotLogged);
+        var (written, notLogged) = (_inProgress.Count, NotLogged);
         lock (_gate)
         {
             (wasDown, _down) = (_down, null);
-            _inHand.Clear();
+            _inProgress.Clear();
         }
-        _inHand.Complete();
+        _inProgress.Complete();
         HibpTelemetry.AccessLogged(written);
         if (wasDown is null && (notLogged == _said || (_saidAt is { } at && _time.GetElapsedTime(at) < SayEvery)))
             return;
@@ -238,7 +238,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             wasUp = _down is null;
             _down = reason;
             var told = new AccessLogDownException(reason);
-            _inHand.Fail(told);
+            _inProgress.Fail(told);
             _gathering.Fail(told);
         }
         if (wasUp)

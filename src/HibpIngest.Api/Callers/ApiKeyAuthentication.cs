@@ -12,7 +12,8 @@ namespace HibpIngest.Api.Callers;
 internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, ApiOptions options, TestAccounts? tests = null)
 {
     /// <summary>Returns the error that a challenge sends.</summary>
-    public static ErrorAnswer RefusalOf(HttpContext context) => context.Items[typeof(ErrorAnswer)] as ErrorAnswer ?? ErrorAnswer.NoKey;
+    public static ErrorResponse RefusalOf(HttpContext context) =>
+        context.Items[typeof(ErrorResponse)] as ErrorResponse ?? ErrorResponse.NoKey;
 
     public ValueTask<AuthenticateResult> AuthenticateAsync(HttpContext context)
     {
@@ -20,10 +21,10 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         var isRequired = !options.IsOpen || route.Access == RouteAccess.Client;
         var given = KeysOf(context.Request.Headers, route.Access);
         if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
-            return new(isRequired ? Refuse(context, ErrorAnswer.NoKey) : Caller.Anybody.Result);
+            return new(isRequired ? Refuse(context, ErrorResponse.NoKey) : Caller.Anybody.Result);
         // A header that was sent twice arrives joined through some proxies: neither value is accepted.
         if (given.Count > 1 || !ApiKey.IsWellFormed(given[0]))
-            return new(Refuse(context, ErrorAnswer.MalformedKey));
+            return new(Refuse(context, ErrorResponse.MalformedKey));
         if (!isRequired || (route.TakesTestAccounts && tests is not null && TestAccounts.IsOne(ApiRoute.ParameterOf(context).Trim())))
             return new(Caller.Anybody.Result);
         var hash = ApiKey.HashOf(given[0]);
@@ -50,15 +51,15 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         var network = CallerAddress.NetworkOf(CallerAddress.Of(context, options.Web.Proxies));
         using var turn = await limits.LookUpAsync(network, context.RequestAborted);
         if (!turn.IsAcquired)
-            return Refuse(context, ErrorAnswer.TooMany(TimeSpan.FromSeconds(1)));
+            return Refuse(context, ErrorResponse.TooMany(TimeSpan.FromSeconds(1)));
         if (limits.MayGuess(network) is { } wait)
-            return Refuse(context, ErrorAnswer.TooMany(wait));
+            return Refuse(context, ErrorResponse.TooMany(wait));
         if (!keys.TryGet(hash, out var caller))
             caller = await keys.ReadAsync(hash, context.RequestAborted);
         if (caller is not null)
             return Accept(context, caller);
         limits.CountWrong(network);
-        return Refuse(context, ErrorAnswer.WrongKey);
+        return Refuse(context, ErrorResponse.WrongKey);
     }
 
     private static AuthenticateResult Accept(HttpContext context, Caller caller)
@@ -67,9 +68,9 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         return caller.Result;
     }
 
-    private static AuthenticateResult Refuse(HttpContext context, ErrorAnswer refusal)
+    private static AuthenticateResult Refuse(HttpContext context, ErrorResponse refusal)
     {
-        context.Items[typeof(ErrorAnswer)] = refusal;
+        context.Items[typeof(ErrorResponse)] = refusal;
         return AuthenticateResult.Fail(refusal.Message);
     }
 }

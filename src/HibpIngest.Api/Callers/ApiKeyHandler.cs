@@ -20,5 +20,5 @@ internal sealed class ApiKeyHandler(IOptionsMonitor<AuthenticationSchemeOptions>
     protected override Task HandleChallengeAsync(AuthenticationProperties properties) =>
         ApiKeyAuthentication.RefusalOf(Context).ExecuteAsync(Context);
 
-    protected override Task HandleForbiddenAsync(AuthenticationProperties properties) => ErrorAnswer.NotAllowed.ExecuteAsync(Context);
+    protected override Task HandleForbiddenAsync(AuthenticationProperties properties) => ErrorResponse.NotAllowed.ExecuteAsync(Context);
 }

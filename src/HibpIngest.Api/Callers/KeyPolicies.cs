@@ -31,7 +31,7 @@ internal static class KeyPolicies
         {
             options.AddPolicy(RequestLimits.PolicyName, RequestLimits.PartitionOf);
             options.OnRejected = (rejected, _) => new ValueTask(
-                ErrorAnswer.TooMany(RequestLimits.RetryAfter(rejected.Lease)).ExecuteAsync(rejected.HttpContext));
+                ErrorResponse.TooMany(RequestLimits.RetryAfter(rejected.Lease)).ExecuteAsync(rejected.HttpContext));
         });
         services.AddSingleton<KeyCache>().AddSingleton<RequestLimits>();
     }

@@ -10,7 +10,7 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
     // RFC 5321, 4.5.3.1: 64 before the @, 255 after it.
     private const int MaxCharacters = 320;
 
-    private static readonly ErrorAnswer NoAccount = new(
+    private static readonly ErrorResponse NoAccount = new(
         400, $"The account is expected to be an email address: one @, no control characters, at most {MaxCharacters} characters");
 
     public void Map(ApiRoutes routes)
@@ -41,7 +41,7 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
             found = [.. found.Where(breach => breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))];
         if (includeUnverified?.Value == false)
             found = [.. found.Where(breach => breach.Model.IsVerified)];
-        return found.Count == 0 ? ErrorAnswer.NotFound : new JsonArrayAnswer<PublishedBreach>(
+        return found.Count == 0 ? ErrorResponse.NotFound : new JsonArrayResponse<PublishedBreach>(
             found, truncateResponse?.Value == false ? breach => breach.Json.Identity : breach => breach.NameJson);
     }
 
@@ -50,7 +50,7 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
     /// failure.
     /// </summary>
     private static IResult PasteAccount(HttpContext context) =>
-        IsPlausible(ApiRoute.ParameterOf(context).Trim()) ? ErrorAnswer.NotFound : NoAccount;
+        IsPlausible(ApiRoute.ParameterOf(context).Trim()) ? ErrorResponse.NotFound : NoAccount;
 
     private static bool IsPlausible(string account)
     {

@@ -30,7 +30,7 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
         {
             Predicate = isMade,
             AllowCachingResponses = true, // HealthAnswer sets the cache headers
-            ResponseWriter = (context, report) => HealthAnswer.WriteAsync(context.Response, report.Status == HealthStatus.Healthy),
+            ResponseWriter = (context, report) => HealthResponse.WriteAsync(context.Response, report.Status == HealthStatus.Healthy),
         };
         return Add(route, endpoints.MapHealthChecks(template, options))
             .WithMetadata(options.ResponseWriter.Method, new HttpMethodMetadata(route.Methods));

@@ -19,8 +19,8 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
 
     private const int MaxConfirmBytes = 4_096;
 
-    private static readonly ErrorAnswer NotFound = new(404, "TransactionId not found.");
-    private static readonly ErrorAnswer Busy = new(409, "TransactionId is already being confirmed.");
+    private static readonly ErrorResponse NotFound = new(404, "TransactionId not found.");
+    private static readonly ErrorResponse Busy = new(409, "TransactionId is already being confirmed.");
     private readonly BodyTurns _bodies = new(AtOnce, "handing passwords in", time);
 
     public void Map(ApiRoutes routes)
@@ -70,7 +70,7 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
         if (refusal is not null)
             return refusal;
         var id = await appends.SubmitAsync(SubscriptionOf(context), document.Sha1, document.Ntlm, context.RequestAborted);
-        return JsonAnswer.Of(new TransactionDocument(id), ApiJson.Documents.TransactionDocument);
+        return JsonResponse.Of(new TransactionDocument(id), ApiJson.Documents.TransactionDocument);
     }
 
     private static string SubscriptionOf(HttpContext context) => Caller.Of(context).Key?.Hash ?? OpenSubscription;

@@ -30,9 +30,9 @@ internal sealed class CatalogueEndpoints(CatalogueReader catalogue) : IApiEndpoi
         var snapshot = await catalogue.GetAsync(cancellationToken);
         var (site, wanted) = (RequestQuery.First(domain), isSpamList?.Value);
         if (string.IsNullOrEmpty(site) && wanted is null)
-            return new ReadyAnswer(snapshot.AllBreaches);
-        context.Response.Headers.CacheControl = ReadyAnswer.CacheControl;
-        return new JsonArrayAnswer<PublishedBreach>(
+            return new ReadyResponse(snapshot.AllBreaches);
+        context.Response.Headers.CacheControl = ReadyResponse.CacheControl;
+        return new JsonArrayResponse<PublishedBreach>(
             [.. snapshot.ByTitle.Where(breach =>
                 (string.IsNullOrEmpty(site) || breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))
                 && (wanted is null || breach.Model.IsSpamList == wanted))],
@@ -41,14 +41,14 @@ internal sealed class CatalogueEndpoints(CatalogueReader catalogue) : IApiEndpoi
 
     private async Task<IResult> BreachAsync(HttpContext context, CancellationToken cancellationToken) =>
         (await catalogue.GetAsync(cancellationToken)).Find(ApiRoute.ParameterOf(context)) is { } breach
-            ? new ReadyAnswer(breach.Json) : ErrorAnswer.NotFound;
+            ? new ReadyResponse(breach.Json) : ErrorResponse.NotFound;
 
     private async Task<IResult> LatestBreachAsync(CancellationToken cancellationToken)
     {
         var latest = (await catalogue.GetAsync(cancellationToken)).Latest;
-        return latest.Identity.Span.SequenceEqual(Null.Span) ? ErrorAnswer.NotFound : new ReadyAnswer(latest);
+        return latest.Identity.Span.SequenceEqual(Null.Span) ? ErrorResponse.NotFound : new ReadyResponse(latest);
     }
 
     private async Task<IResult> DataClassesAsync(CancellationToken cancellationToken) =>
-        new ReadyAnswer((await catalogue.GetAsync(cancellationToken)).DataClasses);
+        new ReadyResponse((await catalogue.GetAsync(cancellationToken)).DataClasses);
 }

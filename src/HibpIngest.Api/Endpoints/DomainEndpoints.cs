@@ -14,8 +14,8 @@ internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes siz
     private static readonly JsonWriterOptions Unescaped =
         new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping, SkipValidation = true };
 
-    private static readonly ErrorAnswer NoDomain = new(400, "The domain is expected to be one, as example.com");
-    private static readonly ErrorAnswer NotOwned = new(403, "The domain is not among those that your API key has been verified for");
+    private static readonly ErrorResponse NoDomain = new(400, "The domain is expected to be one, as example.com");
+    private static readonly ErrorResponse NotOwned = new(403, "The domain is not among those that your API key has been verified for");
 
     public void Map(ApiRoutes routes)
     {
@@ -37,18 +37,18 @@ internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes siz
         if (!Caller.Of(context).Owns(domain))
             return NotOwned;
         if (await sizes.IsTooLargeAsync(domain, cancellationToken))
-            return new ErrorAnswer(
+            return new ErrorResponse(
                 403, $"Your plan is too small for this domain: it has more than {options.Value.DomainMax} breached accounts");
         await using var found = accounts.ReadDomainAsync(domain, cancellationToken).GetAsyncEnumerator(cancellationToken);
         if (!await found.MoveNextAsync())
-            return ErrorAnswer.NotFound;
-        context.Response.ContentType = JsonAnswer.ContentType;
+            return ErrorResponse.NotFound;
+        context.Response.ContentType = JsonResponse.ContentType;
         if (!HttpMethods.IsHead(context.Request.Method))
             await StreamAsync(context.Response, found, cancellationToken);
         return Results.Empty;
     }
 
-    private static IResult SubscribedDomains(HttpContext context) => JsonAnswer.Of(
+    private static IResult SubscribedDomains(HttpContext context) => JsonResponse.Of(
         (Caller.Of(context).Key?.Domains ?? []).Select(domain => new SubscribedDomain(domain)),
         ApiJson.Documents.IEnumerableSubscribedDomain);
 

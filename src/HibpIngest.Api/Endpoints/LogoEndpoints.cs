@@ -16,13 +16,13 @@ internal sealed class LogoEndpoints(CatalogueReader catalogue, LogoReader logos)
     {
         var file = ApiRoute.ParameterOf(context);
         if (!file.EndsWith(Extension, StringComparison.OrdinalIgnoreCase))
-            return ErrorAnswer.NotFound;
+            return ErrorResponse.NotFound;
         var name = file[..^Extension.Length];
         // Only names of the catalogue reach the store, because no key is required.
         var logo = (await catalogue.GetAsync(cancellationToken)).Find(name) is { } breach
             ? await logos.FindAsync(breach.Model.Name, cancellationToken) ?? Default
             : name.Equals("default", StringComparison.OrdinalIgnoreCase) ? Default : null;
-        return logo is null ? ErrorAnswer.NotFound : new ReadyAnswer(logo, "image/png");
+        return logo is null ? ErrorResponse.NotFound : new ReadyResponse(logo, "image/png");
     }
 
     private static ReadyContent ReadDefault()

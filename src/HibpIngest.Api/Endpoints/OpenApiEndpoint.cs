@@ -10,5 +10,5 @@ internal sealed class OpenApiEndpoint(IServiceProvider services) : IApiEndpoints
     public void Map(ApiRoutes routes) => routes.Get(OpenApiDocuments.Route, RouteAccess.Open, DocumentAsync)
         .Describe("This document", typeof(object));
 
-    private async Task<IResult> DocumentAsync() => new ReadyAnswer(_document ??= await OpenApiDocuments.CreateAsync(services));
+    private async Task<IResult> DocumentAsync() => new ReadyResponse(_document ??= await OpenApiDocuments.CreateAsync(services));
 }

@@ -14,11 +14,11 @@ internal sealed class PasswordEndpoints(IPasswordRanges ranges, IOptions<Passwor
 
     private const string ModeWords = "ntlm for NTLM hashes; else SHA-1";
 
-    private static readonly ErrorAnswer BadLength = new(400, "The hash prefix was not in a valid format");
-    private static readonly ErrorAnswer BadDigits = new(400, "The hash prefix was not valid hexadecimal");
-    private static readonly ErrorAnswer BadTime =
+    private static readonly ErrorResponse BadLength = new(400, "The hash prefix was not in a valid format");
+    private static readonly ErrorResponse BadDigits = new(400, "The hash prefix was not valid hexadecimal");
+    private static readonly ErrorResponse BadTime =
         new(400, "since is expected to be a time, as 2026-11-22T00:00:00Z: what the last answer gave as next");
-    private static readonly ErrorAnswer NotServed = new(404, "Passwords hashed in this way are not served here");
+    private static readonly ErrorResponse NotServed = new(404, "Passwords hashed in this way are not served here");
 
     private readonly string _cacheControl = string.Create(
         CultureInfo.InvariantCulture, $"public, max-age={options.Value.MaxAge()}");
@@ -73,7 +73,7 @@ internal sealed class PasswordEndpoints(IPasswordRanges ranges, IOptions<Passwor
             return NotServed;
         context.Response.Headers.CacheControl = "no-store";
         var next = changed.Next.UtcDateTime;
-        return JsonAnswer.Of(
+        return JsonResponse.Of(
             new PasswordChanges(
                 changed.Release, ModeOf(mode).Name(), next.AddTicks(-(next.Ticks % TimeSpan.TicksPerSecond)), changed.Prefixes is null,
                 (changed.Prefixes ?? []).Select(HashModes.PrefixText)),

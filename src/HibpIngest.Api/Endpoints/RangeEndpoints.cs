@@ -4,8 +4,8 @@ namespace HibpIngest.Api.Endpoints;
 
 internal sealed class RangeEndpoints(BreachedRanges ranges) : IApiEndpoints
 {
-    private static readonly ErrorAnswer BadPrefix = new(400, "Invalid hex prefix");
-    private static readonly ErrorAnswer NoHashes = new(404, "There are no hashes beginning with that prefix");
+    private static readonly ErrorResponse BadPrefix = new(400, "Invalid hex prefix");
+    private static readonly ErrorResponse NoHashes = new(404, "There are no hashes beginning with that prefix");
 
     public void Map(ApiRoutes routes)
     {
@@ -24,7 +24,7 @@ internal sealed class RangeEndpoints(BreachedRanges ranges) : IApiEndpoints
         if (prefix.Length != BreachedRanges.PrefixDigits || !prefix.All(char.IsAsciiHexDigit))
             return BadPrefix;
         var found = await ranges.FindAsync(prefix.ToUpperInvariant(), cancellationToken);
-        return found.Count == 0 ? NoHashes : JsonAnswer.Of(
+        return found.Count == 0 ? NoHashes : JsonResponse.Of(
             found.Select(one => new RangeDocument(one.Suffix, [.. one.Breaches.Select(breach => breach.Model.Name)])),
             ApiJson.Documents.IEnumerableRangeDocument);
     }

@@ -23,12 +23,12 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
     // About 140 kbit/s.
     private static readonly TimeSpan SendWithin = TimeSpan.FromMinutes(2);
 
-    private static readonly ErrorAnswer BadPrefix = new(400, "Invalid hex prefix");
-    private static readonly ErrorAnswer BadLength =
+    private static readonly ErrorResponse BadPrefix = new(400, "Invalid hex prefix");
+    private static readonly ErrorResponse BadLength =
         new(400, $"A bitmap of {PrefixBitmap.Length} bytes is expected: one bit for each prefix of six hex digits");
-    private static readonly ErrorAnswer OtherVersion = new(412, "There is another version by now: get it, and change that");
+    private static readonly ErrorResponse OtherVersion = new(412, "There is another version by now: get it, and change that");
 
-    private static readonly JsonAnswer Done = JsonAnswer.Of(new EmptyDocument(), ApiJson.Documents.EmptyDocument);
+    private static readonly JsonResponse Done = JsonResponse.Of(new EmptyDocument(), ApiJson.Documents.EmptyDocument);
 
     private readonly BodyTurns _bodies = new(AtOnce, "subscribing to ranges", time);
 
@@ -85,7 +85,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
             return refusal;
         var (subscribed, unsubscribed, count) = await subscriptions.SetManyAsync(
             ClientOf(context), document.Subscribed, document.Unsubscribed, context.RequestAborted);
-        return JsonAnswer.Of(new PrefixCounts(subscribed, unsubscribed, count), ApiJson.Documents.PrefixCounts);
+        return JsonResponse.Of(new PrefixCounts(subscribed, unsubscribed, count), ApiJson.Documents.PrefixCounts);
     }
 
     private async Task<IResult> ReplaceAsync(HttpContext context, RequestBody body)
@@ -102,7 +102,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
             ClientOf(context), prefixes, ifMatch is "" or "*" ? null : ifMatch, context.RequestAborted) is not { } version)
             return OtherVersion;
         context.Response.Headers.ETag = version;
-        return JsonAnswer.Of(new PrefixCount(prefixes.Count), ApiJson.Documents.PrefixCount);
+        return JsonResponse.Of(new PrefixCount(prefixes.Count), ApiJson.Documents.PrefixCount);
     }
 
     private async Task<IResult> WriteAllAsync(HttpContext context)

@@ -25,7 +25,7 @@ internal sealed class RouteRules(RequestDelegate next, ApiOptions options)
         }
         if (HttpMethods.IsPost(request.Method) || HttpMethods.IsPut(request.Method))
             RequestBody.Allow(context);
-        return route.NeedsUserAgent && UserAgent.Of(request).IsEmpty ? ErrorAnswer.NoUserAgent.ExecuteAsync(context) : next(context);
+        return route.NeedsUserAgent && UserAgent.Of(request).IsEmpty ? ErrorResponse.NoUserAgent.ExecuteAsync(context) : next(context);
     }
 
     private void AddHeaders(HttpResponse response, ApiRoute route)

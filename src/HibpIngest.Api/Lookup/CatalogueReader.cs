@@ -4,7 +4,7 @@ namespace HibpIngest.Api.Lookup;
 
 /// <summary>Keeps the catalogue in memory, revalidated every 3 seconds.</summary>
 public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider time, ILogger<CatalogueReader> log)
-    : Revalidated<CatalogueSnapshot>(RevalidateEvery, ReadTimeout, time)
+    : RefreshingValue<CatalogueSnapshot>(RevalidateEvery, ReadTimeout, time)
 {
     /// <summary>A hidden breach must be out of every response within 10 seconds: three intervals and the time of a read.</summary>
     public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);

@@ -9,7 +9,7 @@ public sealed class DomainSizes(IAccountReads accounts, int most, TimeProvider t
     public static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(10);
 
     // Only owners query domains, so there are no more than API keys name.
-    private const int MostKept = 10_000;
+    private const int MaxKept = 10_000;
 
     private readonly ConcurrentDictionary<string, (bool TooLarge, long At)> _known = new(StringComparer.Ordinal);
 
@@ -19,7 +19,7 @@ public sealed class DomainSizes(IAccountReads accounts, int most, TimeProvider t
         if (_known.TryGetValue(domain, out var known) && time.GetElapsedTime(known.At) < KeptFor)
             return known.TooLarge;
         var tooLarge = await accounts.HasMoreAccountsAsync(domain, most, cancellationToken);
-        if (_known.Count >= MostKept)
+        if (_known.Count >= MaxKept)
             _known.Clear();
         _known[domain] = (tooLarge, time.GetTimestamp());
         return tooLarge;

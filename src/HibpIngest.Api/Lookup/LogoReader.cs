@@ -9,7 +9,7 @@ public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
     public const int MaxBytes = 512 * 1024;
 
     // Limit of the cache: 64 MiB, enough for a thousand logos of usual size.
-    private const long MostBytes = 64L << 20;
+    private const long MaxCachedBytes = 64L << 20;
 
     private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(5);
 
@@ -23,7 +23,7 @@ public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
             return known.Logo;
         var blob = await blobs.ReadAsync(CatalogueDocuments.Logo(name), null, cancellationToken);
         var logo = blob is null ? null : ReadyContent.OfImage(blob.Bytes);
-        if (Interlocked.Add(ref _bytes, logo?.Identity.Length ?? 0) > MostBytes)
+        if (Interlocked.Add(ref _bytes, logo?.Identity.Length ?? 0) > MaxCachedBytes)
         {
             _known.Clear();
             Interlocked.Exchange(ref _bytes, logo?.Identity.Length ?? 0);

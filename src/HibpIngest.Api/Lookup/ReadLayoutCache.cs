@@ -1,7 +1,7 @@
 namespace HibpIngest.Api.Lookup;
 
 internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccounts accounts, TimeProvider time, ILogger<LayoutReads> log)
-    : Revalidated<ReadLayoutCache.Current>(RevalidateEvery, ReadTimeout, time)
+    : RefreshingValue<ReadLayoutCache.Current>(RevalidateEvery, ReadTimeout, time)
 {
     // A switch is rare, and both layouts are right until every reader has seen it; but see IReadLayout.SeenWithin.
     private static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(10);

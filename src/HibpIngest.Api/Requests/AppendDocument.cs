@@ -15,7 +15,7 @@ namespace HibpIngest.Api.Requests;
 internal sealed class AppendDocument
 {
     /// <summary>Maximum count of one row: a larger one would most likely be a mistake, which could never be undone.</summary>
-    public const int MostOfARow = 1_000_000;
+    public const int MaxOfARow = 1_000_000;
 
     /// <summary>SHA-1 hashes, in the order of the request.</summary>
     public List<HashCount> Sha1 { get; } = [];
@@ -24,13 +24,13 @@ internal sealed class AppendDocument
 
     /// <summary>Reads the document.</summary>
     /// <returns>The first error. Null: there is none.</returns>
-    public static ErrorAnswer? Read(ReadOnlySpan<byte> json, out AppendDocument document)
+    public static ErrorResponse? Read(ReadOnlySpan<byte> json, out AppendDocument document)
     {
         document = new AppendDocument();
         return BodyJson.Read(json, document.ReadArray);
     }
 
-    private ErrorAnswer? ReadArray(ref Utf8JsonReader reader)
+    private ErrorResponse? ReadArray(ref Utf8JsonReader reader)
     {
         reader.Read();
         if (reader.TokenType != JsonTokenType.StartArray)
@@ -49,7 +49,7 @@ internal sealed class AppendDocument
         return null;
     }
 
-    private ErrorAnswer? ReadItem(ref Utf8JsonReader reader, int item)
+    private ErrorResponse? ReadItem(ref Utf8JsonReader reader, int item)
     {
         Span<byte> sha1 = stackalloc byte[HashMode.Sha1.Bytes()];
         Span<byte> ntlm = stackalloc byte[HashMode.Ntlm.Bytes()];
@@ -80,7 +80,7 @@ internal sealed class AppendDocument
             return BadHash("SHA-1", hasSha1, item);
         if (hasNtlm != Given.Well)
             return BadHash("NTLM", hasNtlm, item);
-        if (count is < 1 or > MostOfARow)
+        if (count is < 1 or > MaxOfARow)
             return Bad("Missing or invalid prevalence value for item at index", item);
         Sha1.Add(new HashCount(sha1, count));
         Ntlm.Add(new HashCount(ntlm, count));
@@ -122,14 +122,14 @@ internal sealed class AppendDocument
         return true;
     }
 
-    private static ErrorAnswer BadHash(string mode, Given given, int item) => given == Given.Missing
+    private static ErrorResponse BadHash(string mode, Given given, int item) => given == Given.Missing
         ? Bad($"Missing {mode} hash for item at index", item) : Bad($"The {mode} hash was not in a valid format for item at index", item);
 
-    private static ErrorAnswer Bad(string what, int item) => new(400, Of(what, item));
+    private static ErrorResponse Bad(string what, int item) => new(400, Of(what, item));
 
     private static string Of(string what, int item) => string.Create(CultureInfo.InvariantCulture, $"{what} {item}");
 
-    private static readonly ErrorAnswer TooMany = new(
+    private static readonly ErrorResponse TooMany = new(
         413, string.Create(CultureInfo.InvariantCulture, $"At most {AppendRows.Most} items are taken at once: send them in several parts"));
 
     private enum Given

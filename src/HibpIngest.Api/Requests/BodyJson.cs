@@ -9,11 +9,11 @@ internal static class BodyJson
 {
     /// <summary>Reads a value.</summary>
     /// <returns>The error. Null: there is none.</returns>
-    public delegate ErrorAnswer? Reading(ref Utf8JsonReader reader);
+    public delegate ErrorResponse? Reading(ref Utf8JsonReader reader);
 
     /// <summary>Reads the whole body.</summary>
     /// <returns>The error. Null: there is none.</returns>
-    public static ErrorAnswer? Read(ReadOnlySpan<byte> json, Reading reading)
+    public static ErrorResponse? Read(ReadOnlySpan<byte> json, Reading reading)
     {
         if (json.StartsWith("\uFEFF"u8))
             json = json["\uFEFF"u8.Length..];
@@ -41,5 +41,5 @@ internal static class BodyJson
     }
 
     /// <summary>Returns the error for a body that is no JSON, or not the expected JSON.</summary>
-    public static ErrorAnswer Unexpected(string found) => new(400, $"Unable to parse JSON: {found}");
+    public static ErrorResponse Unexpected(string found) => new(400, $"Unable to parse JSON: {found}");
 }

@@ -9,31 +9,31 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
 {
     public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
 
-    private static readonly ErrorAnswer Encoded = new(415, "The body is expected as it is: no Content-Encoding is taken");
+    private static readonly ErrorResponse Encoded = new(415, "The body is expected as it is: no Content-Encoding is taken");
 
-    private readonly ErrorAnswer _tooManyAtOnce =
+    private readonly ErrorResponse _tooManyAtOnce =
         new(503, $"Others are {what} just now; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
     private readonly SemaphoreSlim _turns = new(atOnce);
 
     /// <summary>Checks a request before any of its body is read.</summary>
     /// <returns>The error. Null: there is none.</returns>
-    public static ErrorAnswer? Refuse(HttpRequest request, string contentType, int most)
+    public static ErrorResponse? Refuse(HttpRequest request, string contentType, int most)
     {
         if (request.ContentType?.StartsWith(contentType, StringComparison.OrdinalIgnoreCase) != true)
-            return new ErrorAnswer(400, $"Content-Type must be {contentType}");
+            return new ErrorResponse(400, $"Content-Type must be {contentType}");
         var encoding = request.Headers[HeaderNames.ContentEncoding].ToString();
         if (encoding.Length > 0 && !encoding.Equals("identity", StringComparison.OrdinalIgnoreCase))
             return Encoded;
         return RequestBody.IsLonger(request, most) ? TooLong(most) : null;
     }
 
-    public static ErrorAnswer TooLong(int most) =>
+    public static ErrorResponse TooLong(int most) =>
         new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
 
     /// <summary>Reads a short JSON body, which doesn't count towards the limit.</summary>
     /// <returns>The error. Null: the body was read.</returns>
-    public static async Task<ErrorAnswer?> ReadShortAsync(
-        HttpContext context, int most, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorAnswer?> read)
+    public static async Task<ErrorResponse?> ReadShortAsync(
+        HttpContext context, int most, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorResponse?> read)
     {
         if (Refuse(context.Request, "application/json", most) is { } refusal)
             return refusal;

@@ -4,11 +4,11 @@ namespace HibpIngest.Api.Requests;
 
 internal static class ConfirmDocument
 {
-    private static readonly ErrorAnswer Nothing = new(400, "No content provided.");
+    private static readonly ErrorResponse Nothing = new(400, "No content provided.");
 
     /// <summary>Reads the document.</summary>
     /// <returns>The error. Null: there is none.</returns>
-    public static ErrorAnswer? Read(ReadOnlySpan<byte> json, out string transaction)
+    public static ErrorResponse? Read(ReadOnlySpan<byte> json, out string transaction)
     {
         var found = (string?)null;
         var refusal = json.IsEmpty ? Nothing : BodyJson.Read(json, (ref reader) => ReadId(ref reader, out found));
@@ -16,7 +16,7 @@ internal static class ConfirmDocument
         return refusal ?? (transaction.Length == 0 ? Nothing : null);
     }
 
-    private static ErrorAnswer? ReadId(ref Utf8JsonReader reader, out string? found)
+    private static ErrorResponse? ReadId(ref Utf8JsonReader reader, out string? found)
     {
         found = null;
         reader.Read();

@@ -12,9 +12,9 @@ internal sealed class PrefixesDocument
 {
     public const int Most = 100_000;
 
-    private static readonly ErrorAnswer Nothing = new(400, "No hashPrefix field was passed in the request body.");
-    private static readonly ErrorAnswer Invalid = new(400, "Invalid hex prefix");
-    private static readonly ErrorAnswer TooMany = new(
+    private static readonly ErrorResponse Nothing = new(400, "No hashPrefix field was passed in the request body.");
+    private static readonly ErrorResponse Invalid = new(400, "Invalid hex prefix");
+    private static readonly ErrorResponse TooMany = new(
         413, string.Create(
             CultureInfo.InvariantCulture, $"At most {Most} prefixes are taken at once: send them in several parts, or all as a bitmap"));
 
@@ -24,7 +24,7 @@ internal sealed class PrefixesDocument
 
     /// <summary>Reads one prefix.</summary>
     /// <returns>The error. Null: there is none.</returns>
-    public static ErrorAnswer? ReadOne(ReadOnlySpan<byte> json, out int prefix)
+    public static ErrorResponse? ReadOne(ReadOnlySpan<byte> json, out int prefix)
     {
         var (found, isFound) = (0, false);
         var refusal = json.IsEmpty ? Nothing : BodyJson.Read(json, (ref reader) =>
@@ -51,13 +51,13 @@ internal sealed class PrefixesDocument
 
     /// <summary>Reads many prefixes.</summary>
     /// <returns>The first error. Null: there is none.</returns>
-    public static ErrorAnswer? Read(ReadOnlySpan<byte> json, out PrefixesDocument document)
+    public static ErrorResponse? Read(ReadOnlySpan<byte> json, out PrefixesDocument document)
     {
         document = new PrefixesDocument();
         return BodyJson.Read(json, document.ReadLists);
     }
 
-    private ErrorAnswer? ReadLists(ref Utf8JsonReader reader)
+    private ErrorResponse? ReadLists(ref Utf8JsonReader reader)
     {
         reader.Read();
         if (reader.TokenType != JsonTokenType.StartObject)
@@ -74,7 +74,7 @@ internal sealed class PrefixesDocument
         return null;
     }
 
-    private ErrorAnswer? ReadList(ref Utf8JsonReader reader, List<int> list)
+    private ErrorResponse? ReadList(ref Utf8JsonReader reader, List<int> list)
     {
         if (reader.TokenType != JsonTokenType.StartArray)
             return BodyJson.Unexpected("an array of prefixes is expected");

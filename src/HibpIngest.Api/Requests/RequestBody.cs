@@ -14,7 +14,7 @@ internal sealed class RequestBody : IDisposable
     /// refused unread is drained for some seconds, or a client that is still sending would lose the response; and a chunked body counts
     /// with its framing.
     /// </summary>
-    private const long MostOnTheWire = 64 << 20;
+    private const long MaxOnTheWire = 64 << 20;
 
     // A megabit a second, for the longest body.
     private static readonly TimeSpan ReadWithin = TimeSpan.FromMinutes(2);
@@ -36,7 +36,7 @@ internal sealed class RequestBody : IDisposable
     public static void Allow(HttpContext context)
     {
         if (context.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } size)
-            size.MaxRequestBodySize = MostOnTheWire;
+            size.MaxRequestBodySize = MaxOnTheWire;
     }
 
     public static bool IsLonger(HttpRequest request, int most) => request.ContentLength > most;

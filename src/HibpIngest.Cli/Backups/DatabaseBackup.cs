@@ -27,7 +27,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
     /// <exception cref="NotPossibleException">There is nothing to back up, or the target exists.</exception>
     /// <exception cref="StoreMismatchException">Database and storage account don't belong together.</exception>
     /// <exception cref="StoreRefusedException">The database is damaged.</exception>
-    public async Task<(string File, BackupNote Note)> TakeAsync(string to, IProgress<long> progress, CancellationToken cancellationToken)
+    public async Task<(string File, BackupNote Note)> ClaimAsync(string to, IProgress<long> progress, CancellationToken cancellationToken)
     {
         var source = RequireFile(database);
         await RequireStoreAsync(source, cancellationToken);

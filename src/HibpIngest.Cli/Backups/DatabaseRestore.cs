@@ -7,7 +7,8 @@ namespace HibpIngest.Cli.Backups;
 
 /// <summary>
 /// Replaces the database by a backup while no host is running. The whole backup is checked before anything is changed, and the previous
-/// database is kept. From just before the exchange until <see cref="MoveOn"/> has ended, the register has a flag set: hosts refuse to
+/// database is kept. From just before the exchange until <see cref="ReconcileRestoredDatabase"/> has ended, the register has a flag set:
+/// hosts refuse to
 /// start, and every mail that was not sent at the time of the backup is held, even if no load has been added since.
 /// </summary>
 /// <param name="database">The target file; not opened yet.</param>
@@ -72,7 +73,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         _note = note;
     }
 
-    /// <summary>Moves the prepared copy to the database's place. <see cref="MoveOn"/> does the rest.</summary>
+    /// <summary>Moves the prepared copy to the database's place. <see cref="ReconcileRestoredDatabase"/> does the rest.</summary>
     /// <returns>The file to which the previous database was moved. Null: there was none.</returns>
     /// <exception cref="NotPossibleException">A host is running, or the database is in use.</exception>
     public async Task<string?> PutInPlaceAsync(CancellationToken cancellationToken)
@@ -173,10 +174,10 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     private async Task RequireNobodyAsync(CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
-        if ((await register.ListSignsAsync(cancellationToken)).FirstOrDefault(sign => !sign.IsMissed(now)) is not { } host)
+        if ((await register.ListHeartbeatsAsync(cancellationToken)).FirstOrDefault(sign => !sign.IsMissed(now)) is not { } host)
             return;
         throw new NotPossibleException($"a host is at work on {host.Machine} (process {host.ProcessId}, {host.Roles}): stop every host "
-            + $"first; one that was killed counts as stopped {(int)HostSign.MissedAfter.TotalSeconds} seconds later");
+            + $"first; one that was killed counts as stopped {(int)Heartbeat.MissedAfter.TotalSeconds} seconds later");
     }
 
     /// <summary>Checks that the backup, the storage account and the current database, if it can be read, belong to one store.</summary>

@@ -161,14 +161,14 @@ internal sealed class BreachRemoveCommand : HibpCommand
     {
         var begun = false;
         // Status uses the heartbeats to tell a running removal from an interrupted one.
-        await using var signs = new HostSigns(
-            services.GetRequiredService<IHostSigns>(), HostsView.Removing(breach), new HostTroubles(session.Time), session.Time);
+        await using var signs = new HeartbeatSender(
+            services.GetRequiredService<IHeartbeats>(), HostsView.Removing(breach), new BlockedWork(session.Time), session.Time);
         signs.Start();
         try
         {
             return await ProgressSpinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
             {
-                var noting = new Reported<RemovalProgress>(value =>
+                var noting = new ImmediateProgress<RemovalProgress>(value =>
                 {
                     begun = true;
                     progress.Report(value);

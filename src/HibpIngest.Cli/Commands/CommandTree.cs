@@ -44,7 +44,7 @@ internal static class CommandTree
             new RebuildCommand(),
             new SwitchCommand(),
             new LayoutCommands(),
-            new LogCommands(),
+            new JournalCommands(),
             new PasswordsCommands(),
             new DatabaseCommands(),
             new BackupCommand(),
@@ -53,7 +53,7 @@ internal static class CommandTree
             new CompletionCommand(),
         };
         foreach (var option in root.Options.OfType<VersionOption>())
-            option.Action = new SayVersion();
+            option.Action = new ShowVersion();
         foreach (var option in root.Options.OfType<HelpOption>())
         {
             if (option.Action is HelpAction usual)
@@ -62,7 +62,7 @@ internal static class CommandTree
         return root;
     }
 
-    private sealed class SayVersion : SynchronousCommandLineAction
+    private sealed class ShowVersion : SynchronousCommandLineAction
     {
         public override int Invoke(ParseResult parseResult)
         {

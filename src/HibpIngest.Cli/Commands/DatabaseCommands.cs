@@ -68,16 +68,17 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 
     /// <summary>Moves the restored database on, and shows the progress.</summary>
     /// <returns>The result, and the names of the files that are loaded again.</returns>
-    public static async Task<(RestoredDocument Document, MovedOn Moved, IReadOnlyList<string> Files)> MoveOnAsync(
+    public static async Task<(RestoredDocument Document, ReconciledDatabase Moved, IReadOnlyList<string> Files)> MoveOnAsync(
         CommandSession session, ServiceProvider services, bool empty, CancellationToken cancellationToken)
     {
         // Repeating a removal takes minutes: each breach that returns or is removed is logged at once.
         session.PipelineLevel = LogLevel.Information;
         var database = services.GetRequiredService<IBreachDatabase>();
-        MovedOn? moved = null;
+        ReconciledDatabase? moved = null;
         await ProgressSpinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
         {
-            moved = await services.GetRequiredService<MoveOn>().RunAsync(cancellationToken, empty, new LoadProgress(session, progress));
+            moved = await services.GetRequiredService<ReconcileRestoredDatabase>().RunAsync(
+                cancellationToken, empty, new LoadProgress(session, progress));
             return moved.Loads;
         });
         // The new loads have ids above all that were assigned before.
@@ -94,14 +95,14 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     }
 
     /// <summary>Reports the account log's entries that can't be used; returns the exit code.</summary>
-    public static int SayProblems(Screen screen, MovedOn moved)
+    public static int SayProblems(Screen screen, ReconciledDatabase moved)
     {
         foreach (var problem in moved.Log?.Problems ?? [])
             screen.Say(problem);
         return moved.Log is { Problems.Count: > 0 } ? 1 : 0;
     }
 
-    public static void Show(Screen screen, RestoredDocument document, MovedOn moved, IReadOnlyList<string> files)
+    public static void Show(Screen screen, RestoredDocument document, ReconciledDatabase moved, IReadOnlyList<string> files)
     {
         screen.Show($"{document.Database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no "
             + "load in it are loaded again. Loads that were not published at the backup stay unpublished until 'hibp notify'; mails that "

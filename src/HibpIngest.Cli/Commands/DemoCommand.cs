@@ -102,7 +102,7 @@ internal sealed class DemoCommand : HibpCommand
 
         screen.Say("starting a storage emulator of its own, in memory");
         await using var emulator = await AzuriteEmulator.StartAsync(
-            new AzuriteOptions { Progress = new Reported<string>(screen.Say) }, cancellationToken);
+            new AzuriteOptions { Progress = new ImmediateProgress<string>(screen.Say) }, cancellationToken);
 
         var mails = Path.Combine(folder, "mail");
         settings =

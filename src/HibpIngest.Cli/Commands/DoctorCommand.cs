@@ -141,7 +141,8 @@ internal sealed class DoctorCommand : HibpCommand
         const string StorageAdvice = "check HIBP_STORAGE and its permissions";
         var storage = services.GetRequiredService<StorageAccount>().DisplayName;
         var emulatorState = settings.Emulator is { } emulator
-            ? await emulator.WaitForStateAsync(new Reported<string>(session.Screen.Say), cancellationToken) : EmulatorState.Running;
+            ? await emulator.WaitForStateAsync(new ImmediateProgress<string>(session.Screen.Say),
+                cancellationToken) : EmulatorState.Running;
         // Concurrently, so that several unresponsive services cost only one timeout.
         var looks = new[]
         {
@@ -326,10 +327,10 @@ internal sealed class DoctorCommand : HibpCommand
     }
 
     private static async Task CheckLogAsync(
-        ILoads loads, LogMode mode, List<DoctorLine> checks, CancellationToken cancellationToken)
+        ILoads loads, JournalMode mode, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
         const string Check = "account log";
-        if (mode == LogMode.Off)
+        if (mode == JournalMode.Off)
         {
             checks.Add(new DoctorLine(
                 Check, Missing, "HIBP_LOG is off", "nothing, where loads are kept elsewhere: SQL's rows are all there is"));
@@ -351,12 +352,12 @@ internal sealed class DoctorCommand : HibpCommand
 
     /// <summary>Checks that a live host has the role of each queue with messages.</summary>
     private static async Task CheckRolesAsync(
-        IMessageQueues queues, IHostSigns signs, DateTimeOffset now, List<DoctorLine> checks, CancellationToken cancellationToken)
+        IMessageQueues queues, IHeartbeats signs, DateTimeOffset now, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
         const string Check = "roles";
         try
         {
-            var hosts = await signs.ListSignsAsync(cancellationToken);
+            var hosts = await signs.ListHeartbeatsAsync(cancellationToken);
             var unserved = HostsView.Unserved(await StatusPicture.ReadQueuesAsync(queues, cancellationToken), hosts, now).ToList();
             checks.Add(unserved.Count == 0 ? new DoctorLine(Check, Ok, "no queued message lacks a host that takes it", null)
                 : new DoctorLine(Check, Missing, string.Join("; ", unserved), "start hosts that have these roles: hibp run has all"));

@@ -123,9 +123,9 @@ internal sealed class DropCommand : HibpCommand
         return 0;
     }
 
-    private static async Task<string> NotTakenAsync(IHostSigns signs, DateTimeOffset now, CancellationToken cancellationToken)
+    private static async Task<string> NotTakenAsync(IHeartbeats signs, DateTimeOffset now, CancellationToken cancellationToken)
     {
-        var hosts = (await signs.ListSignsAsync(cancellationToken)).Where(sign => !sign.IsMissed(now)).ToList();
+        var hosts = (await signs.ListHeartbeatsAsync(cancellationToken)).Where(sign => !sign.IsMissed(now)).ToList();
         return $"no host has picked up the file for {NotTakenTimeout.TotalSeconds:0} seconds: " + (
             hosts.Count == 0 ? "no host is running; start one with 'hibp run', with the same storage and database (still waiting)"
             : !hosts.Exists(sign => sign.Does(HostsView.Ingest))

@@ -67,10 +67,10 @@ internal sealed class KeysCreateCommand : HibpCommand
     {
         var name = session.Parsed.GetRequiredValue(_name).Trim();
         if (!ApiKey.IsName(name))
-            throw new BadInputException($"a key's name is expected to be 1 to {ApiKey.MostNameLength} characters, and no email address");
+            throw new BadInputException($"a key's name is expected to be 1 to {ApiKey.MaxNameLength} characters, and no email address");
         var rpm = session.Parsed.GetValue(_rpm);
-        if (rpm is < 1 or > ApiKey.MostRpm)
-            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MostRpm}, found {rpm}");
+        if (rpm is < 1 or > ApiKey.MaxRpm)
+            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MaxRpm}, found {rpm}");
         var scopes = ParseScopes(session.Parsed.GetRequiredValue(_scope));
         var domains = (session.Parsed.GetValue(_domains) ?? []).Select(ParseDomain).Distinct().Order(StringComparer.Ordinal).ToList();
         if (domains.Count > 0 != scopes.HasFlag(KeyScopes.Domains))

@@ -214,7 +214,7 @@ internal sealed class PasswordsImportCommand : HibpCommand
                 Documents.Default.PasswordsImportedDocument);
             return;
         }
-        if (imported.Read.Start is ImportStart.GoesOn or ImportStart.AllRead)
+        if (imported.Read.Start is ImportStart.Continues or ImportStart.AllRead)
             session.Screen.Say("Resumed an interrupted import of the same files.");
         if (imported.Read.Start is ImportStart.OtherInput or ImportStart.Damaged)
             session.Screen.Say("Started over: the interrupted import before was of other files, or could not be read.");
@@ -249,7 +249,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
         foreach (var release in known)
             appended[release.Name] = await report.ReadAsync(release.Key, cancellationToken);
         var plans = services.GetRequiredService<ImportPlans>();
-        var (imports, refused) = (await plans.ListInHandAsync(cancellationToken), await plans.ListRefusedAsync(cancellationToken));
+        var (imports, refused) = (await plans.ListInProgressAsync(cancellationToken), await plans.ListRefusedAsync(cancellationToken));
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(
@@ -260,7 +260,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
                         appended[one.Name].RepackedAs, Shortfall(one, known, current)?.ToString()))],
                     [.. replicas.Select(one => new PasswordsReplicaDocument(
                         one.Replica, Document(one.Current?.Served), [.. one.Releases.Select(release => release.Name)], one.Reason))],
-                    [.. imports.Select(one => new PasswordsInHandDocument(
+                    [.. imports.Select(one => new PasswordsInProgressDocument(
                         one.Plan.File, one.Plan.Release, one.Plan.Mode.Name(), StateOf(one), one.Done, one.Plan.Groups.Count()))],
                     [.. refused.Select(one => new PasswordsRefusedDocument(one.File, one.Reason, one.At))],
                     waiting, unconfirmed),
@@ -307,7 +307,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
             : ReleaseShortfall.List(served.PartsOf(current!.Served.Backend), release.PartsOf(release.Parts[0].Backend)).FirstOrDefault();
     }
 
-    private static string StateOf(ImportInHand import) => import.Plan.State.ToString().ToLowerInvariant();
+    private static string StateOf(ImportInProgress import) => import.Plan.State.ToString().ToLowerInvariant();
 
     private static FittingTable Table(IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
     {

@@ -29,7 +29,7 @@ internal sealed class PoisonCommands() : CommandGroup(
 
 internal sealed class PoisonListCommand : HibpCommand
 {
-    private const int MostShown = 32;
+    private const int MaxShown = 32;
 
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ZeroOrOne);
 
@@ -49,7 +49,7 @@ internal sealed class PoisonListCommand : HibpCommand
         {
             var poison = services.GetRequiredService<IMessageQueues>().Get(queue + QueueNames.PoisonSuffix);
             var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
-            var head = messages == 0 ? [] : await poison.PeekAsync(MostShown, cancellationToken);
+            var head = messages == 0 ? [] : await poison.PeekAsync(MaxShown, cancellationToken);
             queues.Add(
                 new PoisonQueueDocument(queue, messages, [.. head.Select(message => new PoisonMessageDocument(message.Id, message.Body))]));
         }

@@ -7,7 +7,7 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class RebuildCommand : HibpCommand
 {
     private const int LeastMemory = 16;
-    private const int MostMemory = 1024;
+    private const int MaxMemory = 1024;
 
     private readonly Option<string> _into = new("--into")
     {
@@ -38,7 +38,7 @@ internal sealed class RebuildCommand : HibpCommand
 
     private readonly Option<int> _memory = new("--memory")
     {
-        Description = $"MiB that the accounts which are brought together at once may take, {LeastMemory} to {MostMemory}.",
+        Description = $"MiB that the accounts which are brought together at once may take, {LeastMemory} to {MaxMemory}.",
         HelpName = "MiB",
         DefaultValueFactory = _ => (int)(MergeAccounts.DefaultMemoryBytes >> 20),
     };
@@ -104,8 +104,8 @@ internal sealed class RebuildCommand : HibpCommand
     private RebuildOrder Read(ParseResult parsed)
     {
         var memory = parsed.GetValue(_memory);
-        if (memory is < LeastMemory or > MostMemory)
-            throw new WrongUsageException($"--memory is expected to be {LeastMemory} to {MostMemory} (MiB), found {memory}");
+        if (memory is < LeastMemory or > MaxMemory)
+            throw new WrongUsageException($"--memory is expected to be {LeastMemory} to {MaxMemory} (MiB), found {memory}");
         return new RebuildOrder(parsed.GetRequiredValue(_into))
         {
             StorageAccounts = parsed.GetValue(_accounts) is { } list ? ReadAccounts(list) : null,

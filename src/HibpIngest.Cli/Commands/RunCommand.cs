@@ -74,7 +74,7 @@ internal sealed class RunCommand : HibpCommand
                     result.AddError($"{option.Name} says something only with --roles web, or with 'hibp serve'");
             }
         });
-        foreach (var option in LogOptions.All)
+        foreach (var option in LoggingOptions.All)
             Add(option);
         Examples =
         [
@@ -202,7 +202,7 @@ internal sealed class RunCommand : HibpCommand
             return accounts is null ? null
                 : throw new BadInputException("--accounts is for the emulator: name further storage accounts in HIBP_STORAGE_2, and so on");
         }
-        var started = new EmulatorSupervisor(emulator, new Reported<string>(session.Screen.Say), session.Time);
+        var started = new EmulatorSupervisor(emulator, new ImmediateProgress<string>(session.Screen.Say), session.Time);
         try
         {
             await started.StartAsync(Math.Max(accounts ?? 1, 1 + emulator.Further().Count), cancellationToken);
@@ -216,13 +216,13 @@ internal sealed class RunCommand : HibpCommand
     }
 
     /// <summary>Warns of other hosts that use the emulators that end with this process.</summary>
-    private static async Task WarnOthersAsync(CommandSession session, IHostSigns signs)
+    private static async Task WarnOthersAsync(CommandSession session, IHeartbeats signs)
     {
         using var timeout = new CancellationTokenSource(WarningTimeout);
         try
         {
             var now = session.Time.GetUtcNow();
-            var others = (await signs.ListSignsAsync(timeout.Token))
+            var others = (await signs.ListHeartbeatsAsync(timeout.Token))
                 .Where(sign => sign.Host != LoadLeases.Host && !sign.IsMissed(now)).ToList();
             if (others.Count > 0)
             {

@@ -12,7 +12,7 @@ internal sealed class ServeCommand : HibpCommand
     {
         foreach (var option in _serve.All)
             Add(option);
-        foreach (var option in LogOptions.All)
+        foreach (var option in LoggingOptions.All)
             Add(option);
         Examples =
         [

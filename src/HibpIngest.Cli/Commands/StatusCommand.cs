@@ -9,7 +9,7 @@ internal sealed class StatusCommand : HibpCommand
     private static readonly TimeSpan WatchEvery = TimeSpan.FromSeconds(1);
 
     /// <summary>The exit code that shells expect if a program's reader is gone (128 + SIGPIPE), like 130 after an interrupt.</summary>
-    private const int ReaderIsGone = 141;
+    private const int BrokenPipe = 141;
 
     private readonly Argument<string?> _breach =
         new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
@@ -45,7 +45,7 @@ internal sealed class StatusCommand : HibpCommand
         await using var looks = new Looks(session, name, session.Parsed.GetValue(_all));
         if (session.Parsed.GetValue(_watch))
             return await WatchAsync(session, looks, cancellationToken);
-        var picture = await looks.TakeAsync(cancellationToken);
+        var picture = await looks.ClaimAsync(cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(
                 Documents.Of(picture, session.Time.GetUtcNow(), looks.MailsPerSecond), Documents.Default.StatusDocument);
@@ -63,14 +63,14 @@ internal sealed class StatusCommand : HibpCommand
             string? told = null;
             while (true)
             {
-                var (picture, away) = await looks.TryTakeAsync(cancellationToken);
+                var (picture, away) = await looks.TryClaimAsync(cancellationToken);
                 if (away is null)
                     session.Screen.Show(looks.View(picture!, most: null));
                 else if (away != told)
                     session.Screen.Say(Away(away));
                 told = away;
                 if (session.Environment.IsOutputAbandoned())
-                    return ReaderIsGone;
+                    return BrokenPipe;
                 await Task.Delay(WatchEvery, session.Time, cancellationToken);
             }
         }
@@ -82,7 +82,7 @@ internal sealed class StatusCommand : HibpCommand
             {
                 while (true)
                 {
-                    var (picture, away) = await looks.TryTakeAsync(cancellationToken);
+                    var (picture, away) = await looks.TryClaimAsync(cancellationToken);
                     last = picture ?? last;
                     shown = last is null ? new Text("") : looks.View(last, Most(results));
                     live.UpdateTarget(away is null ? shown : new Rows(new Text(Away(away) + "\n", new Style(Color.Yellow)), shown));
@@ -116,7 +116,7 @@ internal sealed class StatusCommand : HibpCommand
         private ServiceProvider? _open;
         private string? _breach;
 
-        public async Task<StatusPicture> TakeAsync(CancellationToken cancellationToken)
+        public async Task<StatusPicture> ClaimAsync(CancellationToken cancellationToken)
         {
             if (_open is null)
                 _open = await session.OpenExistingAsync(cancellationToken);
@@ -130,13 +130,13 @@ internal sealed class StatusCommand : HibpCommand
         }
 
         /// <returns>A picture, or the reason why there is none.</returns>
-        public async Task<(StatusPicture? Picture, string? Away)> TryTakeAsync(CancellationToken cancellationToken)
+        public async Task<(StatusPicture? Picture, string? Away)> TryClaimAsync(CancellationToken cancellationToken)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
             timeout.CancelAfter(AnswerTimeout);
             try
             {
-                return (await TakeAsync(timeout.Token), null);
+                return (await ClaimAsync(timeout.Token), null);
             }
             catch (Exception e) when (e is StoreUnavailableException or StoreMissingException or NotPossibleException)
             {
@@ -160,7 +160,7 @@ internal sealed class StatusCommand : HibpCommand
             if (most is { } count)
                 shown = Fit(shown, count);
             return StatusView.Create(
-                shown, now, MailsPerSecond, session.Settings.Get<JournalOptions>().Log == LogMode.On, _motion.Moves,
+                shown, now, MailsPerSecond, session.Settings.Get<JournalOptions>().Log == JournalMode.On, _motion.Moves,
                 picture.Loads.Count - shown.Loads.Count);
         }
 

@@ -29,7 +29,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     /// <summary>Maximum time for saving its data; after it, the process is killed.</summary>
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
 
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
     /// <summary>A process that was ended by a signal has this plus the signal's number as exit code.</summary>
     private const int SignalBase = 128;
@@ -191,7 +191,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             }
             catch (IOException) when (Stopwatch.GetElapsedTime(began) < StopTimeout)
             {
-                await Task.Delay(LookEvery, cancellationToken);
+                await Task.Delay(PollInterval, cancellationToken);
             }
             catch (IOException)
             {

@@ -12,7 +12,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
 
     // Interval for checking an emulator that another process has started at the same ports.
-    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(5);
 
     // After this uptime the start counts as successful, and the pause is reset.
     private static readonly TimeSpan WellAfter = TimeSpan.FromMinutes(1);
@@ -103,7 +103,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
         var isOthers = false;
         while (true)
         {
-            await Task.Delay(isOthers ? LookEvery : pause, time, _stop.Token);
+            await Task.Delay(isOthers ? PollInterval : pause, time, _stop.Token);
             try
             {
                 if (await emulator.FindStateAsync(_stop.Token, number) != EmulatorState.Stopped)

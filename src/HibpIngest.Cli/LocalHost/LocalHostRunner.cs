@@ -15,7 +15,7 @@ namespace HibpIngest.Cli.LocalHost;
 /// If one service ends with an error, all of them stop: a host that does half of its work would look alive.
 /// </remarks>
 public sealed partial class LocalHostRunner(
-    LocalHostOptions options, HostTroubles troubles, IHostApplicationLifetime lifetime, TimeProvider time, ILoggerFactory logs)
+    LocalHostOptions options, BlockedWork troubles, IHostApplicationLifetime lifetime, TimeProvider time, ILoggerFactory logs)
     : IHostLifetime
 {
     private readonly ILogger _log = logs.CreateLogger("HibpIngest.LocalHost");

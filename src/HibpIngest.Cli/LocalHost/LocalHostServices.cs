@@ -13,7 +13,7 @@ namespace HibpIngest.Cli.LocalHost;
 
 public static class LocalHostServices
 {
-    private const string Heartbeat = "heartbeat";
+    private const string HeartbeatName = "heartbeat";
 
     /// <summary>Adds one hosted service for each scan, sweep and queue of the host's roles, and its heartbeats.</summary>
     /// <exception cref="ArgumentException">There is no role.</exception>
@@ -29,9 +29,9 @@ public static class LocalHostServices
             {
                 var health = provider.GetRequiredService<LocalHostRunner>().Health;
                 if (error is StoreUnavailableException unavailable)
-                    health.Down(Heartbeat, unavailable, HostSign.Every);
+                    health.Down(HeartbeatName, unavailable, Heartbeat.Every);
                 else if (error is null)
-                    health.Up(Heartbeat);
+                    health.Up(HeartbeatName);
             });
         if (roles.HasFlag(HostRoles.Ingest))
         {
@@ -75,7 +75,7 @@ public static class LocalHostServices
             provider => new LoopService(() => run(provider.GetRequiredService<LocalHostRunner>(), provider)));
     }
 
-    private static string Describe(HostRoles roles) => roles.HasFlag(HostRoles.All) ? HostSign.Everything : string.Join(
+    private static string Describe(HostRoles roles) => roles.HasFlag(HostRoles.All) ? Heartbeat.Everything : string.Join(
         ", ", Enum.GetValues<HostRoles>().Where(role => role != HostRoles.None && int.IsPow2((int)role) && roles.HasFlag(role))
             .Select(role => role.ToString().ToLowerInvariant()));
 

@@ -23,7 +23,7 @@ namespace HibpIngest.Cli.LocalHost;
 public sealed class OperatorListener : IAsyncDisposable
 {
     // A month: each hour is one partition to read.
-    private const int MostHours = 31 * 24;
+    private const int MaxHours = 31 * 24;
     private const int DefaultHours = 24;
 
     private readonly WebApplication _app;
@@ -59,8 +59,8 @@ public sealed class OperatorListener : IAsyncDisposable
             return Task.CompletedTask;
         });
         app.UseRouting();
-        app.MapGet("/healthz", context => HealthAnswer.WriteAsync(context.Response, true));
-        app.MapGet("/readyz", async context => await HealthAnswer.WriteAsync(context.Response, await stores.IsWellAsync()));
+        app.MapGet("/healthz", context => HealthResponse.WriteAsync(context.Response, true));
+        app.MapGet("/readyz", async context => await HealthResponse.WriteAsync(context.Response, await stores.IsWellAsync()));
         var usage = new UsageReader(account.Usage, account.Keys);
         app.MapPrometheusScrapingEndpoint("/metrics", metrics, configureBranchedPipeline: null, optionsName: null);
         app.MapGet("/usage", context => AnswerUsageAsync(context, usage, time));
@@ -93,9 +93,9 @@ public sealed class OperatorListener : IAsyncDisposable
         response.Headers.CacheControl = "no-store";
         var (hours, by) = (DefaultHours, UsageBy.Route);
         if (query.TryGetValue("hours", out var number)
-            && (!int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out hours) || hours is < 1 or > MostHours))
+            && (!int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out hours) || hours is < 1 or > MaxHours))
         {
-            await SayAsync(StatusCodes.Status400BadRequest, $"hours is expected to be 1 to {MostHours}");
+            await SayAsync(StatusCodes.Status400BadRequest, $"hours is expected to be 1 to {MaxHours}");
             return;
         }
         if (query.TryGetValue("by", out var name) && !TryParse(name, out by))

@@ -30,13 +30,13 @@ internal sealed partial class QueueListener(
     /// <exception cref="StoreRefusedException">The queue doesn't exist, or refuses this program.</exception>
     public async Task RunAsync(CancellationToken stop)
     {
-        var inHand = new List<InHand>();
+        var inProgress = new List<InProgress>();
         using var stopWork = CancellationTokenSource.CreateLinkedTokenSource(stop);
         using var stopReceive = new CancellationTokenSource();
         using var onStop = stop.Register(() => stopReceive.CancelAfter(FarewellTimeout));
         try
         {
-            await ListenAsync(inHand, stopWork.Token, stopReceive.Token, stop);
+            await ListenAsync(inProgress, stopWork.Token, stopReceive.Token, stop);
         }
         catch (OperationCanceledException) when (stop.IsCancellationRequested)
         {
@@ -44,20 +44,21 @@ internal sealed partial class QueueListener(
         finally
         {
             await stopWork.CancelAsync();
-            await EndAsync(inHand);
+            await EndAsync(inProgress);
         }
     }
 
-    private async Task ListenAsync(List<InHand> inHand, CancellationToken stopWork, CancellationToken stopReceive, CancellationToken stop)
+    private async Task ListenAsync(List<InProgress> inProgress, CancellationToken stopWork, CancellationToken stopReceive,
+        CancellationToken stop)
     {
         var pause = options.MinPause;
         while (true)
         {
-            inHand.RemoveAll(message => message.Work.IsCompleted);
-            while (inHand.Count > options.NewBatchThreshold)
+            inProgress.RemoveAll(message => message.Work.IsCompleted);
+            while (inProgress.Count > options.NewBatchThreshold)
             {
-                await Task.WhenAny(inHand.Select(message => message.Work)).WaitAsync(stop);
-                inHand.RemoveAll(message => message.Work.IsCompleted);
+                await Task.WhenAny(inProgress.Select(message => message.Work)).WaitAsync(stop);
+                inProgress.RemoveAll(message => message.Work.IsCompleted);
             }
             IReadOnlyList<QueuedMessage> received;
             try
@@ -74,7 +75,7 @@ internal sealed partial class QueueListener(
                 received = [];
             }
             foreach (var message in received)
-                inHand.Add(Start(message, stopWork));
+                inProgress.Add(Start(message, stopWork));
             if (received.Count > 0)
             {
                 pause = options.MinPause;
@@ -87,14 +88,14 @@ internal sealed partial class QueueListener(
 
     private TimeSpan Longer(TimeSpan pause) => pause * 2 < options.MaxPause ? pause * 2 : options.MaxPause;
 
-    private InHand Start(QueuedMessage message, CancellationToken stopWork)
+    private InProgress Start(QueuedMessage message, CancellationToken stopWork)
     {
-        var inHand = new InHand(message);
-        inHand.Work = Task.Run(() => WorkAsync(inHand, stopWork), CancellationToken.None);
-        return inHand;
+        var inProgress = new InProgress(message);
+        inProgress.Work = Task.Run(() => WorkAsync(inProgress, stopWork), CancellationToken.None);
+        return inProgress;
     }
 
-    private async Task WorkAsync(InHand message, CancellationToken stopWork)
+    private async Task WorkAsync(InProgress message, CancellationToken stopWork)
     {
         try
         {
@@ -149,7 +150,7 @@ internal sealed partial class QueueListener(
     /// <summary>
     /// Keeps the message invisible while it is being processed. Work on a message that was lost continues: a second run changes nothing.
     /// </summary>
-    private async Task RenewAsync(InHand message, CancellationToken working)
+    private async Task RenewAsync(InProgress message, CancellationToken working)
     {
         var pause = options.Visibility / 2;
         while (true)
@@ -178,7 +179,7 @@ internal sealed partial class QueueListener(
         }
     }
 
-    private async Task PoisonAsync(InHand message, CancellationToken cancellationToken)
+    private async Task PoisonAsync(InProgress message, CancellationToken cancellationToken)
     {
         await _poison.CreateAsync(cancellationToken);
         await _poison.SendAsync(message.Current.Body, TimeSpan.Zero, cancellationToken);
@@ -186,7 +187,7 @@ internal sealed partial class QueueListener(
         LogPoisoned(name, message.Current.Id, message.Current.DequeueCount);
     }
 
-    private async Task GiveBackAsync(InHand message)
+    private async Task GiveBackAsync(InProgress message)
     {
         using var timeout = new CancellationTokenSource(FarewellTimeout, time);
         try
@@ -199,10 +200,10 @@ internal sealed partial class QueueListener(
         }
     }
 
-    private async Task EndAsync(List<InHand> inHand)
+    private async Task EndAsync(List<InProgress> inProgress)
     {
-        await Task.WhenAny(Task.WhenAll(inHand.Select(message => message.Work)), Task.Delay(options.ShutdownTimeout, time));
-        foreach (var message in inHand.Where(message => !message.Work.IsCompleted))
+        await Task.WhenAny(Task.WhenAll(inProgress.Select(message => message.Work)), Task.Delay(options.ShutdownTimeout, time));
+        foreach (var message in inProgress.Where(message => !message.Work.IsCompleted))
         {
             LogStillAtWork(name, message.Current.Id, options.ShutdownTimeout);
             try
@@ -215,12 +216,12 @@ internal sealed partial class QueueListener(
             }
         }
         // An exception of a work task is a bug in this class, so it is rethrown.
-        foreach (var message in inHand.Where(message => message.Work.IsCompleted))
+        foreach (var message in inProgress.Where(message => message.Work.IsCompleted))
             await message.Work;
     }
 
     /// <summary>A message in progress, with its newest receipt.</summary>
-    private sealed class InHand(QueuedMessage message)
+    private sealed class InProgress(QueuedMessage message)
     {
         private volatile QueuedMessage _current = message;
 

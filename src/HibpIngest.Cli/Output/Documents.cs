@@ -202,39 +202,40 @@ internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Rem
 }
 
 /// <summary>hibp log list.</summary>
-internal sealed record LogListDocument(IReadOnlyList<LogLoadDocument> Loads);
+internal sealed record JournalListDocument(IReadOnlyList<JournalListedDocument> Loads);
 
 /// <summary>A load in the account log; breach and rows are null if no document contains them.</summary>
-internal sealed record LogLoadDocument(
+internal sealed record JournalListedDocument(
     string Folder, long Load, string? Breach, string State, long? Rows, int Segments, long Bytes, bool Hidden, DateTimeOffset? PublishedAt)
 {
-    public static LogLoadDocument Of(LoggedLoad load) => new(
-        load.Folder, load.Document?.Load ?? load.Removal?.Load ?? LogNames.LoadOf(load.Folder), load.Document?.Breach,
+    public static JournalListedDocument Of(JournaledLoad load) => new(
+        load.Folder, load.Document?.Load ?? load.Removal?.Load ?? JournalNames.LoadOf(load.Folder), load.Document?.Breach,
         load.State switch
         {
-            LoggedState.Counts => "counts",
-            LoggedState.Replaced => "replaced",
-            LoggedState.Removed => "removed",
+            JournaledState.Counts => "counts",
+            JournaledState.Replaced => "replaced",
+            JournaledState.Removed => "removed",
             _ => "begun",
         },
-        load.Document?.Rows, load.Blobs.Count(blob => blob.Name.EndsWith(LogNames.SegmentExtension, StringComparison.Ordinal)), load.Bytes,
+        load.Document?.Rows, load.Blobs.Count(blob => blob.Name.EndsWith(JournalNames.SegmentExtension, StringComparison.Ordinal)),
+            load.Bytes,
         load.Document?.Hidden ?? false, load.Document?.PublishedAt);
 }
 
 /// <summary>hibp log write: what was written, and what can't be any more.</summary>
-internal sealed record LogWrittenDocument(IReadOnlyList<LogWrittenLoad> Loads, IReadOnlyList<LogWrittenLoad> Purged);
+internal sealed record JournalWrittenDocument(IReadOnlyList<JournalWrittenLoad> Loads, IReadOnlyList<JournalWrittenLoad> Purged);
 
 /// <summary>A load that was logged.</summary>
-internal sealed record LogWrittenLoad(long Load, string Breach, long Rows);
+internal sealed record JournalWrittenLoad(long Load, string Breach, long Rows);
 
 /// <summary>hibp log verify: one line for each thing that is not right.</summary>
-internal sealed record LogVerifiedDocument(int Loads, long Rows, long Accounts, IReadOnlyList<string> Faults);
+internal sealed record JournalVerifiedDocument(int Loads, long Rows, long Accounts, IReadOnlyList<string> Faults);
 
 /// <summary>hibp log repair: removed loads that were gone through, what went, and one line for each load that was left alone.</summary>
-internal sealed record LogRepairedDocument(int Loads, long Blobs, long Marks, IReadOnlyList<string> Skipped);
+internal sealed record JournalRepairedDocument(int Loads, long Blobs, long Marks, IReadOnlyList<string> Skipped);
 
 /// <summary>hibp log export and rewrite.</summary>
-internal sealed record LogCopiedDocument(int Loads, int Segments, long Rows, long Bytes);
+internal sealed record JournalCopiedDocument(int Loads, int Segments, long Rows, long Bytes);
 
 /// <summary>hibp purge.</summary>
 internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);
@@ -326,7 +327,7 @@ internal sealed record UpgradeDocument(string Database, int From, int To);
 /// breaches that are hidden as readers were not shown them before.
 /// </summary>
 internal sealed record RestoredDocument(
-    string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, LogRecovered? Log,
+    string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, JournalRecovered? Log,
     int Suppressed, IReadOnlyList<string> Hidden);
 
 /// <summary>hibp backup: where it is, and what its note says.</summary>
@@ -426,11 +427,11 @@ internal sealed record PasswordsReplicatedDocument(string Release, IReadOnlyList
 /// <summary>hibp passwords status.</summary>
 internal sealed record PasswordsStatusDocument(
     PasswordsServedDocument? Served, PasswordsServedDocument? Before, IReadOnlyList<PasswordsReleaseDocument> Releases,
-    IReadOnlyList<PasswordsReplicaDocument> Replicas, IReadOnlyList<PasswordsInHandDocument> Imports,
+    IReadOnlyList<PasswordsReplicaDocument> Replicas, IReadOnlyList<PasswordsInProgressDocument> Imports,
     IReadOnlyList<PasswordsRefusedDocument> Refused, int AppendsWaiting, int AppendsUnconfirmed);
 
 /// <summary>A dropped file that is being imported.</summary>
-internal sealed record PasswordsInHandDocument(string File, string Release, string Mode, string State, int Done, int Parts);
+internal sealed record PasswordsInProgressDocument(string File, string Release, string Mode, string State, int Done, int Parts);
 
 /// <summary>A dropped file that is not imported, and the reason.</summary>
 internal sealed record PasswordsRefusedDocument(string File, string Reason, DateTimeOffset At);
@@ -465,12 +466,12 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(PreviewDocument))]
 [JsonSerializable(typeof(BreachChangeDocument))]
 [JsonSerializable(typeof(PurgeDocument))]
-[JsonSerializable(typeof(LogListDocument))]
-[JsonSerializable(typeof(LogWrittenDocument))]
-[JsonSerializable(typeof(LogVerifiedDocument))]
-[JsonSerializable(typeof(LogRepairedDocument))]
-[JsonSerializable(typeof(LogCopiedDocument))]
-[JsonSerializable(typeof(LogFigures))]
+[JsonSerializable(typeof(JournalListDocument))]
+[JsonSerializable(typeof(JournalWrittenDocument))]
+[JsonSerializable(typeof(JournalVerifiedDocument))]
+[JsonSerializable(typeof(JournalRepairedDocument))]
+[JsonSerializable(typeof(JournalCopiedDocument))]
+[JsonSerializable(typeof(JournalFigures))]
 [JsonSerializable(typeof(ImportDocument))]
 [JsonSerializable(typeof(SubscribersDocument))]
 [JsonSerializable(typeof(SubscribersAddedDocument))]

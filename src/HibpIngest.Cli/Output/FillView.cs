@@ -8,7 +8,7 @@ internal static class FillView
         Screen screen, TimeProvider time, Func<IProgress<FillProgress>, Task<long>> work, Action begun)
     {
         var began = time.GetTimestamp();
-        return StatusText.ShowAsync(screen, time, "filling ranges", show => work(new Reported<FillProgress>(value =>
+        return StatusText.ShowAsync(screen, time, "filling ranges", show => work(new ImmediateProgress<FillProgress>(value =>
         {
             begun();
             show(Describe(value, time.GetElapsedTime(began)));

@@ -7,19 +7,19 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Shows hosts, what they wait for, and the work held by hosts with missed heartbeats.</summary>
 internal static class HostsView
 {
-    /// <summary>The role's name in <see cref="HostSign.Roles"/>.</summary>
+    /// <summary>The role's name in <see cref="Heartbeat.Roles"/>.</summary>
     public const string Ingest = "ingest";
 
     private const string Notify = "notify";
 
     /// <summary>Describes a host for an operator: <c>laptop, process 4711</c>.</summary>
-    public static string Name(HostSign host) => string.Create(CultureInfo.InvariantCulture, $"{host.Machine}, process {host.ProcessId}");
+    public static string Name(Heartbeat host) => string.Create(CultureInfo.InvariantCulture, $"{host.Machine}, process {host.ProcessId}");
 
     /// <summary>Describes hosts within a sentence.</summary>
-    public static string Names(IReadOnlyList<HostSign> hosts) => hosts.Count == 1
+    public static string Names(IReadOnlyList<Heartbeat> hosts) => hosts.Count == 1
         ? $"another host ({Name(hosts[0])})" : $"{TableFormat.Number(hosts.Count)} other hosts ({Name(hosts[0])} and others)";
 
-    public static IRenderable Hosts(IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    public static IRenderable Hosts(IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         if (hosts.Count == 0)
             return new Text("No host is at work here; start one: hibp run\n", new Style(Color.Yellow));
@@ -44,7 +44,7 @@ internal static class HostsView
     }
 
     /// <summary>Returns a line for each load, holder and expiry of work that is held by hosts with missed heartbeats.</summary>
-    public static IEnumerable<string> HeldByDead(IReadOnlyList<HeldWork> held, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    public static IEnumerable<string> HeldByDead(IReadOnlyList<HeldWork> held, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         foreach (var group in held.Where(work => HolderOf(work, hosts)?.IsMissed(now) ?? true)
             .GroupBy(work => (work.Load, work.Breach, Host: HolderOf(work, hosts))))
@@ -61,7 +61,7 @@ internal static class HostsView
     /// Returns whether live hosts work on a load. Mails have no holder: live hosts with the notify role count, unless one reports trouble
     /// with the load.
     /// </summary>
-    public static bool IsInHand(Load load, IReadOnlyList<HeldWork> held, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    public static bool IsInProgress(Load load, IReadOnlyList<HeldWork> held, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         var alive = hosts.Where(host => !host.IsMissed(now)).ToList();
         return load.State == LoadState.Notifying
@@ -70,14 +70,14 @@ internal static class HostsView
     }
 
     /// <summary>Returns the reasons why live hosts are waiting, each once.</summary>
-    public static IEnumerable<string> Troubles(IReadOnlyList<HostSign> hosts, DateTimeOffset now) => hosts
+    public static IEnumerable<string> Troubles(IReadOnlyList<Heartbeat> hosts, DateTimeOffset now) => hosts
         .Where(host => !host.IsMissed(now)).SelectMany(host => host.Troubles)
         .GroupBy(trouble => (trouble.Load, trouble.What, trouble.Reason)).Select(group =>
             (group.Key.Load > 0 ? $"load {group.Key.Load}, " : "") + $"{group.Key.What}: {group.Key.Reason}; next try "
             + Clock(group.Min(trouble => trouble.NextTry)));
 
     /// <summary>Returns a line for each queue with messages for which no live host has the role.</summary>
-    public static IEnumerable<string> Unserved(IReadOnlyList<QueueDocument> queues, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    public static IEnumerable<string> Unserved(IReadOnlyList<QueueDocument> queues, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         foreach (var queue in queues.Where(queue => queue.Messages > 0))
         {
@@ -94,10 +94,10 @@ internal static class HostsView
 
     /// <summary>Returns the live process that removes a breach.</summary>
     /// <returns>Null: there is none; the removal was interrupted.</returns>
-    public static HostSign? RemoverOf(string breach, IReadOnlyList<HostSign> hosts, DateTimeOffset now) =>
+    public static Heartbeat? RemoverOf(string breach, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now) =>
         hosts.FirstOrDefault(host => !host.IsMissed(now) && host.Roles == Removing(breach));
 
-    public static bool HasRole(IReadOnlyList<HostSign> hosts, string role, DateTimeOffset now) =>
+    public static bool HasRole(IReadOnlyList<Heartbeat> hosts, string role, DateTimeOffset now) =>
         hosts.Any(host => !host.IsMissed(now) && host.Does(role));
 
     /// <summary>Formats a time of today or tomorrow.</summary>
@@ -106,6 +106,6 @@ internal static class HostsView
     private static string Recently(DateTimeOffset time, DateTimeOffset now) =>
         now - time < TimeSpan.FromHours(12) ? Clock(time) : TableFormat.Moment(time);
 
-    private static HostSign? HolderOf(HeldWork work, IReadOnlyList<HostSign> hosts) =>
+    private static Heartbeat? HolderOf(HeldWork work, IReadOnlyList<Heartbeat> hosts) =>
         hosts.FirstOrDefault(host => work.Owner.StartsWith(host.Host, StringComparison.Ordinal));
 }

@@ -7,10 +7,10 @@ internal sealed record LoadFigures
     private static readonly TimeSpan LongestBatch = TimeSpan.FromMinutes(2);
 
     // An unfinished slice counts as at most this part.
-    private const double MostBegun = 0.95;
+    private const double MaxBegun = 0.95;
 
     // With more rounds of slices left than this, the window's rate is the better estimate.
-    private const int MostRounds = 4;
+    private const int MaxRounds = 4;
 
     private LoadFigures()
     {
@@ -35,11 +35,11 @@ internal sealed record LoadFigures
     public TimeSpan? Left { get; private init; }
 
     /// <param name="work">Times at which it was worked on; null: not known.</param>
-    /// <param name="inHand">Whether a host works on it; null: derived from its leases.</param>
-    public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inHand = null)
+    /// <param name="inProgress">Whether a host works on it; null: derived from its leases.</param>
+    public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inProgress = null)
     {
         var slices = work?.Slices ?? [];
-        var holds = inHand ?? (load.LeaseExpiresAt is not null || slices.Any(slice => slice is { BegunAt: not null, DoneAt: null })
+        var holds = inProgress ?? (load.LeaseExpiresAt is not null || slices.Any(slice => slice is { BegunAt: not null, DoneAt: null })
             || load.State == LoadState.Notifying);
         var ingesting = IngestTime(load, slices, now, holds);
         var upserting = UpsertTime(load, slices, now);
@@ -136,7 +136,7 @@ internal sealed record LoadFigures
         // A host records a slice's progress only now and then; in between, it is estimated from the average duration.
         var running = slices.Where(slice => slice is { BegunAt: not null, DoneAt: null }).ToList();
         var begun = running.Sum(slice => Math.Min(
-            MostBegun, Math.Max(slice.Part, usual > 0 ? Between(slice.BegunAt!.Value, now).TotalSeconds / usual : 0)));
+            MaxBegun, Math.Max(slice.Part, usual > 0 ? Between(slice.BegunAt!.Value, now).TotalSeconds / usual : 0)));
         // The window begins at the completion of a slice. Of slices completed after it, the part that was done before the window is
         // excluded.
         var (from, after) = (DateTimeOffset.MinValue, 0);
@@ -148,7 +148,7 @@ internal sealed record LoadFigures
         var total = load.Slices.Total / load.IngestedPart;
         var left = TimeLeft.At(total - load.Slices.Done - begun, within, working.Since(from));
         var queued = load.Slices.Total - load.Slices.Done - running.Count;
-        if (!load.IngestComplete || known.Count == 0 || running.Count == 0 || queued > MostRounds * running.Count)
+        if (!load.IngestComplete || known.Count == 0 || running.Count == 0 || queued > MaxRounds * running.Count)
             return left;
         var lasts = LastRounds(
             [.. known.Select(slice => (slice.DoneAt!.Value - slice.BegunAt!.Value).TotalSeconds).Order()],

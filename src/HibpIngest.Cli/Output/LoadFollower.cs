@@ -6,7 +6,7 @@ namespace HibpIngest.Cli.Output;
 internal sealed class LoadFollower(IBreachDatabase database, Screen screen, TimeProvider time, double mailsPerSecond)
 {
     // A person can't read faster, and one small query each time is negligible next to the load.
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
     // Written by the polling loop, read by the rendering.
@@ -124,7 +124,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
                 screen.Say(await notTaken.Line());
                 notTakenTold = true;
             }
-            await Task.Delay(LookEvery, time, cancellationToken);
+            await Task.Delay(PollInterval, time, cancellationToken);
         }
     }
 }

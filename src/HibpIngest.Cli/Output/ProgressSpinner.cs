@@ -8,9 +8,9 @@ internal static class ProgressSpinner
     public static async Task<long> ShowAsync(Screen screen, string what, Func<IProgress<long>, Task<long>> work)
     {
         if (!screen.IsLive)
-            return await work(new Reported<long>(_ => { }));
+            return await work(new ImmediateProgress<long>(_ => { }));
         return await screen.Messages.Status().StartAsync(Markup.Escape(what), context =>
-            work(new Reported<long>(count => context.Status = Markup.Escape($"{what}: {TableFormat.Number(count)}"))));
+            work(new ImmediateProgress<long>(count => context.Status = Markup.Escape($"{what}: {TableFormat.Number(count)}"))));
     }
 
     /// <summary>

@@ -9,7 +9,8 @@ internal static class RebuildView
     {
         long? writingSince = null;
         var left = new TimeLeft();
-        return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show => work(new Reported<RebuildProgress>(value =>
+        return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show =>
+            work(new ImmediateProgress<RebuildProgress>(value =>
         {
             begun();
             if (value.Written == value.WrittenBefore && value.Accounts == 0)

@@ -15,7 +15,7 @@ internal static class StatsDrawing
     private const int Line = 24;
     private const int Margin = 24;
 
-    public static string Draw(LogFigures figures)
+    public static string Draw(JournalFigures figures)
     {
         var body = new StringBuilder();
         var y = Margin + 8;

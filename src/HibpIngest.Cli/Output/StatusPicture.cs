@@ -10,7 +10,7 @@ namespace HibpIngest.Cli.Output;
 /// <param name="Held">Leased work of these loads.</param>
 /// <param name="Waiting">Dropped files that no host has picked up; empty if only one breach is shown.</param>
 internal sealed record StatusPicture(
-    IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<HostSign> Hosts, IReadOnlyList<HeldWork> Held,
+    IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<Heartbeat> Hosts, IReadOnlyList<HeldWork> Held,
     IReadOnlyList<BreachBlob> Waiting)
 {
     private static readonly TimeSpan RecentFor = TimeSpan.FromDays(1);
@@ -25,7 +25,7 @@ internal sealed record StatusPicture(
     {
         var (database, register) = (services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<IStoreRegister>());
         var queues = ReadQueuesAsync(services.GetRequiredService<IMessageQueues>(), cancellationToken);
-        var hosts = register.ListSignsAsync(cancellationToken);
+        var hosts = register.ListHeartbeatsAsync(cancellationToken);
         var loads = await services.GetRequiredService<CallSchedule>().WithPausedAsync(
             await database.ListLoadsAsync(breach, cancellationToken), cancellationToken);
         var held = await database.ListHeldAsync(cancellationToken);
@@ -60,7 +60,7 @@ internal sealed record StatusPicture(
     /// <param name="moves">Whether the load is making progress, as far as is known.</param>
     public LoadFigures FiguresOf(Load load, DateTimeOffset now, double mailsPerSecond, bool moves) => LoadFigures.Of(
         load, Work.GetValueOrDefault(load.Id), now, mailsPerSecond,
-        HostsView.IsInHand(load, Held, Hosts, now) && (moves || load.State != LoadState.Notifying));
+        HostsView.IsInProgress(load, Held, Hosts, now) && (moves || load.State != LoadState.Notifying));
 
     public async Task<StatusPicture> WithWorkAsync(ILoads database, IEnumerable<Load> loads, CancellationToken cancellationToken)
     {

@@ -5,7 +5,7 @@ namespace HibpIngest.Cli.Output;
 internal static class StatusView
 {
     private const int BarCells = 10;
-    private const int MostUnlogged = 3;
+    private const int MaxUnlogged = 3;
 
     /// <param name="showsLog">Whether loads are expected in the account log.</param>
     /// <param name="moves">Whether a load is making progress, as far as is known.</param>
@@ -68,7 +68,7 @@ internal static class StatusView
             yield return new Text($"load {load.Id} of {load.Breach} is not logged: {load.LogError}\n", new Style(Color.Red));
         waiting.RemoveAll(load => load.LogError is not null);
         // In a store from before the account log existed, no load is logged.
-        if (waiting.Count > MostUnlogged)
+        if (waiting.Count > MaxUnlogged)
             yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp log write\n");
         else
         {

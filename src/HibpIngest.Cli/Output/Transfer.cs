@@ -17,7 +17,7 @@ internal static class Transfer
             .StartAsync(async context =>
             {
                 var task = context.AddTask(Markup.Escape(what), maxValue: Math.Max(bytes, 1));
-                var result = await work(new Reported<long>(value => task.Value = value));
+                var result = await work(new ImmediateProgress<long>(value => task.Value = value));
                 task.Value = task.MaxValue;
                 return result;
             });

@@ -28,7 +28,7 @@ internal sealed class CommandSession : IDisposable
     public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;
-        var (format, level) = LogOptions.Read(parsed, Environment.Variables);
+        var (format, level) = LoggingOptions.Read(parsed, Environment.Variables);
         Screen = screen;
         Screen.Lines = format == LogFormat.Json ? new JsonLines(Time) : null;
         _verbose = parsed.GetValue(CommonOptions.Verbose);
@@ -153,7 +153,7 @@ internal sealed class CommandSession : IDisposable
     {
         if (Settings.Emulator is not { } emulator)
             return;
-        switch (await emulator.WaitForStateAsync(new Reported<string>(Screen.Say), cancellationToken))
+        switch (await emulator.WaitForStateAsync(new ImmediateProgress<string>(Screen.Say), cancellationToken))
         {
             case EmulatorState.Stopped:
                 throw new StoreUnavailableException(

@@ -12,12 +12,12 @@ public sealed record ApiKey
     public const int DefaultRpm = 10;
 
     /// <summary>Maximum requests per minute of a key.</summary>
-    public const int MostRpm = 1_000_000;
+    public const int MaxRpm = 1_000_000;
 
     /// <summary>Maximum time for which a server may accept a key after it was revoked.</summary>
     public static readonly TimeSpan KnownFor = TimeSpan.FromSeconds(10);
 
-    public const int MostNameLength = 100;
+    public const int MaxNameLength = 100;
 
     /// <summary>SHA-256 of the key's 32 lower-case hex digits as ASCII, in lower-case hex.</summary>
     public required string Hash { get; init; }
@@ -38,11 +38,11 @@ public sealed record ApiKey
     public DateTimeOffset CreatedAt { get; init; }
 
     /// <summary>
-    /// Returns whether a text is valid as the name of a key: 1 to <see cref="MostNameLength"/> characters, no control
+    /// Returns whether a text is valid as the name of a key: 1 to <see cref="MaxNameLength"/> characters, no control
     /// characters, no @.
     /// </summary>
     public static bool IsName(string name) =>
-        name.Length is > 0 and <= MostNameLength && !name.Any(char.IsControl) && !name.Contains('@', StringComparison.Ordinal);
+        name.Length is > 0 and <= MaxNameLength && !name.Any(char.IsControl) && !name.Contains('@', StringComparison.Ordinal);
 
     /// <summary>Returns whether a text has the form of a key: 32 hex digits.</summary>
     public static bool IsWellFormed(ReadOnlySpan<char> key)

@@ -9,7 +9,7 @@ public sealed record CallbackClient
     public const int DefaultCap = 4;
 
     /// <summary>Maximum of <see cref="Cap"/>.</summary>
-    public const int MostCap = 256;
+    public const int MaxCap = 256;
 
     /// <summary>Default requests per minute of the client's key, per API instance: as in Have I Been Pwned's plan Pro 1.</summary>
     public const int DefaultRpm = 1_000;

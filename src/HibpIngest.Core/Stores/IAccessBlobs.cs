@@ -21,7 +21,7 @@ public interface IAccessBlobs
     /// appended.
     /// </summary>
     /// <param name="position">The required current length of the blob, in bytes.</param>
-    /// <param name="block">At most <see cref="MostBlockBytes"/>.</param>
+    /// <param name="block">At most <see cref="MaxBlockBytes"/>.</param>
     Task<BlockAppend> AppendAsync(string name, long position, ReadOnlyMemory<byte> block, CancellationToken cancellationToken);
 
     /// <summary>Records the state of a blob if it still is this version (If-Match); otherwise does nothing.</summary>
@@ -42,7 +42,7 @@ public interface IAccessBlobs
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Block size that every version of the service accepts (learn.microsoft.com/rest/api/storageservices/append-block).</summary>
-    const int MostBlockBytes = 4 << 20;
+    const int MaxBlockBytes = 4 << 20;
 }
 
 public enum BlockAppend

@@ -9,4 +9,4 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IBreachDatabase :
     IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ISuppressions, ILoads, IIngests, IRows, IArchivePasswords, ISlices, ILayouts,
-        IRebuilds, ILoadLog, ILoadRecovery, IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;
+        IRebuilds, IJournalEntries, ILoadRecovery, IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;

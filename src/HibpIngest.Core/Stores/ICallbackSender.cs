@@ -5,13 +5,13 @@ public interface ICallbackSender : IAsyncDisposable
 {
     /// <summary>
     /// Makes one call within <see cref="CallbackClient.CallTimeout"/>. Every failure of the receiver or of the network is
-    /// returned as a <see cref="CallAnswer"/>, not thrown. After cancellation it is unknown whether the call arrived.
+    /// returned as a <see cref="CallResponse"/>, not thrown. After cancellation it is unknown whether the call arrived.
     /// </summary>
     /// <param name="body">JSON.</param>
     /// <param name="idempotencyKey">The same for every attempt of the call.</param>
     /// <exception cref="OperationCanceledException">The token was cancelled before a status arrived.</exception>
     /// <exception cref="ArgumentException">The secret or the key is invalid in a header; the message holds neither.</exception>
-    Task<CallAnswer> CallAsync(CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken);
+    Task<CallResponse> CallAsync(CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken);
 }
 
 /// <param name="Secret">Sent as <c>Authorization: Bearer</c>.</param>
@@ -26,7 +26,7 @@ public sealed record CallTarget(Uri Url, string Secret)
 /// <param name="RetryAfter">Delay that the receiver asks for (Retry-After of 429 and 503).</param>
 /// <param name="Error">One line: why the call was not accepted; null if it was. Of the URL it holds only the resolved IP
 /// address, and nothing of the secret or the body.</param>
-public readonly record struct CallAnswer(CallOutcome Outcome, int Status, TimeSpan? RetryAfter, string? Error);
+public readonly record struct CallResponse(CallOutcome Outcome, int Status, TimeSpan? RetryAfter, string? Error);
 
 public enum CallOutcome
 {

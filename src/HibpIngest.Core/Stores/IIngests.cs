@@ -10,7 +10,7 @@ public interface IIngests
     /// Acquires the lease of a load in this state (ingesting or matching) if it is free, has expired, or belongs to this owner.
     /// Counts an attempt, unless the owner already holds the lease.
     /// </summary>
-    Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
+    Task<bool> TryClaimLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Renews the lease between two batches.</summary>
     /// <returns>False if the lease is lost.</returns>

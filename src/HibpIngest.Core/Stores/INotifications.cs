@@ -43,7 +43,7 @@ public interface INotifications
     /// Makes deferred notifications of a notifying load claimable whose delay has passed; at most <paramref name="most"/>.
     /// </summary>
     /// <returns>Their numbers, ascending.</returns>
-    Task<IReadOnlyList<int>> TakeDueNotificationsAsync(long load, int most, CancellationToken cancellationToken);
+    Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int most, CancellationToken cancellationToken);
 
     /// <summary>
     /// Reserves the time that this many mails take at the rate of the whole system, and claims notifications for the owner

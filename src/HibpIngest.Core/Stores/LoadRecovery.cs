@@ -25,7 +25,7 @@ public sealed record LoadRecovery
     public required long Accounts { get; init; }
 
     /// <summary>The log's segments, all written; required for a load that is not published here.</summary>
-    public required IReadOnlyList<LogSegment> Segments { get; init; }
+    public required IReadOnlyList<JournalSegment> Segments { get; init; }
 
     /// <summary>Required under the same condition as <see cref="Segments"/>.</summary>
     public required IReadOnlyList<Slice> Slices { get; init; }
@@ -65,5 +65,5 @@ public sealed record BreachRecovery
     public required long Version { get; init; }
 
     /// <summary>A document holds all of this. False: the breach is hidden, because no document says that it may be shown.</summary>
-    public required bool IsTold { get; init; }
+    public required bool IsReported { get; init; }
 }

@@ -8,7 +8,7 @@ public static class EventIds
 {
     public const int IngestBreachCopied = 1000;
     public const int IngestBreachHandedOn = 1001;
-    public const int IngestBreachOwnedElsewhere = 1002;
+    public const int IngestBreachLeaseHeld = 1002;
     public const int IngestBreachLost = 1003;
     public const int IngestBreachFailed = 1004;
     public const int IngestBreachUnexpected = 1005;

@@ -30,7 +30,7 @@ public static class MessageRoutes
         Leased<SliceMessage, UpsertSlice, SliceRun>(HostRoles.Upsert),
         Leased<MatchMessage, MatchSubscribers, LoadLease>(HostRoles.Notify),
         Leased<MailMessage, SendNotifications, MailRun>(HostRoles.Notify),
-        Leased<LogMessage, LogLoad, LogRun>(HostRoles.Log),
+        Leased<JournalMessage, WriteJournal, JournalRun>(HostRoles.Log),
         Leased<CallMessage, CallClients, CallRun>(HostRoles.Call),
         Leased<CallbackMessage, DeliverCallbacks, CallbackRun>(HostRoles.Call),
         Simple<ImportMessage, ImportGroup>(HostRoles.Passwords),
@@ -38,7 +38,7 @@ public static class MessageRoutes
         Simple<AccessMessage, RollUpAccess>(HostRoles.Access),
     ];
 
-    /// <summary>Returns the role that receives messages from a queue, as named in <see cref="Stores.HostSign.Roles"/>.</summary>
+    /// <summary>Returns the role that receives messages from a queue, as named in <see cref="Stores.Heartbeat.Roles"/>.</summary>
     /// <returns>Null: no stage receives messages from the queue.</returns>
     public static string? FindRole(string queue) =>
         All.FirstOrDefault(route => route.Queue == queue)?.Role.ToString().ToLowerInvariant();

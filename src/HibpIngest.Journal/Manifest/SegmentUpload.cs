@@ -11,7 +11,7 @@ public static class SegmentUpload
 
     /// <returns>The seal, and whether this call created the blob; false: a blob of that name existed.</returns>
     public static async Task<(SegmentSeal Seal, bool Created)> RunAsync(
-        IAccountLogBlobs blobs, string name, Func<Stream, CancellationToken, Task<SegmentSeal>> write, CancellationToken cancellationToken)
+        IJournalBlobs blobs, string name, Func<Stream, CancellationToken, Task<SegmentSeal>> write, CancellationToken cancellationToken)
     {
         var pipe = new Pipe(new PipeOptions(pauseWriterThreshold: BytesAhead, resumeWriterThreshold: BytesAhead / 2));
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);

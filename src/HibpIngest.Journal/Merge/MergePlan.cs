@@ -18,7 +18,7 @@ internal sealed class MergePlan
     private const int MemoryPerByte = 6;
 
     /// <summary>Each is a file: fewer than a process may have open by default (1,024).</summary>
-    private const int MostPartitions = 512;
+    private const int MaxPartitions = 512;
 
     /// <summary>A domain is large if it has more than 1/8 of a partition's rows.</summary>
     private const int PartOfPartition = 8;
@@ -30,7 +30,7 @@ internal sealed class MergePlan
     public MergePlan(long rows, long memoryBytes, IEnumerable<LargeDomain> domains)
     {
         var wanted = Math.Max(rows * RowBytes / Math.Max(memoryBytes / MemoryPerByte, 1), 1);
-        Partitions = (int)Math.Min(BitOperations.RoundUpToPowerOf2((ulong)wanted), MostPartitions);
+        Partitions = (int)Math.Min(BitOperations.RoundUpToPowerOf2((ulong)wanted), MaxPartitions);
         foreach (var domain in domains.GroupBy(one => one.Domain, one => (long)one.Rows))
         {
             if (domain.Sum() > rows / (PartOfPartition * Partitions))

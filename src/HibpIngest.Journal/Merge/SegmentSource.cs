@@ -7,12 +7,12 @@ namespace HibpIngest.Journal.Merge;
 /// <param name="load">The load's number, which each segment must name.</param>
 /// <param name="mark">The load's mark, which each segment must name.</param>
 /// <param name="segments">Names of the segments, in order.</param>
-public sealed class SegmentSource(IAccountLogBlobs blobs, long load, int mark, IReadOnlyList<string> segments) : IMergeSource
+public sealed class SegmentSource(IJournalBlobs blobs, long load, int mark, IReadOnlyList<string> segments) : IMergeSource
 {
     /// <param name="load">A load that counts.</param>
-    public static SegmentSource Of(IAccountLogBlobs blobs, LoggedLoad load) => new(
+    public static SegmentSource Of(IJournalBlobs blobs, JournaledLoad load) => new(
         blobs, load.Document!.Load, load.Document.Mark,
-        [.. load.Document.Segments.Select(segment => LogNames.Segment(load.Folder, segment.First))]);
+        [.. load.Document.Segments.Select(segment => JournalNames.Segment(load.Folder, segment.First))]);
 
     public long Rows { get; private set; }
 

@@ -15,7 +15,7 @@ internal static class BlockDecoder
     public const int NibbleFull = 15;
 
     /// <summary>A token, and one more byte for either length.</summary>
-    private const int MostLengthBytes = 3;
+    private const int MaxLengthBytes = 3;
 
     /// <param name="rawBuffer">At least <see cref="SegmentBlock.RawBytes"/> of the block.</param>
     /// <exception cref="DamagedSegmentException">
@@ -91,10 +91,10 @@ internal static class BlockDecoder
     /// <summary>Reads a row's token and the extra bytes of the prefix and suffix lengths.</summary>
     private static bool TryReadLengths(ReadOnlySpan<byte> raw, ref int at, out int prefix, out int suffix)
     {
-        if (raw.Length - at >= MostLengthBytes)
+        if (raw.Length - at >= MaxLengthBytes)
         {
             // Branch-free: whether a suffix has 15 bytes is unpredictable, and a misprediction takes longer than all of this.
-            var lengths = raw.Slice(at, MostLengthBytes);
+            var lengths = raw.Slice(at, MaxLengthBytes);
             (prefix, suffix) = (lengths[0] >> 4, lengths[0] & NibbleFull);
             var (morePrefix, moreSuffix) = (prefix == NibbleFull ? 1 : 0, suffix == NibbleFull ? 1 : 0);
             prefix += lengths[1] & -morePrefix;

@@ -18,8 +18,8 @@ internal sealed class SegmentIndex
         (Name, Facts, Length, Header, Footer, _blocks, LargeDomains) = (name, facts, length, header, footer, blocks, largeDomains);
         foreach (var block in blocks)
         {
-            MostRawBytes = Math.Max(MostRawBytes, block.RawBytes);
-            MostStoredBytes = Math.Max(MostStoredBytes, block.StoredBytes);
+            MaxRawBytes = Math.Max(MaxRawBytes, block.RawBytes);
+            MaxStoredBytes = Math.Max(MaxStoredBytes, block.StoredBytes);
         }
     }
 
@@ -39,9 +39,9 @@ internal sealed class SegmentIndex
 
     public IReadOnlyList<LargeDomain> LargeDomains { get; }
 
-    public int MostRawBytes { get; }
+    public int MaxRawBytes { get; }
 
-    public int MostStoredBytes { get; }
+    public int MaxStoredBytes { get; }
 
     private static ReadOnlySpan<byte> Magic => "GESH"u8;
 

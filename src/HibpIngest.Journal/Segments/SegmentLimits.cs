@@ -39,7 +39,7 @@ public static class SegmentLimits
     internal const int IndexBytes = 32;
 
     /// <summary>A row with a domain of its own: length, domain, count of one, token, length of the suffix, alias.</summary>
-    private const int MostRowBytes = 1 + DomainBytes + 1 + 1 + 1 + AliasBytes;
+    private const int MaxRowBytes = 1 + DomainBytes + 1 + 1 + 1 + AliasBytes;
 
     /// <summary>The number of domains at the start of a payload, as a varint.</summary>
     private const int CountBytes = 5;
@@ -48,5 +48,5 @@ public static class SegmentLimits
     internal const int FooterBytes = (Blocks * IndexBytes) + (Rows / LargeDomainRows * (1 + DomainBytes + 4)) + TailBytes;
 
     /// <summary>Returns the maximum size of a decompressed payload.</summary>
-    internal static int RawBytes(int rows) => CountBytes + (rows * MostRowBytes);
+    internal static int RawBytes(int rows) => CountBytes + (rows * MaxRowBytes);
 }

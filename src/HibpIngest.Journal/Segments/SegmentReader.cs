@@ -8,13 +8,13 @@ namespace HibpIngest.Journal.Segments;
 /// </summary>
 public sealed class SegmentReader : IAsyncDisposable
 {
-    private readonly IAccountLogBlobs _blobs;
+    private readonly IJournalBlobs _blobs;
     private readonly SegmentIndex _index;
     private PooledArray<byte> _group;
     private PooledArray<byte> _nextGroup;
     private PooledArray<byte> _raw;
 
-    private SegmentReader(IAccountLogBlobs blobs, SegmentIndex index) => (_blobs, _index) = (blobs, index);
+    private SegmentReader(IJournalBlobs blobs, SegmentIndex index) => (_blobs, _index) = (blobs, index);
 
     public string Name => _index.Name;
 
@@ -39,7 +39,7 @@ public sealed class SegmentReader : IAsyncDisposable
     /// <summary>Opens a segment: one request for its length and two for its ends.</summary>
     /// <exception cref="StoreMissingException">The blob doesn't exist.</exception>
     /// <exception cref="DamagedSegmentException">Header or footer is damaged.</exception>
-    public static async Task<SegmentReader> OpenAsync(IAccountLogBlobs blobs, string name, CancellationToken cancellationToken)
+    public static async Task<SegmentReader> OpenAsync(IJournalBlobs blobs, string name, CancellationToken cancellationToken)
     {
         var length = await blobs.FindAsync(name, cancellationToken) ?? throw Missing(name);
         if (length < SegmentHeader.LeastBytes + SegmentLimits.TailBytes)
@@ -66,7 +66,7 @@ public sealed class SegmentReader : IAsyncDisposable
         var start = HeaderBytes.Length;
         await using var stream = await OpenStreamAsync(start, Length - FooterBytes.Length - start, cancellationToken);
         var size = SegmentScan.BufferBytes(_index);
-        var (group, nextGroup, raw) = (_group.Get(size), _nextGroup.Get(size), _raw.Get(_index.MostRawBytes));
+        var (group, nextGroup, raw) = (_group.Get(size), _nextGroup.Get(size), _raw.Get(_index.MaxRawBytes));
         var first = 0;
         var end = SegmentScan.EndOfGroup(_index, first);
         await ReadGroupAsync(stream, first, end, group, cancellationToken);
@@ -132,7 +132,7 @@ public sealed class SegmentReader : IAsyncDisposable
             + "rows");
 
     private static async Task<ReadOnlyMemory<byte>> ReadAsync(
-        IAccountLogBlobs blobs, string name, long offset, long length, CancellationToken cancellationToken)
+        IJournalBlobs blobs, string name, long offset, long length, CancellationToken cancellationToken)
     {
         await using var stream = await blobs.OpenAsync(name, offset, length, cancellationToken) ?? throw Missing(name);
         var bytes = new byte[length];

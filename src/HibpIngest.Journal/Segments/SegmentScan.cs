@@ -9,7 +9,7 @@ internal static class SegmentScan
     /// <summary>Returns the size of a buffer for any group of a segment.</summary>
     public static int BufferBytes(SegmentIndex index)
     {
-        var most = SegmentLimits.FrameBytes + index.MostStoredBytes;
+        var most = SegmentLimits.FrameBytes + index.MaxStoredBytes;
         return (int)Math.Min(Math.Max(GroupBytes, most), index.Length);
     }
 

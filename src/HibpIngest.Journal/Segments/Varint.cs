@@ -3,7 +3,7 @@ namespace HibpIngest.Journal.Segments;
 /// <summary>An unsigned number in LEB128 (groups of seven bits, the lowest first), in its shortest form.</summary>
 internal static class Varint
 {
-    private const int MostBytes = 5;
+    private const int MaxBytes = 5;
 
     public static int Write(Span<byte> destination, int value)
     {
@@ -20,7 +20,7 @@ internal static class Varint
     {
         var number = 0UL;
         value = 0;
-        for (var length = 0; length < MostBytes && at < source.Length; length++)
+        for (var length = 0; length < MaxBytes && at < source.Length; length++)
         {
             var one = source[at++];
             number |= (ulong)(one & 0x7F) << (7 * length);

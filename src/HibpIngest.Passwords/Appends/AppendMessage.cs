@@ -16,10 +16,10 @@ public sealed record AppendMessage(string Subscription, Guid Transaction, Append
 public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows, string Release)
 {
     /// <summary>The maximum number of hashes in a part, unless a single range has more.</summary>
-    public const int MostRows = 500;
+    public const int MaxRows = 500;
 
     /// <param name="bytes">All hashes of the transaction, as stored (<see cref="AppendRows"/>).</param>
-    internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int mostRows = MostRows)
+    internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int mostRows = MaxRows)
     {
         var parts = new List<AppendPart>();
         var offset = 0;

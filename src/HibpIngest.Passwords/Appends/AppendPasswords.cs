@@ -35,7 +35,7 @@ public sealed partial class AppendPasswords(
             else if (message.Part.Release == transaction.Release && !IsDone(transaction, message.Part.Number))
                 await AddAsync(message.Part, transaction, cancellationToken);
         }
-        catch (RangeGoneException)
+        catch (RangeMissingException)
         {
             _open = null;
             throw;
@@ -130,21 +130,21 @@ public sealed partial class AppendPasswords(
             ?? throw new StoreUnavailableException(
                 "no passwords are served yet that could be added to: 'hibp passwords import FILE' brings them");
         return (await ReleaseReader.FindAsync(stores.Blobs, served, cancellationToken))?.Key
-            ?? throw new RangeGoneException(new ReleaseKey(served, null));
+            ?? throw new RangeMissingException(new ReleaseKey(served, null));
     }
 
     /// <summary>
     /// Opens a release and marks it as appended to, after which no mode can join it. Hashes of a mode that it lacks can therefore be left
     /// out. A mode that is listed at the same time is either seen here or sees the mark.
     /// </summary>
-    /// <exception cref="RangeGoneException">The release was deleted.</exception>
+    /// <exception cref="RangeMissingException">The release was deleted.</exception>
     private async Task<OpenRelease> OpenAsync(ReleaseKey key, CancellationToken cancellationToken)
     {
         while (true)
         {
             var (release, etag) = await ReleaseReader.ReadAsync(stores.Blobs, key.Name, cancellationToken);
             if (release is not { Parts.Count: > 0 } || release.Key != key)
-                throw new RangeGoneException(key);
+                throw new RangeMissingException(key);
             if (!release.Appended)
             {
                 release = release with { Appended = true };

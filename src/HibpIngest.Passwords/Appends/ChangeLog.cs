@@ -14,7 +14,7 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
     public const int RecordBytes = 16;
 
     // The service's limit is 50,000. A writer that has not noticed that a file is full appends to it at most once more.
-    private const int MostBlocks = 45_000;
+    private const int MaxBlocks = 45_000;
 
     private const byte RecordVersion = 1;
 
@@ -39,7 +39,7 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
             _file = await FindLastAsync(cancellationToken);
         var file = _file;
         // Not an increment: of concurrent calls that fill a file, each would skip one, and readers stop at a gap.
-        if (await blobs.AppendAsync(PasswordNames.Changes(release, file), bytes, cancellationToken) >= MostBlocks)
+        if (await blobs.AppendAsync(PasswordNames.Changes(release, file), bytes, cancellationToken) >= MaxBlocks)
             _file = file + 1;
     }
 
@@ -66,7 +66,7 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
                 offsets.Add(0);
             offsets[file - 1] = offset + whole;
             // A further file exists only if this one has reached its maximum of blocks, each of at least one record.
-            if (file == offsets.Count && offsets[file - 1] < MostBlocks * RecordBytes)
+            if (file == offsets.Count && offsets[file - 1] < MaxBlocks * RecordBytes)
                 break;
         }
         return new ChangePlace(offsets);

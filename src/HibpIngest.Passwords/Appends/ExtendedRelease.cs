@@ -28,12 +28,12 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
         await foreach (var (prefix, content) in source.ReadGroupAsync(group, cancellationToken))
         {
             while (ahead.TryPeek(out var next) && next.Prefix < prefix)
-                yield return new ExtendedRange(next.Prefix, null, await TakeAsync());
+                yield return new ExtendedRange(next.Prefix, null, await ClaimAsync());
             yield return new ExtendedRange(
-                prefix, content, ahead.TryPeek(out var same) && same.Prefix == prefix ? await TakeAsync() : null);
+                prefix, content, ahead.TryPeek(out var same) && same.Prefix == prefix ? await ClaimAsync() : null);
         }
         while (ahead.Count > 0)
-            yield return new ExtendedRange(ahead.Peek().Prefix, null, await TakeAsync());
+            yield return new ExtendedRange(ahead.Peek().Prefix, null, await ClaimAsync());
 
         void ReadAhead()
         {
@@ -41,7 +41,7 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
                 ahead.Enqueue((prefix, overlays.ReadAsync(mode, prefix, cancellationToken)));
         }
 
-        async Task<RangeContent> TakeAsync()
+        async Task<RangeContent> ClaimAsync()
         {
             var content = await ahead.Dequeue().Content;
             ReadAhead();

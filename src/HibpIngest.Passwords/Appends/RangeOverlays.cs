@@ -10,13 +10,13 @@ namespace HibpIngest.Passwords.Appends;
 internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 {
     // Each lost race is another writer's success.
-    private const int MostTries = 100;
+    private const int MaxTries = 100;
 
     /// <summary>Reads a range that was added to.</summary>
-    /// <exception cref="RangeGoneException">It was not added to, or the release was deleted.</exception>
+    /// <exception cref="RangeMissingException">It was not added to, or the release was deleted.</exception>
     public async Task<RangeContent> ReadAsync(HashMode mode, int prefix, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(PasswordNames.Overlay(release, mode, prefix), null, cancellationToken) is { } blob
-            ? RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified, blob.Md5) : throw new RangeGoneException(release);
+            ? RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified, blob.Md5) : throw new RangeMissingException(release);
 
     /// <summary>Adds a transaction's hashes of one range. Does nothing if they were added before.</summary>
     /// <param name="source">The release as it was imported.</param>
@@ -30,7 +30,7 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
         Func<Task<IReadOnlySet<Guid>>> unsettled, CancellationToken cancellationToken)
     {
         var name = PasswordNames.Overlay(release, mode, prefix);
-        for (var attempt = 0; attempt < MostTries; attempt++)
+        for (var attempt = 0; attempt < MaxTries; attempt++)
         {
             var blob = await blobs.ReadAsync(name, null, cancellationToken);
             var applied = AppliedTransactions.Parse(blob?.Note);

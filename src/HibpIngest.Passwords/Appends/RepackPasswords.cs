@@ -11,7 +11,7 @@ namespace HibpIngest.Passwords.Appends;
 /// </summary>
 public sealed class RepackPasswords(PasswordStores stores, PasswordReleases releases, IPasswordAppends appends, TimeProvider time)
 {
-    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     /// <summary>
     /// Repacks the served release. If the process is killed, additions wait until the same command is run again, which resumes. If the
@@ -115,7 +115,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             if (begun == 0 && !isLost)
                 return;
             waiting?.Report(begun);
-            await Task.Delay(LookEvery, time, cancellationToken);
+            await Task.Delay(PollInterval, time, cancellationToken);
         }
     }
 

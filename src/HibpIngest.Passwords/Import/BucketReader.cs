@@ -32,7 +32,7 @@ internal sealed class BucketReader
         {
             token.ThrowIfCancellationRequested();
             if (_readOfChunk == _chunk.Rows)
-                MoveOn();
+                ReconcileRestoredDatabase();
             var count = Math.Min(_chunk.Rows - _readOfChunk, rows.Length - filled);
             if (count <= 0 || count > Left)
                 throw Damaged();
@@ -46,7 +46,7 @@ internal sealed class BucketReader
         return filled;
     }
 
-    private void MoveOn()
+    private void ReconcileRestoredDatabase()
     {
         _chunk = _next;
         _readOfChunk = 0;

@@ -46,9 +46,9 @@ public sealed class HashImport : IDisposable
             || (directory = SpoolDirectory.Read(state.Directory, buckets, state.SpoolLength)) is null)
             Start = ImportStart.Damaged;
         else
-            Start = state.IsComplete ? ImportStart.AllRead : ImportStart.GoesOn;
+            Start = state.IsComplete ? ImportStart.AllRead : ImportStart.Continues;
 
-        if (Start is ImportStart.AllRead or ImportStart.GoesOn)
+        if (Start is ImportStart.AllRead or ImportStart.Continues)
         {
             (_directory, _position, _spoolLength, _isComplete) = (directory!, state!.Position, state.SpoolLength, state.IsComplete);
         }
@@ -136,7 +136,7 @@ public sealed class HashImport : IDisposable
     /// <summary>Returns the sorted rows of a mode; <see cref="ReadAsync"/> must have completed.</summary>
     public SortedRanges Ranges(HashMode mode)
     {
-        _slots ??= SortSlots.For(_directory.MostRowsOfBucket, _options.SortBytes);
+        _slots ??= SortSlots.For(_directory.MaxRowsOfBucket, _options.SortBytes);
         return Ranges(mode, _slots);
     }
 

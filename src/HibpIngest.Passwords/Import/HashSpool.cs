@@ -18,7 +18,7 @@ internal sealed class HashSpool
     public const int PrefixesOfBucket = HashModes.Ranges / Buckets;
 
     // Larger chunks don't make reading faster.
-    private const int MostRowsOfBuffer = 4_096;
+    private const int MaxRowsOfBuffer = 4_096;
     private const int LeastRowsOfBuffer = 16;
     private const int OutputBytes = 1 << 20;
 
@@ -40,7 +40,7 @@ internal sealed class HashSpool
         _written = length;
         _modes = modes;
         Directory = directory;
-        _rowsOfBuffer = (int)Math.Clamp(bufferBytes / (Buckets * modes) / ChunkPlace.RowBytes, LeastRowsOfBuffer, MostRowsOfBuffer);
+        _rowsOfBuffer = (int)Math.Clamp(bufferBytes / (Buckets * modes) / ChunkPlace.RowBytes, LeastRowsOfBuffer, MaxRowsOfBuffer);
         _buffers = GC.AllocateUninitializedArray<HashCount>(Buckets * modes * _rowsOfBuffer);
         _filled = new int[Buckets * modes];
     }

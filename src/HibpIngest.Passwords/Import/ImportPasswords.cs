@@ -37,7 +37,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         ImportRequest request, IProgress<ImportProgress>? reading, IProgress<ImportStep>? writing, CancellationToken cancellationToken)
     {
         using var import = HashImport.Open(request.Options, request.Inputs);
-        if (import.Start is not (ImportStart.GoesOn or ImportStart.AllRead))
+        if (import.Start is not (ImportStart.Continues or ImportStart.AllRead))
             Forget(request);
         await stores.Blobs.CreateAsync(cancellationToken);
         // Some or all parts of the interrupted import may be listed already.
@@ -172,7 +172,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
             throw new NotPossibleException($"release {release} has {part.Mode.Name()} in {part.Backend.Name()} already, and is never "
                 + "changed: name another one by --release");
         }
-        await releases.RequireToLackNothingAsync(there, request.Options.Modes, cancellationToken);
+        await releases.RequireCompleteAsync(there, request.Options.Modes, cancellationToken);
     }
 
     private static async Task<GroupRecord[]> WriteAsync(

@@ -6,7 +6,7 @@ public enum ImportStart
     New = 0,
 
     /// <summary>At the last checkpoint of an interrupted run.</summary>
-    GoesOn,
+    Continues,
 
     /// <summary>Nowhere: an earlier run has read everything.</summary>
     AllRead,

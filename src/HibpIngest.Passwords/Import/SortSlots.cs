@@ -33,7 +33,7 @@ internal sealed class SortSlots : IDisposable
         return new SortSlots((int)slots, (int)Math.Clamp(Math.Min(mostRowsOfBucket, all / slots), 1, Array.MaxLength));
     }
 
-    public async ValueTask<HashCount[]> TakeAsync(CancellationToken token)
+    public async ValueTask<HashCount[]> ClaimAsync(CancellationToken token)
     {
         await _available.WaitAsync(token);
         return TakeFree();

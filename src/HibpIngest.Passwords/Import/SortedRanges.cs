@@ -66,7 +66,7 @@ public sealed class SortedRanges
                         continue;
                     }
                     // A reader that holds a slot never waits for another, so that concurrent readers can't deadlock.
-                    var slot = ahead.Count == 0 ? await _slots.TakeAsync(token) : _slots.TryTake();
+                    var slot = ahead.Count == 0 ? await _slots.ClaimAsync(token) : _slots.TryTake();
                     if (slot is null)
                         break;
                     var bucket = next++;

@@ -24,7 +24,7 @@ internal sealed class SpoolDirectory
 
     public long Rows => _entries.Sum(entry => entry.Rows);
 
-    public long MostRowsOfBucket => _entries.Max(entry => entry.Rows);
+    public long MaxRowsOfBucket => _entries.Max(entry => entry.Rows);
 
     /// <returns>Null if the bytes are not a valid directory.</returns>
     public static SpoolDirectory? Read(ReadOnlySpan<byte> bytes, int buckets, long spoolLength)

@@ -41,7 +41,7 @@ public static class RangeGzip
     public static int LengthOf(ReadOnlySpan<byte> gzip)
     {
         if (gzip.Length < TrailerBytes || BinaryPrimitives.ReadUInt32LittleEndian(gzip[^4..]) is var length
-            && (length > MaxTextBytes || length > (long)gzip.Length * MostExpansion))
+            && (length > MaxTextBytes || length > (long)gzip.Length * MaxExpansion))
             throw NoGzip();
         return (int)length;
     }
@@ -97,7 +97,7 @@ public static class RangeGzip
     /// <summary>
     /// The maximum expansion of DEFLATE (zlib.net/zlib_tech.html: 1,032 to 1), so that a damaged length allocates no more memory.
     /// </summary>
-    private const int MostExpansion = 1_032;
+    private const int MaxExpansion = 1_032;
 
     private static readonly uint[] CrcTable = [.. Enumerable.Range(0, 256).Select(one =>
     {

@@ -33,7 +33,7 @@ internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, Relea
         ReadPackAsync(blobs, release, part.Mode, group, index.RecordOf(group), cancellationToken);
 
     /// <summary>Reads a whole pack in order; needs no index.</summary>
-    /// <exception cref="RangeGoneException">The pack is another version than the record's, or was deleted.</exception>
+    /// <exception cref="RangeMissingException">The pack is another version than the record's, or was deleted.</exception>
     /// <exception cref="StoreMismatchException">The pack does not match its record.</exception>
     public static async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadPackAsync(
         IPasswordBlobs blobs, ReleaseKey release, HashMode mode, int pack, PackRecord record,
@@ -68,7 +68,7 @@ internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, Relea
         IPasswordBlobs blobs, ReleaseKey release, HashMode mode, int pack, string etag, long offset, int length,
         CancellationToken cancellationToken) =>
         await blobs.ReadPartAsync(PasswordNames.Pack(release, mode, pack), etag, offset, length, cancellationToken)
-        ?? throw new RangeGoneException(release);
+        ?? throw new RangeMissingException(release);
 
     private static RangeContent Content(
         ReleaseKey release, HashMode mode, ReadOnlyMemory<byte> bytes, uint checksum, DateTimeOffset lastModified, byte[]? md5) =>

@@ -138,7 +138,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         release.Appended || await HasChangesAsync(release.Key, cancellationToken);
 
     /// <exception cref="NotPossibleException">One of the modes would join the release, and lack what was appended to it before.</exception>
-    internal async Task RequireToLackNothingAsync(
+    internal async Task RequireCompleteAsync(
         PasswordRelease? release, IEnumerable<HashMode> modes, CancellationToken cancellationToken)
     {
         if (release is not null && modes.Any(mode => release.BestOf(mode) is null)
@@ -188,7 +188,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
             if (there is not { Deleted: false } || there.Key != release)
                 return false;
             if (!isCopy)
-                await RequireToLackNothingAsync(there, [part.Mode], cancellationToken);
+                await RequireCompleteAsync(there, [part.Mode], cancellationToken);
             var now = there with
             {
                 Parts = [.. there.Parts.Where(one => (one.Backend, one.Mode) != (part.Backend, part.Mode)), part],

@@ -15,7 +15,7 @@ internal abstract class SingleRangeSource(ReleaseKey release, ReleasePart part, 
     protected ReleaseKey Release => release;
 
     public async Task<RangeContent?> ReadAsync(int prefix, CancellationToken cancellationToken) =>
-        present[prefix] ? await ReadPresentAsync(prefix, cancellationToken) ?? throw new RangeGoneException(release) : null;
+        present[prefix] ? await ReadPresentAsync(prefix, cancellationToken) ?? throw new RangeMissingException(release) : null;
 
     public async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadGroupAsync(
         int group, [EnumeratorCancellation] CancellationToken cancellationToken)

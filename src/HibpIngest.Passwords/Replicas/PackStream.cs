@@ -14,7 +14,7 @@ internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, strin
         {
             var length = (int)Math.Min(WindowBytes, pack.Length - _next);
             var part = await blobs.ReadPartAsync(name, pack.ETag, _next, length, cancellationToken)
-                ?? throw new RangeGoneException(release);
+                ?? throw new RangeMissingException(release);
             (_window, _next) = (part.Bytes, _next + length);
         }
         var taken = Math.Min(buffer.Length, _window.Length);

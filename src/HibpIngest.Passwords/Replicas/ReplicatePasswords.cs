@@ -85,7 +85,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             await Parallel.ForEachAsync(changed, Degree(BlobsAtOnce, cancellationToken), async (one, token) =>
             {
                 var blob = await primary.Blobs.ReadAsync(PasswordNames.Overlay(copy.Here, one.Mode, one.Prefix), null, token)
-                    ?? throw new RangeGoneException(copy.Here);
+                    ?? throw new RangeMissingException(copy.Here);
                 await to.WriteAsync(
                     PasswordNames.Overlay(copy.There, one.Mode, one.Prefix), PasswordContent.Range(blob.Bytes) with { Note = blob.Note },
                     IPasswordBlobs.Anything, token);
@@ -147,7 +147,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         {
             var name = PasswordNames.Range(copy.There, part.Mode, prefix);
             var blob = await primary.Blobs.ReadAsync(PasswordNames.Range(copy.Here, part.Mode, prefix), null, token)
-                ?? throw new RangeGoneException(copy.Here);
+                ?? throw new RangeMissingException(copy.Here);
             if (!known.Contains(name) || await to.ReadAsync(name, null, token) is not { } there
                 || !there.Bytes.Span.SequenceEqual(blob.Bytes.Span))
                 await to.WriteAsync(name, PasswordContent.Range(blob.Bytes), IPasswordBlobs.Anything, token);

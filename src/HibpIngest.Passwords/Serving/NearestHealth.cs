@@ -7,7 +7,7 @@ namespace HibpIngest.Passwords.Serving;
 internal sealed class NearestHealth(TimeProvider time)
 {
     /// <summary>Consecutive failures after which it is skipped; fewer occur in any network now and then.</summary>
-    public const int MostFailures = 5;
+    public const int MaxFailures = 5;
 
     /// <summary>The interval between trial reads while it is skipped.</summary>
     public static readonly TimeSpan TrialEvery = TimeSpan.FromSeconds(5);
@@ -17,7 +17,7 @@ internal sealed class NearestHealth(TimeProvider time)
 
     public NearestTrial Next()
     {
-        if (Volatile.Read(ref _failures) < MostFailures)
+        if (Volatile.Read(ref _failures) < MaxFailures)
             return NearestTrial.First;
         var before = Volatile.Read(ref _triedAt);
         return time.GetElapsedTime(before) >= TrialEvery
@@ -26,16 +26,16 @@ internal sealed class NearestHealth(TimeProvider time)
 
     /// <summary>Records a response in time.</summary>
     public NearestChange Succeeded() =>
-        Volatile.Read(ref _failures) > 0 && Interlocked.Exchange(ref _failures, 0) >= MostFailures
+        Volatile.Read(ref _failures) > 0 && Interlocked.Exchange(ref _failures, 0) >= MaxFailures
             ? NearestChange.Back : NearestChange.None;
 
     /// <summary>Records a failure or a timeout.</summary>
     public NearestChange Failed()
     {
         // Set before the failure is counted, so that the first trial is a full interval from now.
-        if (Volatile.Read(ref _failures) < MostFailures)
+        if (Volatile.Read(ref _failures) < MaxFailures)
             Volatile.Write(ref _triedAt, time.GetTimestamp());
-        return Interlocked.Increment(ref _failures) == MostFailures ? NearestChange.Skipped : NearestChange.None;
+        return Interlocked.Increment(ref _failures) == MaxFailures ? NearestChange.Skipped : NearestChange.None;
     }
 }
 

@@ -139,7 +139,7 @@ public sealed partial class NearestRanges : IPasswordRanges
     private void Note(NearestChange change)
     {
         if (change == NearestChange.Skipped)
-            LogSkipped(NearestHealth.MostFailures);
+            LogSkipped(NearestHealth.MaxFailures);
         else if (change == NearestChange.Back)
             LogBack();
     }

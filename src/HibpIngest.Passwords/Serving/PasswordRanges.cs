@@ -49,7 +49,7 @@ public sealed class PasswordRanges : IPasswordRanges
         {
             return await FindAsync(served, mode, prefix, cancellationToken);
         }
-        catch (RangeGoneException)
+        catch (RangeMissingException)
         {
             // The release was deleted; another one may be served by now.
             await _served.RefreshAsync(cancellationToken);

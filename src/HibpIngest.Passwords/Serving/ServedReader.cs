@@ -4,7 +4,7 @@ namespace HibpIngest.Passwords.Serving;
 
 /// <summary>Follows which release is served, by reading <see cref="PasswordNames.Current"/> every few seconds.</summary>
 internal sealed partial class ServedReader(PasswordStores stores, PasswordBackend? pin, bool isReplica, TimeProvider time, ILogger log)
-    : Revalidated<ServedRanges>(RevalidateEvery, ReadTimeout, time)
+    : RefreshingValue<ServedRanges>(RevalidateEvery, ReadTimeout, time)
 {
     // As for the catalogue: a switch is visible within 10 seconds.
     public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);

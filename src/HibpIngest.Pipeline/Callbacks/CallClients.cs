@@ -8,11 +8,11 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// (load, slice). The first delivery to record its result wins; a redelivery finds the slice recorded and does nothing.
 /// </summary>
 public sealed partial class CallClients(
-    ILoads loads, ICallSlices slices, LoggedRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs,
+    ILoads loads, ICallSlices slices, JournaledRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs,
     InstallationKeys keys, IReadLayout layout, ITableReads tables, CallSchedule schedule, ILogger<CallClients> log)
     : IStage<CallMessage, CallRun>
 {
-    public async Task<CallRun?> TakeAsync(CallMessage message, CancellationToken cancellationToken) =>
+    public async Task<CallRun?> ClaimAsync(CallMessage message, CancellationToken cancellationToken) =>
         await slices.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsLookedThrough: false } slice
             ? new CallRun(slice) : null;
 
@@ -48,7 +48,7 @@ public sealed partial class CallClients(
         var (slice, reason) = (work.Slice.Slice.Number, UnexpectedError.Reason(error));
         // Rows that were purged after the slice was read from the database are in the journal by now.
         var fails = work.IsReading
-            && error is RowsMissingException or DamagedSegmentException or StoreMissingException or LogConflictException
+            && error is RowsMissingException or DamagedSegmentException or StoreMissingException or JournalConflictException
                 or NotPossibleException
             && (await slices.FindCallSliceAsync(work.LoadId, slice, CancellationToken.None))?.Purged == work.Slice.Purged;
         await slices.SetCallErrorAsync(work.LoadId, reason, fails, CancellationToken.None);
@@ -58,7 +58,7 @@ public sealed partial class CallClients(
         return false;
     }
 
-    public string UsedUp(CallRun work) => throw new NotSupportedException("its tries don't count");
+    public string DescribeExhaustedRetries(CallRun work) => throw new NotSupportedException("its tries don't count");
 
     private async Task<Dictionary<int, int>> FindAsync(
         CallRun run, IReadOnlyList<CallbackClient> called, CancellationToken cancellationToken)
@@ -72,7 +72,7 @@ public sealed partial class CallClients(
             await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
             run.IsReading = false;
             accounts.Hash();
-            var told = work.Told.Count > 0 ? new ToldHashes(work.Told, await ReadFactsAsync(cancellationToken), tables) : null;
+            var told = work.Told.Count > 0 ? new ReportedHashes(work.Told, await ReadFactsAsync(cancellationToken), tables) : null;
             // One bitmap at a time: all clients' bitmaps, in each concurrent slice, would exceed the memory of the process.
             foreach (var client in called)
             {
@@ -99,7 +99,8 @@ public sealed partial class CallClients(
     /// <summary>Writes a client's call list, unless an earlier attempt did: its calls may have been made already.</summary>
     /// <returns>The number of calls.</returns>
     private async Task<int> KeepAsync(
-        CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, ToldHashes? told, CancellationToken cancellationToken)
+        CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, ReportedHashes? told,
+            CancellationToken cancellationToken)
     {
         var (calls, content) = Seal(delivery, accounts, bitmap, told);
         if (calls == 0 || await blobs.WriteAsync(delivery, content, replaces: false, cancellationToken))
@@ -110,7 +111,8 @@ public sealed partial class CallClients(
         return calls;
     }
 
-    private (int Calls, byte[] Content) Seal(CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, ToldHashes? told)
+    private (int Calls, byte[] Content) Seal(CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap,
+        ReportedHashes? told)
     {
         var found = accounts.Find(bitmap, told is null ? null : hash => !told.Contains(hash));
         if (found.Length == 0)

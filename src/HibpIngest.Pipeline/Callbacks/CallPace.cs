@@ -71,7 +71,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
 
     /// <summary>Records a call's outcome.</summary>
     /// <param name="began">Timestamp at which the call was started.</param>
-    public void After(CallAnswer answer, long began)
+    public void After(CallResponse answer, long began)
     {
         lock (_lock)
         {

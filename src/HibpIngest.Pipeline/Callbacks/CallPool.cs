@@ -49,7 +49,7 @@ internal sealed class CallPool(
         return state.Calls.Make(call.Call, state.Delivery.Key.Client, state.Delivery.Breach);
     }
 
-    public void Settle((int Delivery, int Call) call, CallAnswer answer)
+    public void Settle((int Delivery, int Call) call, CallResponse answer)
     {
         lock (_lock)
         {

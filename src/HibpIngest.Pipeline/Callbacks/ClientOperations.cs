@@ -12,7 +12,7 @@ public sealed class ClientOperations(
     ICallbackClients clients, IApiKeys keys, IPrefixBlobs prefixes, SecretKeys? secretKeys, TimeProvider time,
     bool allowsLoopback = false)
 {
-    private const int MostUrlLength = 2_000;
+    private const int MaxUrlLength = 2_000;
 
     // Numbers have enough digits that one isn't mistaken for another, and are drawn at random, because none may be reused.
     private const int FirstNumber = 100_000;
@@ -36,8 +36,8 @@ public sealed class ClientOperations(
     {
         CheckName(name);
         CheckUrl(url);
-        if (cap is < 1 or > CallbackClient.MostCap)
-            throw new BadInputException($"--cap is expected to be from 1 to {CallbackClient.MostCap}, found {cap}");
+        if (cap is < 1 or > CallbackClient.MaxCap)
+            throw new BadInputException($"--cap is expected to be from 1 to {CallbackClient.MaxCap}, found {cap}");
         CheckRpm(rpm);
         if (secretKeys is null)
             throw new BadInputException(NoKeys);
@@ -198,18 +198,18 @@ public sealed class ClientOperations(
     private static void CheckName(string name)
     {
         if (!ApiKey.IsName(name))
-            throw new BadInputException($"a client's name is expected to be 1 to {ApiKey.MostNameLength} characters, and no email address");
+            throw new BadInputException($"a client's name is expected to be 1 to {ApiKey.MaxNameLength} characters, and no email address");
     }
 
     private static void CheckRpm(int rpm)
     {
-        if (rpm is < 1 or > ApiKey.MostRpm)
-            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MostRpm}, found {rpm}");
+        if (rpm is < 1 or > ApiKey.MaxRpm)
+            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MaxRpm}, found {rpm}");
     }
 
     private void CheckUrl(string url)
     {
-        if (url.Length > MostUrlLength || !Uri.TryCreate(url, UriKind.Absolute, out var address)
+        if (url.Length > MaxUrlLength || !Uri.TryCreate(url, UriKind.Absolute, out var address)
             || (address.Scheme != Uri.UriSchemeHttps && !(allowsLoopback && address.Scheme == Uri.UriSchemeHttp))
             || address.Host.Length == 0 || address.UserInfo.Length > 0 || address.Fragment.Length > 0)
         {

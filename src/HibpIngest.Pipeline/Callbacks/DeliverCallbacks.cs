@@ -11,8 +11,8 @@ public sealed partial class DeliverCallbacks(
     : IStage<CallbackMessage, CallbackRun>
 {
     // Opened together: enough to keep the largest cap in flight however little a slice holds, and a few MB at most.
-    private const int MostDeliveries = 32;
-    private const int MostCalls = 4_096;
+    private const int MaxDeliveries = 32;
+    private const int MaxCalls = 4_096;
 
     private static readonly TimeSpan RecordEvery = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan LongestPause = TimeSpan.FromHours(1);
@@ -20,7 +20,7 @@ public sealed partial class DeliverCallbacks(
     // A stopping host gives calls in flight this long to end.
     private static readonly TimeSpan Grace = TimeSpan.FromSeconds(2);
 
-    public async Task<CallbackRun?> TakeAsync(CallbackMessage message, CancellationToken cancellationToken)
+    public async Task<CallbackRun?> ClaimAsync(CallbackMessage message, CancellationToken cancellationToken)
     {
         var client = (await clients.ListAsync(cancellationToken)).FirstOrDefault(one => one.Number == message.Client);
         if (client is null)
@@ -44,7 +44,7 @@ public sealed partial class DeliverCallbacks(
         var pace = new CallPace(turn, client.Cap, PauseOf, time);
         try
         {
-            if (await callbacks.ListDueDeliveriesAsync(client.Number, MostDeliveries, cancellationToken) is { Count: > 0 } due)
+            if (await callbacks.ListDueDeliveriesAsync(client.Number, MaxDeliveries, cancellationToken) is { Count: > 0 } due)
                 run = new CallbackRun(client, owner, lease, pace, due);
             return run;
         }
@@ -64,7 +64,7 @@ public sealed partial class DeliverCallbacks(
         try
         {
             for (var due = work.Due; due.Count > 0 && !pace.IsStopped && work.Lease.CoversCall;
-                due = await callbacks.ListDueDeliveriesAsync(client.Number, MostDeliveries, cancellationToken))
+                due = await callbacks.ListDueDeliveriesAsync(client.Number, MaxDeliveries, cancellationToken))
             {
                 await CallAsync(work, due, cancellationToken);
             }
@@ -96,7 +96,7 @@ public sealed partial class DeliverCallbacks(
         return Task.FromResult(false);
     }
 
-    public string UsedUp(CallbackRun work) => throw new NotSupportedException("its tries don't count");
+    public string DescribeExhaustedRetries(CallbackRun work) => throw new NotSupportedException("its tries don't count");
 
     /// <summary>
     /// Returns the pause after <paramref name="before"/> earlier ones: doubled each time, up to an hour, minus up to a quarter of jitter.
@@ -110,7 +110,7 @@ public sealed partial class DeliverCallbacks(
     private async Task CallAsync(CallbackRun work, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
     {
         var chosen = new List<CallbackDelivery>();
-        for (var (i, calls) = (0, 0); i < due.Count && calls < MostCalls; calls += due[i++].Calls)
+        for (var (i, calls) = (0, 0); i < due.Count && calls < MaxCalls; calls += due[i++].Calls)
             chosen.Add(due[i]);
         var (opened, settled) = await OpenAsync(work.Client, chosen, cancellationToken);
         if (settled.Count > 0)

@@ -4,11 +4,11 @@ namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>Estimates the calls that a breach causes, before the first call, by looking through its slices as the stage does.</summary>
 public sealed class PreviewCalls(
-    ILoads loads, ISlices slices, ICatalogue catalogue, LoggedRows rows, ICallbacks callbacks, ICallbackClients clients,
+    ILoads loads, ISlices slices, ICatalogue catalogue, JournaledRows rows, ICallbacks callbacks, ICallbackClients clients,
     WatchedPrefixes watched)
 {
     // A million rows by default, which take some seconds. Larger loads are extrapolated from slices spread evenly over them.
-    private const int MostSlices = 100;
+    private const int MaxSlices = 100;
 
     /// <summary>Returns an estimate for each client that would be called, by name; counts loads that are held or that send.</summary>
     /// <exception cref="NotPossibleException">There is no such breach.</exception>
@@ -38,8 +38,8 @@ public sealed class PreviewCalls(
         Load load, IReadOnlyList<CallbackClient> called, Dictionary<int, double> calls, CancellationToken cancellationToken)
     {
         var all = await slices.ListSlicesAsync(load.Id, failedOnly: false, cancellationToken);
-        var chosen = all.Count <= MostSlices
-            ? all : [.. Enumerable.Range(0, MostSlices).Select(i => all[(int)((long)i * all.Count / MostSlices)])];
+        var chosen = all.Count <= MaxSlices
+            ? all : [.. Enumerable.Range(0, MaxSlices).Select(i => all[(int)((long)i * all.Count / MaxSlices)])];
         var part = all.Sum(slice => (double)slice.Count) / chosen.Sum(slice => (double)slice.Count);
         foreach (var slice in chosen)
         {

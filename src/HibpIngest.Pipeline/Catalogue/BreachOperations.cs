@@ -3,12 +3,12 @@ using HibpIngest.Pipeline.Journal;
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>An operator's changes to a breach that readers see.</summary>
-public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, LogSchedule log, TellLog tell)
+public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, JournalSchedule log, JournalChanges tell)
 {
     /// <summary>Hides a breach, or shows it again. Returns the breach once readers see the change.</summary>
     /// <exception cref="NotPossibleException">There is no such breach.</exception>
     /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
-    /// <exception cref="LogBehindException">The change is made, but it isn't in the journal yet.</exception>
+    /// <exception cref="JournalBehindException">The change is made, but it isn't in the journal yet.</exception>
     public Task<Breach> SetHiddenAsync(string breach, bool hidden, CancellationToken cancellationToken) =>
         ChangeAsync(
             breach,
@@ -25,7 +25,7 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
     /// </summary>
     /// <exception cref="NotPossibleException">There is no such breach.</exception>
     /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
-    /// <exception cref="LogBehindException">The change is made, but it isn't in the journal yet.</exception>
+    /// <exception cref="JournalBehindException">The change is made, but it isn't in the journal yet.</exception>
     public Task<Breach> DescribeAsync(string breach, ReadOnlyMemory<byte> document, CancellationToken cancellationToken) =>
         ChangeAsync(
             breach, name => catalogue.MergeMetadataAsync(name, document, byOperator: true, cancellationToken), "is updated",

@@ -30,7 +30,7 @@ public sealed partial class PublishCatalogue(
     private const int AtOnce = 16;
 
     // Attempts that other writers overtake before the rest is left to the next sweep.
-    private const int MostRounds = 20;
+    private const int MaxRounds = 20;
 
     // Marks that a sweep has already published for, with the time of the last one.
     private readonly Dictionary<string, DateTimeOffset> _swept = [];
@@ -102,7 +102,7 @@ public sealed partial class PublishCatalogue(
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, cancellationToken);
         try
         {
-            for (var round = 0; round < MostRounds; round++)
+            for (var round = 0; round < MaxRounds; round++)
             {
                 if (await TryWriteAsync(stop.Token) is { } published)
                 {
@@ -116,7 +116,7 @@ public sealed partial class PublishCatalogue(
             throw new StoreUnavailableException($"publishing the catalogue took longer than {LongestRun.TotalMinutes:0} minutes");
         }
         throw new StoreUnavailableException(
-            $"others changed the catalogue {MostRounds} times while it was being published; it is tried again");
+            $"others changed the catalogue {MaxRounds} times while it was being published; it is tried again");
     }
 
     /// <summary>Writes one snapshot of the database.</summary>

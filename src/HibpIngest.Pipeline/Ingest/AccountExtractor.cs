@@ -17,11 +17,11 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     // scanned.
     private const int ChunkBytes = 512 * 1024;
     private const int Chunks = 4;
-    private const int BatchesInHand = 3;
+    private const int BatchesInFlight = 3;
 
     // Accounts handed from scanning to dedupe at a time: some 200 KB, still in the cache when they are read.
     private const int FoundAtOnce = 8_192;
-    private const int FoundInHand = 4;
+    private const int FoundInFlight = 4;
 
     private readonly Stream _blob;
     private readonly long _blobBytes;
@@ -30,9 +30,9 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     private readonly DedupeSet _known;
     private readonly BlockingCollection<Chunk> _chunks = new(Chunks);
     private readonly BlockingCollection<AccountBatch> _free = [];
-    private readonly Channel<ExtractedBatch> _batches = Channel.CreateBounded<ExtractedBatch>(BatchesInHand);
+    private readonly Channel<ExtractedBatch> _batches = Channel.CreateBounded<ExtractedBatch>(BatchesInFlight);
     private readonly CancellationTokenSource _stop = new();
-    private readonly BlockingCollection<Found> _found = new(FoundInHand);
+    private readonly BlockingCollection<Found> _found = new(FoundInFlight);
     private readonly BlockingCollection<AccountBatch> _freeFound = [];
     private readonly bool[] _isNew = new bool[FoundAtOnce];
 
@@ -68,10 +68,10 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         _counts = checkpoint.RejectedBeforeEntry.Copy();
         _countsBeforeEntry = checkpoint.RejectedBeforeEntry;
         _rejectedTold = _counts.ByRule;
-        for (var i = 0; i < FoundInHand; i++)
+        for (var i = 0; i < FoundInFlight; i++)
             _freeFound.Add(new AccountBatch(FoundAtOnce));
         _finding = _freeFound.Take();
-        for (var i = 0; i < BatchesInHand; i++)
+        for (var i = 0; i < BatchesInFlight; i++)
             _free.Add(new AccountBatch(load.Settings.BatchRows));
         _batch = _free.Take();
     }

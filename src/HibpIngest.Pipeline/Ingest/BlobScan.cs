@@ -20,7 +20,7 @@ public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider 
         {
             if (minimumAge > TimeSpan.Zero && blob.LastModified > before)
                 continue;
-            if (_known.Contains(blob.Version) || await starts.WasTakenOnAsync(blob.Version, cancellationToken))
+            if (_known.Contains(blob.Version) || await starts.WasStartedAsync(blob.Version, cancellationToken))
                 listed.Add(blob.Version);
             else if (BreachName.IsRefused(blob.Version.Name))
                 await starts.RefuseAsync(blob.Version, cancellationToken);

@@ -32,9 +32,9 @@ public sealed class DedupeSet
     private const int OverflowGroups = 8;
     private const double MaxLoad = 0.875;
     private const double Growth = 1.22;
-    private const long MostByDefault = 50_000_000;
+    private const long MaxByDefault = 50_000_000;
     private const double MemoryShareByDefault = 0.4;
-    private const double MostMemoryShare = 0.75;
+    private const double MaxMemoryShare = 0.75;
     private const int BytesPerAccount = 24;
     private const int MaxAccountBytes = AccountRules.MaxAliasLength + AccountRules.MaxDomainLength;
 
@@ -67,13 +67,13 @@ public sealed class DedupeSet
     public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);
 
     /// <summary>Returns how many accounts fit into the process's memory limit, with a quarter of it left for everything else.</summary>
-    public static long MostThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MostMemoryShare) / BytesPerAccount;
+    public static long MaxThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MaxMemoryShare) / BytesPerAccount;
 
     /// <summary>Returns 50 million, or as many as fit into 40% of the process's memory limit if that is less.</summary>
     public static long DefaultCap() => DefaultCap(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
 
     public static long DefaultCap(long memoryBytes) =>
-        Math.Min(MostByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
+        Math.Min(MaxByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
 
     /// <summary>
     /// Adds an account. Returns true if it is new. Past the cap it returns true for every account that isn't remembered, and adds none.

@@ -19,15 +19,15 @@ public sealed class IngestBreach(
 
     private readonly SemaphoreSlim _turn = new(1);
 
-    public async Task<LoadLease?> TakeAsync(IngestMessage message, CancellationToken cancellationToken)
+    public async Task<LoadLease?> ClaimAsync(IngestMessage message, CancellationToken cancellationToken)
     {
-        if (message.Load == 0 && await starts.WasTakenOnAsync(message.Zip, cancellationToken))
+        if (message.Load == 0 && await starts.WasStartedAsync(message.Zip, cancellationToken))
         {
             if (await starts.FindIngestingAsync(message.Zip, cancellationToken) is not { } known)
                 return null;
             message = message with { Blob = null, ETag = null, Load = known.Id };
         }
-        if (!await TakeTurnAsync(cancellationToken))
+        if (!await ClaimTurnAsync(cancellationToken))
         {
             IngestLog.NotItsTurn(log, NextTurn);
             await messages.SendAsync(message, NextTurn, CancellationToken.None);
@@ -36,7 +36,7 @@ public sealed class IngestBreach(
         LoadLease? lease = null;
         try
         {
-            lease = await TakeLoadAsync(message, cancellationToken);
+            lease = await ClaimLoadAsync(message, cancellationToken);
             if (lease is not null)
                 lease.OnEnd = () => _turn.Release();
             return lease;
@@ -91,12 +91,12 @@ public sealed class IngestBreach(
         return false;
     }
 
-    public string UsedUp(LoadLease work) =>
+    public string DescribeExhaustedRetries(LoadLease work) =>
         $"its ingest was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
         + $"or meet its plan's time limit? Fix that, then run: hibp resume {work.Load.Id}; or lower HIBP_DEDUPECAP, then run: hibp resume "
         + $"{work.Load.Id} --restart";
 
-    private async Task<LoadLease?> TakeLoadAsync(IngestMessage message, CancellationToken cancellationToken)
+    private async Task<LoadLease?> ClaimLoadAsync(IngestMessage message, CancellationToken cancellationToken)
     {
         var head = message.Load > 0
             ? await loads.GetLoadHeadAsync(message.Load, cancellationToken)
@@ -106,10 +106,10 @@ public sealed class IngestBreach(
         if (message.Load > 0)
             await open.MarkOpenAsync(head.Id, cancellationToken);
         var again = new IngestMessage { Load = head.Id, Traceparent = message.Traceparent };
-        return await leases.TakeAsync(head, again, cancellationToken, onHeld: () => IngestLog.OwnedElsewhere(log, head.Id));
+        return await leases.ClaimAsync(head, again, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, head.Id));
     }
 
-    private async Task<bool> TakeTurnAsync(CancellationToken cancellationToken)
+    private async Task<bool> ClaimTurnAsync(CancellationToken cancellationToken)
     {
         using var timeout = new CancellationTokenSource(TurnTimeout, time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, timeout.Token);
@@ -126,7 +126,7 @@ public sealed class IngestBreach(
 
     private static void CheckFits(Load load)
     {
-        var fits = DedupeSet.MostThatFit();
+        var fits = DedupeSet.MaxThatFit();
         if (load.Settings.DedupeCap > fits)
         {
             throw new BadInputException($"it was started with a dedupe cap of {load.Settings.DedupeCap} accounts, and this process has "

@@ -11,8 +11,8 @@ internal static partial class IngestLog
         EventIds.IngestBreachHandedOn, LogLevel.Information, "load {Load} of {Breach}: ingest time budget used up, continued by a message")]
     public static partial void HandedOn(ILogger log, long load, string breach);
 
-    [LoggerMessage(EventIds.IngestBreachOwnedElsewhere, LogLevel.Information, "load {Load}: lease held by another worker")]
-    public static partial void OwnedElsewhere(ILogger log, long load);
+    [LoggerMessage(EventIds.IngestBreachLeaseHeld, LogLevel.Information, "load {Load}: lease held by another worker")]
+    public static partial void LeaseHeld(ILogger log, long load);
 
     [LoggerMessage(EventIds.IngestBreachLost, LogLevel.Warning, "load {Load}: ingest stopped: {Reason}")]
     public static partial void Lost(ILogger log, long load, string reason);

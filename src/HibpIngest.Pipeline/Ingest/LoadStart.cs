@@ -11,7 +11,7 @@ public sealed class LoadStart(
     private static readonly TimeSpan OnItsWay = TimeSpan.FromMinutes(10);
 
     /// <summary>Whether a version has a receipt, that is, a load.</summary>
-    public Task<bool> WasTakenOnAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+    public Task<bool> WasStartedAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         register.HasReceiptAsync(blob, cancellationToken);
 
     /// <summary>

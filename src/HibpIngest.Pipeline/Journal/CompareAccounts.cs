@@ -5,7 +5,7 @@ using HibpIngest.Journal.Segments;
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Looks up each account of a journaled load in the table.</summary>
-public sealed class CompareAccounts(IAccountLogBlobs blobs, IAccountReads accounts, int atOnce)
+public sealed class CompareAccounts(IJournalBlobs blobs, IAccountReads accounts, int atOnce)
 {
     /// <summary>Per lookup allowed by the caller: some of those in flight read a page each.</summary>
     private const int LookupsInFlight = 4;
@@ -13,12 +13,13 @@ public sealed class CompareAccounts(IAccountLogBlobs blobs, IAccountReads accoun
     /// <returns>The number of rows whose account lacks the load's mark.</returns>
     /// <param name="progress">Receives the number of rows looked up.</param>
     /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
-    public async Task<long> RunAsync(LoggedLoad load, IProgress<long>? progress, CancellationToken cancellationToken)
+    public async Task<long> RunAsync(JournaledLoad load, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var (mark, done, missing) = (load.Document!.Mark, 0L, 0L);
         foreach (var segment in load.Document.Segments)
         {
-            await using var reader = await SegmentReader.OpenAsync(blobs, LogNames.Segment(load.Folder, segment.First), cancellationToken);
+            await using var reader = await SegmentReader.OpenAsync(
+                blobs, JournalNames.Segment(load.Folder, segment.First), cancellationToken);
             var batch = new AccountBatch(reader.Blocks.Max(block => block.Rows));
             foreach (var block in reader.Blocks)
             {

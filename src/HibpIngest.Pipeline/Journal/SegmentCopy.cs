@@ -7,16 +7,16 @@ namespace HibpIngest.Pipeline.Journal;
 /// Writes one segment of a load from its rows, always as the same bytes, committed with one conditional request. An existing blob is
 /// compared instead.
 /// </summary>
-public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
+public sealed class SegmentCopy(IRows rows, IJournalBlobs blobs)
 {
     /// <summary>Writes the segment, or checks the one that is there.</summary>
     /// <returns>Bytes of the blob.</returns>
-    /// <exception cref="LogConflictException">A different segment has that name.</exception>
+    /// <exception cref="JournalConflictException">A different segment has that name.</exception>
     /// <exception cref="RowsMissingException">SQL has other rows than were recorded.</exception>
     public async Task<long> WriteAsync(
-        LoadLogEntry load, Guid store, LogSegment segment, IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
+        JournalEntry load, Guid store, JournalSegment segment, IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
     {
-        var name = LogNames.Segment(LogNames.Folder(load), segment.First);
+        var name = JournalNames.Segment(JournalNames.Folder(load), segment.First);
         var facts = Facts(load, store, segment);
         SegmentSeal seal;
         if (await blobs.FindAsync(name, cancellationToken) is not null)
@@ -31,7 +31,7 @@ public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
         await using var there = await SegmentReader.OpenAsync(blobs, name, cancellationToken);
         if (!IsOf(there.Facts, facts) || !there.FooterBytes.Span.SequenceEqual(seal.Footer.Span))
         {
-            throw new LogConflictException(
+            throw new JournalConflictException(
                 $"'{name}' of the account log is another segment than the rows of load {load.Load} make: was the log restored, or the "
                 + "database's rows changed? Move that blob away, then: hibp log write");
         }
@@ -39,7 +39,7 @@ public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
     }
 
     /// <summary>Returns the content of a segment's header.</summary>
-    public static SegmentFacts Facts(LoadLogEntry load, Guid store, LogSegment segment) => new()
+    public static SegmentFacts Facts(JournalEntry load, Guid store, JournalSegment segment) => new()
     {
         Store = store,
         Load = load.Load,

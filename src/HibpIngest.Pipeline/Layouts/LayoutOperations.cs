@@ -15,7 +15,7 @@ public sealed class LayoutOperations(
 
     private const string LockName = "layouts";
 
-    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     /// <summary>Lists the layouts that are written, by id.</summary>
     public async Task<IReadOnlyList<LayoutStatus>> ListAsync(CancellationToken cancellationToken)
@@ -157,7 +157,7 @@ public sealed class LayoutOperations(
         var before = (await slices.ListHeldSlicesAsync(cancellationToken)).ToHashSet();
         while (before.Count > 0 || time.GetElapsedTime(began) < IReadLayout.SeenWithin)
         {
-            await Task.Delay(LookEvery, time, cancellationToken);
+            await Task.Delay(PollInterval, time, cancellationToken);
             if (before.Count > 0)
                 before.IntersectWith(await slices.ListHeldSlicesAsync(cancellationToken));
         }

@@ -13,7 +13,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// </summary>
 public sealed partial class RebuildLayout(
     StoreSetup setup, LayoutOperations operations, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, INamedLocks locks,
-    ILoads loads, IRows rows, ILoadLog log, IDatabaseSetup database, IStoreTables tables, IAccountLogBlobs blobs, TimeProvider time,
+    ILoads loads, IRows rows, IJournalEntries log, IDatabaseSetup database, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
     ILogger<RebuildLayout> logger)
 {
     /// <summary>
@@ -128,7 +128,7 @@ public sealed partial class RebuildLayout(
                 continue;
             if (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null))
             {
-                var names = entry.Segments.Select(segment => LogNames.Segment(LogNames.Folder(entry), segment.First));
+                var names = entry.Segments.Select(segment => JournalNames.Segment(JournalNames.Folder(entry), segment.First));
                 sources.Add(new Source(
                     load, entry.Mark, entry.LastPosition, true, new SegmentSource(blobs, load, entry.Mark, [.. names])));
                 continue;

@@ -9,7 +9,7 @@ public sealed class MailSchedule(
     private static readonly TimeSpan MailsAhead = TimeSpan.FromMinutes(5);
 
     // Sending them takes some 10 seconds.
-    private const int MostMessagesAhead = 4_096;
+    private const int MaxMessagesAhead = 4_096;
 
     /// <summary>
     /// Does all that is due for the mails of a notifying load: finishes it, sends messages for deferred notifications, restarts lost
@@ -25,7 +25,7 @@ public sealed class MailSchedule(
             await reports.ReportAsync(load);
             return false;
         }
-        while (await notifications.TakeDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
+        while (await notifications.ClaimDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
         {
             foreach (var range in due.GroupBy(number => (number - 1) / options.Value.MailsPerMessage))
                 await messages.SendAsync(
@@ -48,7 +48,7 @@ public sealed class MailSchedule(
     {
         const int AtOnce = PipelineMessages.AtOnce;
         var (each, perSecond) = (options.Value.MailsPerMessage, options.Value.MailsPerSecond);
-        var ahead = (long)each * (long)Math.Clamp(Math.Ceiling(perSecond * MailsAhead.TotalSeconds / each), AtOnce, MostMessagesAhead);
+        var ahead = (long)each * (long)Math.Clamp(Math.Ceiling(perSecond * MailsAhead.TotalSeconds / each), AtOnce, MaxMessagesAhead);
         while (await notifications.GetMailProgressAsync(load, cancellationToken) is { MaySend: true, FirstWaiting: { } next } mails)
         {
             var from = Math.Max(mails.Queued, next - 1);

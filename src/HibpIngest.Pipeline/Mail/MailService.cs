@@ -34,11 +34,11 @@ public sealed record MailService
     /// <exception cref="BadInputException">A value is invalid; the message names the variable.</exception>
     public MailService Check()
     {
-        const int MostCharacters = 500;
+        const int MaxCharacters = 500;
         foreach (var (variable, text) in (IEnumerable<(string, string?)>)[("NAME", Name), ("ADDRESS", Address), ("CONTACT", Contact)])
         {
-            if (text is not null && (text.Length > MostCharacters || text.Any(char.IsControl)))
-                throw new BadInputException($"HIBP_SERVICE_{variable} is expected to be one line of {MostCharacters} characters at most");
+            if (text is not null && (text.Length > MaxCharacters || text.Any(char.IsControl)))
+                throw new BadInputException($"HIBP_SERVICE_{variable} is expected to be one line of {MaxCharacters} characters at most");
         }
         if (Name is { Length: > MailFrom.MaxNameLength })
             throw new BadInputException($"HIBP_SERVICE_NAME is expected to have {MailFrom.MaxNameLength} characters at most");

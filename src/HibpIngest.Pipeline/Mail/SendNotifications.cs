@@ -20,13 +20,13 @@ public sealed partial class SendNotifications(
 
     // A sender reserves at most a minute of mails, and waits for its time within the invocation only if that comes soon: a waiting
     // invocation occupies a place that other messages need.
-    private static readonly TimeSpan MostReserved = TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan MaxReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
     // Lazy, so that an error in its files stops only the mails.
     private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.Value.MailFrom, service));
 
-    public async Task<MailRun?> TakeAsync(MailMessage message, CancellationToken cancellationToken)
+    public async Task<MailRun?> ClaimAsync(MailMessage message, CancellationToken cancellationToken)
     {
         if (await loads.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
             || await catalogue.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
@@ -75,10 +75,10 @@ public sealed partial class SendNotifications(
     public async Task<bool> FailAsync(MailRun work, Exception error)
     {
         // All notifications are settled: what failed came after the mails, and a retry fixes it.
-        if (work.Rest is null && error is not TriesUsedUpException)
+        if (work.Rest is null && error is not RetriesExhaustedException)
             return true;
         var load = work.Load;
-        var reason = error is TriesUsedUpException ? error.Message : $"its mails can't be sent: {UnexpectedError.Reason(error)}";
+        var reason = error is RetriesExhaustedException ? error.Message : $"its mails can't be sent: {UnexpectedError.Reason(error)}";
         try
         {
             await reports.FailAsync(load.Id, load.Blob, owner: null, reason);
@@ -91,14 +91,14 @@ public sealed partial class SendNotifications(
         return false;
     }
 
-    public string UsedUp(MailRun work) =>
+    public string DescribeExhaustedRetries(MailRun work) =>
         $"notifications {work.Message.First} to {work.Message.Last} were started {work.Attempts - 1} times and ended without a result each "
         + $"time: did the process run out of memory? Fix that, then run: hibp resume {work.Load.Id}";
 
     private ClaimOrder NewOrder()
     {
         var (claim, perSecond) = (options.Value.MailClaim, options.Value.MailsPerSecond);
-        var reserved = claim / 4 < MostReserved ? claim / 4 : MostReserved;
+        var reserved = claim / 4 < MaxReserved ? claim / 4 : MaxReserved;
         var timeout = claim / 8 < LongestTimeout ? claim / 8 : LongestTimeout;
         return new ClaimOrder(LoadLeases.NewOwner(), claim, (int)Math.Max(1, perSecond * reserved.TotalSeconds), perSecond, timeout);
     }
@@ -144,7 +144,7 @@ public sealed partial class SendNotifications(
                     LogClaimLost(load.Id, notification.Number);
                 _ = outcome.Error is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
                 // A notification that no longer exists, because its subscriber was removed, says nothing about the others.
-                if (!end.MayGoOn && (end.Recorded || !await MaySendAsync(load.Id, cancellationToken)))
+                if (!end.MayContinue && (end.Recorded || !await MaySendAsync(load.Id, cancellationToken)))
                     return await HeldAsync(work);
             }
             return true;

@@ -14,22 +14,22 @@ namespace HibpIngest.Pipeline.Matching;
 /// </summary>
 public sealed partial class MatchSubscribers(
     ILoads loads, IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, LoadLeases leases, MailSchedule mails,
-    LogSchedule log, CallSchedule calls, LoadReports reports, IOptions<MailOptions> mail, IOptions<IngestOptions> ingest,
+    JournalSchedule log, CallSchedule calls, LoadReports reports, IOptions<MailOptions> mail, IOptions<IngestOptions> ingest,
     TimeProvider time, ILogger<MatchSubscribers> logger)
     : IStage<MatchMessage, LoadLease>
 {
     // Each notification is inserted, indexed three times and logged: some seconds on a small database tier.
-    private const int MostStepRows = 50_000;
+    private const int MaxStepRows = 50_000;
 
     // An exact count reads the whole load once for each part. A part covers this many ranges, sorted in the server's temporary space.
     private const int CountRanges = 20;
 
-    public async Task<LoadLease?> TakeAsync(MatchMessage message, CancellationToken cancellationToken)
+    public async Task<LoadLease?> ClaimAsync(MatchMessage message, CancellationToken cancellationToken)
     {
         var head = await loads.GetLoadHeadAsync(message.Load, cancellationToken);
         if (head is { State: LoadState.Notifying })
             await mails.SendNextAsync(head.Id, cancellationToken);
-        return head is { State: LoadState.Matching, Stopped: false } ? await leases.TakeAsync(head, message, cancellationToken) : null;
+        return head is { State: LoadState.Matching, Stopped: false } ? await leases.ClaimAsync(head, message, cancellationToken) : null;
     }
 
     /// <summary>Runs until the load is matched or its time budget is used up; in that case it sends its own continuation.</summary>
@@ -70,7 +70,7 @@ public sealed partial class MatchSubscribers(
         return false;
     }
 
-    public string UsedUp(LoadLease work) =>
+    public string DescribeExhaustedRetries(LoadLease work) =>
         $"its matching was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
         + $"or meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Fix that, then run: hibp "
         + $"resume {work.Load.Id}";
@@ -81,7 +81,7 @@ public sealed partial class MatchSubscribers(
     {
         var load = work.Load;
         var began = time.GetTimestamp();
-        bool IsUsedUp() => ingest.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= ingest.Value.TimeBudget;
+        bool IsExhausted() => ingest.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= ingest.Value.TimeBudget;
 
         for (var after = load.MatchedPosition; after < load.LastPosition;)
         {
@@ -89,7 +89,7 @@ public sealed partial class MatchSubscribers(
             if (!await matching.MatchRowsAsync(load.Id, after, upTo, ingest.Value.LoadLease, work.Token))
                 throw new LoadLostException(load.Id);
             after = upTo;
-            if (IsUsedUp())
+            if (IsExhausted())
                 return await HandOnAsync(work);
         }
 
@@ -97,7 +97,7 @@ public sealed partial class MatchSubscribers(
         var metadata = await MetadataFile.ReadAsync(blobs, load.Blob.Name, load.Breach, work.Token);
         var end = new MatchEnd(metadata.Document, mail.Value.Notify == NotifyMode.Hold, metadata.HeldBecause(load.Id))
         {
-            StepRows = Math.Min(mail.Value.MatchRows, MostStepRows),
+            StepRows = Math.Min(mail.Value.MatchRows, MaxStepRows),
             CountRows = (long)mail.Value.MatchRows * CountRanges,
             Lease = ingest.Value.LoadLease,
             CallsClients = await calls.HasClientsAsync(work.Token),
@@ -116,7 +116,7 @@ public sealed partial class MatchSubscribers(
                     return state;
             }
             await change.AbandonAsync(work.Token);
-            if (IsUsedUp())
+            if (IsExhausted())
                 return await HandOnAsync(work);
         }
     }

@@ -10,7 +10,7 @@ public interface IStage<TMessage, TWork>
 {
     /// <summary>Claims the message's work.</summary>
     /// <returns>Null: there is nothing to do now; if there will be later, the message has been sent again with a delay.</returns>
-    Task<TWork?> TakeAsync(TMessage message, CancellationToken cancellationToken);
+    Task<TWork?> ClaimAsync(TMessage message, CancellationToken cancellationToken);
 
     /// <summary>Runs the work. When it returns, the work is durably done, or a message for the rest has been sent.</summary>
     /// <exception cref="LoadLostException">Another owner has the work by now.</exception>
@@ -25,5 +25,5 @@ public interface IStage<TMessage, TWork>
     Task<bool> FailAsync(TWork work, Exception error);
 
     /// <summary>Returns the message for an operator about work whose attempts all ended without an error, as by a crash.</summary>
-    string UsedUp(TWork work);
+    string DescribeExhaustedRetries(TWork work);
 }

@@ -15,12 +15,12 @@ public sealed class LoadLeases(
     /// <param name="again">The message to send again.</param>
     /// <param name="cancellationToken">Also ends the work under the lease.</param>
     /// <param name="onHeld">Called if another owner has the lease.</param>
-    public async Task<LoadLease?> TakeAsync(
+    public async Task<LoadLease?> ClaimAsync(
         LoadHead head, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
     {
         // Unique to each run: two deliveries of one message in one process are two owners.
         var owner = NewOwner();
-        if (!await ingests.TryTakeLoadAsync(head.Id, head.State, owner, options.Value.LoadLease, cancellationToken))
+        if (!await ingests.TryClaimLoadAsync(head.Id, head.State, owner, options.Value.LoadLease, cancellationToken))
         {
             if (await loads.GetLoadHeadAsync(head.Id, cancellationToken) is not { } held || held.State != head.State)
                 return null;

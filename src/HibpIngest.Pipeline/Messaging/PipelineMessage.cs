@@ -79,7 +79,7 @@ public sealed record MailMessage : PipelineMessage
 
 /// <summary>A load to write into the account log, as far as its batches are committed.</summary>
 [Queue(QueueNames.Log)]
-public sealed record LogMessage : PipelineMessage
+public sealed record JournalMessage : PipelineMessage
 {
     public required long Load { get; init; }
 

@@ -52,7 +52,7 @@ public sealed partial class StageRunner(
             if (message.LoadId > 0)
                 span = LoadTrace.Start(
                     message.Span, message.LoadId, await trace.FindAsync(message.LoadId, message.Traceparent, cancellationToken));
-            work = await stage.TakeAsync(message, cancellationToken);
+            work = await stage.ClaimAsync(message, cancellationToken);
             if (work is null)
                 return;
             // Which load a fresh zip is, is known from here on.
@@ -60,7 +60,7 @@ public sealed partial class StageRunner(
             span?.SetTag(TelemetryNames.Tags.Breach, work.Breach);
             // A message that was deferred because a store was unavailable may not have been able to return its attempt.
             if (work.Attempts > options.Value.MaxTries + message.Deferrals)
-                throw new TriesUsedUpException(stage.UsedUp(work));
+                throw new RetriesExhaustedException(stage.DescribeExhaustedRetries(work));
             await stage.RunAsync(work, cancellationToken);
         }
         catch (Exception e) when (work is not null && IsLost(e, work, cancellationToken))
@@ -91,7 +91,7 @@ public sealed partial class StageRunner(
             {
                 await StepAsideAsync(down);
             }
-            if (comesAgain && e is not TriesUsedUpException)
+            if (comesAgain && e is not RetriesExhaustedException)
                 throw;
         }
         finally

@@ -10,7 +10,7 @@ namespace HibpIngest.Pipeline.Recovery;
 public sealed class LoadOperations(
     ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
     ArchivePasswords passwords,
-    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, LogSchedule log, TellLog tell, VerifyLog verify,
+    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, JournalSchedule log, JournalChanges tell, VerifyJournal verify,
     PipelineMessages messages, IOptions<IngestOptions> options)
 {
     // Small enough that a purge's transactions are short.
@@ -103,7 +103,7 @@ public sealed class LoadOperations(
     /// <exception cref="BadInputException">The breach's name is invalid.</exception>
     /// <exception cref="NotPossibleException">There is no such load, or it is still open.</exception>
     /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
-    /// <exception cref="LogBehindException">The change is made, but it isn't in the journal yet.</exception>
+    /// <exception cref="JournalBehindException">The change is made, but it isn't in the journal yet.</exception>
     public async Task<Load> AssignAsync(long load, string breach, CancellationToken cancellationToken)
     {
         BreachName.Check(breach);

@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Recovery;
 /// restored in one transaction, or not at all if any part of it is invalid. Idempotent: another run does what is left.
 /// </summary>
 public sealed partial class RecoverLoads(
-    ILoadRecovery recovery, ILoadLog log, ILoads loads, IRows rows, ICatalogue catalogue, IReceipts receipts, IAccountLogBlobs blobs,
+    ILoadRecovery recovery, IJournalEntries log, ILoads loads, IRows rows, ICatalogue catalogue, IReceipts receipts, IJournalBlobs blobs,
     RemoveBreach removal, ILogger<RecoverLoads> logger)
 {
     /// <summary>Rows deleted in one transaction, as in an operator's purge.</summary>
@@ -43,7 +43,7 @@ public sealed partial class RecoverLoads(
     /// <param name="progress">Receives the number of loads processed, and of all.</param>
     /// <param name="beforePublishing">Called before anything of the database is published, which a removal does.</param>
     /// <param name="cancellationToken">Stops it after a load.</param>
-    public async Task<LogRecovered> RunAsync(
+    public async Task<JournalRecovered> RunAsync(
         RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
         Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
     {
@@ -77,12 +77,12 @@ public sealed partial class RecoverLoads(
         return run.Result;
     }
 
-    private async Task RecoverAsync(Run run, PlannedLoad load, LoadLogEntry? known, CancellationToken cancellationToken)
+    private async Task RecoverAsync(Run run, PlannedLoad load, JournalEntry? known, CancellationToken cancellationToken)
     {
         var (document, folder) = (load.Document, load.Logged.Folder);
         try
         {
-            if (known is not null && LogNames.Folder(known) != folder)
+            if (known is not null && JournalNames.Folder(known) != folder)
             {
                 throw new NotPossibleException(
                     $"the database has another load {document.Load}, of {known.Breach.Name}: move away what is none of this store's");
@@ -96,11 +96,11 @@ public sealed partial class RecoverLoads(
             if (step is RecoveryStep.Added or RecoveryStep.Finished)
             {
                 await receipts.AddReceiptAsync(new BlobVersion(document.Blob, document.ETag), cancellationToken);
-                LogRecovered(document.Load, document.Breach, document.Rows);
+                JournalRecovered(document.Load, document.Breach, document.Rows);
             }
             run.Add(load, step);
         }
-        catch (Exception e) when (e is NotPossibleException or BadInputException or DamagedSegmentException or LogConflictException)
+        catch (Exception e) when (e is NotPossibleException or BadInputException or DamagedSegmentException or JournalConflictException)
         {
             run.Fail($"folder '{folder}' of the account log: {e.Message}");
             LogRefused(document.Load, document.Breach, e.Message);
@@ -108,24 +108,25 @@ public sealed partial class RecoverLoads(
     }
 
     /// <summary>Returns the slices from the segments' indices, after comparing each segment with its document.</summary>
-    private async Task<IReadOnlyList<Slice>> ReadSlicesAsync(JournalLoad document, string folder, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<Slice>> ReadSlicesAsync(
+        JournalLoadDocument document, string folder, CancellationToken cancellationToken)
     {
         var slices = new List<Slice>();
         foreach (var segment in document.Segments)
         {
-            var name = LogNames.Segment(folder, segment.First);
+            var name = JournalNames.Segment(folder, segment.First);
             if (await blobs.FindAsync(name, cancellationToken) is not { } length)
-                throw new LogConflictException($"segment '{name}' is missing: put the blob back from a copy or a version of it");
+                throw new JournalConflictException($"segment '{name}' is missing: put the blob back from a copy or a version of it");
             await using var reader = await SegmentReader.OpenAsync(blobs, name, cancellationToken);
             if (length != segment.Bytes || !SegmentCopy.IsOf(reader.Facts, FactsOf(document, segment)))
             {
-                throw new LogConflictException(
+                throw new JournalConflictException(
                     $"segment '{name}' is of something else than its document says: put back what belongs there");
             }
             foreach (var block in reader.Blocks)
             {
                 if (block.Slice != slices.Count + 1)
-                    throw new LogConflictException($"segment '{name}' has slice {block.Slice} behind slice {slices.Count}");
+                    throw new JournalConflictException($"segment '{name}' has slice {block.Slice} behind slice {slices.Count}");
                 slices.Add(new Slice
                 {
                     Load = document.Load,
@@ -140,7 +141,7 @@ public sealed partial class RecoverLoads(
         return slices;
     }
 
-    private static SegmentFacts FactsOf(JournalLoad document, DocumentSegment segment) => new()
+    private static SegmentFacts FactsOf(JournalLoadDocument document, DocumentSegment segment) => new()
     {
         Store = document.Store,
         Load = document.Load,
@@ -234,7 +235,7 @@ public sealed partial class RecoverLoads(
             await removal.RunAsync(breach, null, cancellationToken);
             run.Removed(breach);
         }
-        catch (Exception e) when (e is NotPossibleException or CatalogueBehindException or LogConflictException)
+        catch (Exception e) when (e is NotPossibleException or CatalogueBehindException or JournalConflictException)
         {
             // Readers must not see the breach even if it can't be removed.
             await catalogue.SetHiddenAsync(breach, true, cancellationToken);
@@ -244,13 +245,13 @@ public sealed partial class RecoverLoads(
     }
 
     /// <summary>Whether a load was published here, even if another has replaced it since.</summary>
-    private async Task<bool> IsSettledAsync(LoadLogEntry known, CancellationToken cancellationToken) =>
+    private async Task<bool> IsSettledAsync(JournalEntry known, CancellationToken cancellationToken) =>
         known.PublishedAt is not null
         || await loads.GetLoadAsync(known.Load, cancellationToken) is { State: LoadState.Done, ReplacedBy: not null };
 
     /// <returns>Null: there is no such load, or another load has this number.</returns>
-    private async Task<LoadLogEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
-        await log.GetLogEntryAsync(LogNames.LoadOf(folder), cancellationToken) is { } known && LogNames.Folder(known) == folder
+    private async Task<JournalEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
+        await log.GetLogEntryAsync(JournalNames.LoadOf(folder), cancellationToken) is { } known && JournalNames.Folder(known) == folder
             ? known : null;
 
     private sealed class Run(RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress)
@@ -262,7 +263,7 @@ public sealed partial class RecoverLoads(
         private readonly List<string> _problems = [.. plan.Problems];
         private int _done;
 
-        public LogRecovered Result => new(_loads, [.. _told], [.. _hidden], _removed, plan.Begun, _problems);
+        public JournalRecovered Result => new(_loads, [.. _told], [.. _hidden], _removed, plan.Begun, _problems);
 
         public bool Counts(long load) => plan.Loads.Any(one => one.Document.Load == load) && !plan.Replaced.ContainsKey(load);
 
@@ -279,7 +280,7 @@ public sealed partial class RecoverLoads(
                 Settings = document.Settings,
                 Rows = document.Rows,
                 Accounts = document.Accounts,
-                Segments = [.. document.Segments.Select((one, i) => new LogSegment(i + 1, one.First, one.Last, one.Bytes))],
+                Segments = [.. document.Segments.Select((one, i) => new JournalSegment(i + 1, one.First, one.Last, one.Bytes))],
                 Slices = slices,
                 FullLayouts = fullLayouts,
                 Version = document.Version,
@@ -298,7 +299,7 @@ public sealed partial class RecoverLoads(
             }
             if (step == RecoveryStep.Told)
                 _told.Add(load.Breach.Name);
-            if (step != RecoveryStep.Known && !load.Breach.IsTold)
+            if (step != RecoveryStep.Known && !load.Breach.IsReported)
                 _hidden.Add(load.Breach.Name);
             if (step == RecoveryStep.Removing)
             {

@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Recovery;
 public sealed class RecoveryPlan
 {
     private readonly List<PlannedLoad> _loads = [];
-    private readonly List<LoggedLoad> _removed = [];
+    private readonly List<JournaledLoad> _removed = [];
     private readonly List<string> _begun = [];
     private readonly List<string> _problems = [];
     private readonly HashSet<Guid> _stores = [];
@@ -23,7 +23,7 @@ public sealed class RecoveryPlan
     /// <summary>Loads that count or were replaced, oldest first.</summary>
     public IReadOnlyList<PlannedLoad> Loads => _loads;
 
-    public IReadOnlyList<LoggedLoad> Removed => _removed;
+    public IReadOnlyList<JournaledLoad> Removed => _removed;
 
     /// <summary>Maps replaced loads to the loads that were published in their place.</summary>
     public IReadOnlyDictionary<long, long> Replaced { get; private set; } = new Dictionary<long, long>();
@@ -41,16 +41,16 @@ public sealed class RecoveryPlan
     public StoreIds Highest { get; private set; } = new(0, 0);
 
     /// <param name="store">The store to restore; null: not known yet.</param>
-    public static RecoveryPlan Of(LogManifest manifest, Guid? store)
+    public static RecoveryPlan Of(JournalManifest manifest, Guid? store)
     {
         var plan = new RecoveryPlan();
-        foreach (var load in manifest.Loads.Where(load => LogNames.IsFolder(load.Folder)))
+        foreach (var load in manifest.Loads.Where(load => JournalNames.IsFolder(load.Folder)))
             plan.Add(load, store);
         plan.CompleteRemovals();
         plan.DropConflicts();
         plan.Replaced = plan._loads.SelectMany(load => load.Document.Replaces.Select(old => (old, by: load.Document.Load)))
             .Concat(plan._removed.SelectMany(load =>
-                (load.Removal?.Replaces ?? load.Document?.Replaces ?? []).Select(old => (old, by: LogNames.LoadOf(load.Folder)))))
+                (load.Removal?.Replaces ?? load.Document?.Replaces ?? []).Select(old => (old, by: JournalNames.LoadOf(load.Folder)))))
             .GroupBy(pair => pair.old, pair => pair.by).ToDictionary(group => group.Key, group => group.Max());
         plan.TellBreaches();
         return plan;
@@ -74,12 +74,12 @@ public sealed class RecoveryPlan
             _loads.Remove(load);
             _removed.Add(load.Logged);
         }
-        _begun.RemoveAll(folder => together.Contains(LogNames.LoadOf(folder)));
+        _begun.RemoveAll(folder => together.Contains(JournalNames.LoadOf(folder)));
     }
 
-    private void Add(LoggedLoad load, Guid? store)
+    private void Add(JournaledLoad load, Guid? store)
     {
-        var number = LogNames.LoadOf(load.Folder);
+        var number = JournalNames.LoadOf(load.Folder);
         if (load.Fault is { } fault)
             _problems.Add(fault);
         if (number is < 1 or > DocumentLimits.Ids)
@@ -89,7 +89,7 @@ public sealed class RecoveryPlan
         }
         var (told, by, mark) = load.Removal is { } removal ? (removal.Load, removal.Store, removal.Mark)
             : load.Document is { } document ? (document.Load, document.Store, document.Mark) : (number, store ?? Guid.Empty, 0);
-        if (told != number || (load.State == LoggedState.Counts && LogNames.Folder(load.Document!) != load.Folder))
+        if (told != number || (load.State == JournaledState.Counts && JournalNames.Folder(load.Document!) != load.Folder))
         {
             _problems.Add($"folder '{load.Folder}' of the account log has documents of another load: move it away");
             return;
@@ -105,7 +105,7 @@ public sealed class RecoveryPlan
             _stores.Add(by);
         }
         Highest = new StoreIds(Math.Max(Highest.Load, number), Math.Max(Highest.Mark, mark));
-        if (load.State == LoggedState.Removed)
+        if (load.State == JournaledState.Removed)
             _removed.Add(load);
         else if (load.Document is not null)
             AddDocument(load);
@@ -113,7 +113,7 @@ public sealed class RecoveryPlan
             _begun.Add(load.Folder);
     }
 
-    private void AddDocument(LoggedLoad load)
+    private void AddDocument(JournaledLoad load)
     {
         try
         {
@@ -161,16 +161,16 @@ public sealed class RecoveryPlan
             var newest = breach.MaxBy(load => load.Document.Version)!;
             // The unreadable document may have hidden the breach.
             var unread = breach.Max(load => load.Logged.Fault is null ? -1 : load.Logged.FaultVersion);
-            var isTold = newest.Document.IsTold && unread < newest.Document.Version;
+            var isReported = newest.Document.IsReported && unread < newest.Document.Version;
             var told = new BreachRecovery
             {
                 Name = newest.Document.Breach,
                 Metadata = newest.Metadata,
-                Hidden = newest.Document.Hidden || !isTold,
+                Hidden = newest.Document.Hidden || !isReported,
                 PublishedAt = newest.Document.BreachPublishedAt,
                 ModifiedAt = newest.Document.ModifiedAt,
                 Version = Math.Min(Math.Max(newest.Document.Version, unread), DocumentLimits.Versions),
-                IsTold = isTold,
+                IsReported = isReported,
             };
             foreach (var load in breach)
                 load.Breach = told;
@@ -181,9 +181,9 @@ public sealed class RecoveryPlan
 /// <summary>A load in the journal.</summary>
 /// <param name="Logged">Its blobs in the journal.</param>
 /// <param name="Metadata">The breach's metadata in its document.</param>
-public sealed record PlannedLoad(LoggedLoad Logged, BreachMetadata Metadata)
+public sealed record PlannedLoad(JournaledLoad Logged, BreachMetadata Metadata)
 {
-    public JournalLoad Document => Logged.Document!;
+    public JournalLoadDocument Document => Logged.Document!;
 
     /// <summary>The breach's details in the newest document of any of its loads.</summary>
     public BreachRecovery Breach { get; internal set; } = null!;

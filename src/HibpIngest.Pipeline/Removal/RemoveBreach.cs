@@ -16,7 +16,7 @@ namespace HibpIngest.Pipeline.Removal;
 /// </summary>
 public sealed partial class RemoveBreach(
     IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
-    ILoadLog log, IAccountLogBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
+    IJournalEntries log, IJournalBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
     IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert, TimeProvider time, ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
 {
@@ -34,7 +34,7 @@ public sealed partial class RemoveBreach(
 
     // A slice's lease is 60 s and isn't renewed once its load is being removed; doubled for clock differences and a slow renewal.
     private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
-    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     private IProgress<RemovalProgress>? _progress;
     private ResiliencePipeline? _retry;
@@ -78,7 +78,7 @@ public sealed partial class RemoveBreach(
             {
                 await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
                 if (await FindLoggedAsync(load.Load, cancellationToken) is { } entry)
-                    await LogLoad.DeleteAsync(logBlobs, LogNames.Folder(entry), cancellationToken);
+                    await WriteJournal.DeleteAsync(logBlobs, JournalNames.Folder(entry), cancellationToken);
                 await callbacks.DeleteAsync(load.Load, cancellationToken);
                 await removals.FinishRemovalAsync(load.Load, cancellationToken);
                 LogRemoved(name, load.Load);
@@ -141,16 +141,16 @@ public sealed partial class RemoveBreach(
         var removal = RemovedDocument.Of(entry, (await database.GetIdentityAsync(cancellationToken))!.Id, together);
         await logBlobs.CreateAsync(cancellationToken); // the container may be missing: another storage account may be configured by now
         // An existing document is an earlier run's.
-        await logBlobs.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, removal.ToJson(), cancellationToken);
+        await logBlobs.WriteAsync(JournalNames.Folder(entry) + JournalNames.Removed, removal.ToJson(), cancellationToken);
     }
 
     /// <summary>
     /// Returns a load's entry if the journal may have blobs of it. While the journal is on, that includes every load: one that was not
     /// journaled yet would come back with a database from before its removal.
     /// </summary>
-    private async Task<LoadLogEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
+    private async Task<JournalEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
         await log.GetLogEntryAsync(load, cancellationToken) is { } entry
-        && (entry.Segments.Count > 0 || (journal.Value.Log == LogMode.On && entry.Mark > 0)) ? entry : null;
+        && (entry.Segments.Count > 0 || (journal.Value.Log == JournalMode.On && entry.Mark > 0)) ? entry : null;
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 
@@ -175,7 +175,7 @@ public sealed partial class RemoveBreach(
             }
             LogWaiting(breach);
             _progress?.Report(new RemovalProgress(0, 0, Waiting: true));
-            await Task.Delay(LookEvery, time, cancellationToken);
+            await Task.Delay(PollInterval, time, cancellationToken);
         }
     }
 

@@ -10,7 +10,7 @@ namespace HibpIngest.Pipeline.Removal;
 /// interrupted run finds the same folders again; a second run changes nothing.
 /// </summary>
 public sealed class RepairRemoved(
-    IAccountLogBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseSetup database, IStoreTables tables, IOptions<UpsertOptions> options,
+    IJournalBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseSetup database, IStoreTables tables, IOptions<UpsertOptions> options,
     TimeProvider time)
 {
     // Approximate number of requests in flight for one part of a table; as in RemoveBreach.
@@ -20,15 +20,15 @@ public sealed class RepairRemoved(
 
     /// <summary>Finds what to repair. Changes nothing.</summary>
     /// <param name="all">Includes loads without blobs: their marks may be left nevertheless.</param>
-    public async Task<LogRepairPlan> PlanAsync(bool all, CancellationToken cancellationToken)
+    public async Task<JournalRepairPlan> PlanAsync(bool all, CancellationToken cancellationToken)
     {
         var store = (await database.GetIdentityAsync(cancellationToken))?.Id;
         // The journal is read before the loads: a removal that ends in between leaves its load in neither, and is found by the next run.
-        var manifest = await LogManifest.ReadAsync(blobs, cancellationToken);
+        var manifest = await JournalManifest.ReadAsync(blobs, cancellationToken);
         var known = (await loads.ListLoadsAsync(null, cancellationToken)).ToDictionary(load => load.Id);
         // A mark is never reused; loads of a store that was upgraded from schema 1 may share one.
         var alive = known.Values.Select(load => load.Mark).ToHashSet();
-        var (removed, skipped) = (new List<LogRepairLoad>(), new List<string>());
+        var (removed, skipped) = (new List<JournalRepairLoad>(), new List<string>());
         foreach (var load in manifest.Loads.Where(load => load.Removal is not null && (all || load.Blobs.Count > 1)))
         {
             var removal = load.Removal!;
@@ -44,17 +44,17 @@ public sealed class RepairRemoved(
             }
             else
             {
-                removed.Add(new LogRepairLoad(
+                removed.Add(new JournalRepairLoad(
                     load.Folder, removal.Load, alive.Contains(removal.Mark) ? 0 : removal.Mark,
-                    load.Blobs.Count(blob => blob.Name != load.Folder + LogNames.Removed)));
+                    load.Blobs.Count(blob => blob.Name != load.Folder + JournalNames.Removed)));
             }
         }
-        return new LogRepairPlan(removed, skipped);
+        return new JournalRepairPlan(removed, skipped);
     }
 
     /// <summary>Executes a plan.</summary>
     /// <param name="progress">Receives one line for each step or wait.</param>
-    public async Task<LogRepaired> RunAsync(LogRepairPlan plan, IProgress<string>? progress, CancellationToken cancellationToken)
+    public async Task<JournalRepaired> RunAsync(JournalRepairPlan plan, IProgress<string>? progress, CancellationToken cancellationToken)
     {
         var set = await layouts.GetLayoutsAsync(cancellationToken);
         set.RequireKnown();
@@ -66,10 +66,10 @@ public sealed class RepairRemoved(
             if (load.Mark > 0)
                 changed += await TakeOffAsync(load.Mark, set.Written, what, progress, cancellationToken);
             progress?.Report($"{what}: deleting {load.Blobs} blobs");
-            await LogLoad.DeleteAsync(blobs, load.Folder, cancellationToken);
+            await WriteJournal.DeleteAsync(blobs, load.Folder, cancellationToken);
             deleted += load.Blobs;
         }
-        return new LogRepaired(plan.Loads.Count, deleted, changed);
+        return new JournalRepaired(plan.Loads.Count, deleted, changed);
     }
 
     /// <returns>The number of accounts and hashes that had the mark, in all layouts.</returns>
@@ -102,15 +102,15 @@ public sealed class RepairRemoved(
 /// <summary>The plan of <see cref="RepairRemoved"/>.</summary>
 /// <param name="Loads">Removed loads that the database no longer has.</param>
 /// <param name="Skipped">One line for each load that is left alone, with the reason.</param>
-public sealed record LogRepairPlan(IReadOnlyList<LogRepairLoad> Loads, IReadOnlyList<string> Skipped);
+public sealed record JournalRepairPlan(IReadOnlyList<JournalRepairLoad> Loads, IReadOnlyList<string> Skipped);
 
 /// <param name="Folder">Its folder in the journal.</param>
 /// <param name="Mark">The mark to remove from the tables; 0: it had none, or another load has it too.</param>
 /// <param name="Blobs">Number of its blobs left in the journal, without the document of its removal.</param>
-public sealed record LogRepairLoad(string Folder, long Load, int Mark, int Blobs);
+public sealed record JournalRepairLoad(string Folder, long Load, int Mark, int Blobs);
 
 /// <summary>The result of <see cref="RepairRemoved"/>.</summary>
 /// <param name="Loads">Number of removed loads processed.</param>
 /// <param name="Blobs">Number of blobs deleted from the journal.</param>
 /// <param name="Marks">Number of entities that a mark was removed from.</param>
-public sealed record LogRepaired(int Loads, long Blobs, long Marks);
+public sealed record JournalRepaired(int Loads, long Blobs, long Marks);

@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Settings;
 public sealed class JournalOptions
 {
     /// <summary>Whether loads are written to the journal.</summary>
-    public LogMode Log { get; set; } = LogMode.On;
+    public JournalMode Log { get; set; } = JournalMode.On;
 
     /// <summary>
     /// Batches per segment, for loads that are not yet cut into segments; 400 batches of 20,000 rows are about 100 MB. A segment has at

@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Setup;
 /// <summary>Checks that the stores exist and belong together, before anything else uses them.</summary>
 public sealed class StoreSetup(
     IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
-    IBreachBlobs blobs, IAccountLogBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
+    IBreachBlobs blobs, IJournalBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
     ApplySuppressions suppressions, IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert)
 {
     private RunOnce? _once;
@@ -60,7 +60,7 @@ public sealed class StoreSetup(
     internal async Task CreateStoresAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);
-        if (journal.Value.Log == LogMode.On)
+        if (journal.Value.Log == JournalMode.On)
             await log.CreateAsync(cancellationToken);
         await callbacks.CreateAsync(cancellationToken);
         foreach (var queue in QueueNames.AllWithPoison)

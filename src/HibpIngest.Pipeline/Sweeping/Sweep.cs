@@ -15,7 +15,8 @@ namespace HibpIngest.Pipeline.Sweeping;
 /// </summary>
 public sealed partial class Sweep(
     IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
-    UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, LogSchedule schedule, CallSchedule calls, LoadReports reports,
+    UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, JournalSchedule schedule, CallSchedule calls,
+        LoadReports reports,
     PipelineMessages messages, IOptions<SweepOptions> options, TimeProvider time, ILogger<Sweep> log)
 {
     private const string LockName = "sweep";

@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline.Upsert;
 /// </summary>
 public sealed class SliceRun : IStageWork
 {
-    private readonly LoggedRows _rows;
+    private readonly JournaledRows _rows;
     private readonly IStoreTables _tables;
     private readonly UpsertOptions _options;
 
@@ -24,7 +24,7 @@ public sealed class SliceRun : IStageWork
     private ExceptionDispatchInfo? _failure;
 
     internal SliceRun(
-        SliceWork work, string owner, ISlices slices, LoggedRows rows, IStoreTables tables, UpsertOptions options, TimeSpan planLimit,
+        SliceWork work, string owner, ISlices slices, JournaledRows rows, IStoreTables tables, UpsertOptions options, TimeSpan planLimit,
         TimeProvider time, CancellationToken cancellationToken)
     {
         (Work, Owner, _rows, _tables, _options) = (work, owner, rows, tables, options);
@@ -77,7 +77,7 @@ public sealed class SliceRun : IStageWork
     }
 
     /// <summary>Starts over in a changed set of layouts.</summary>
-    internal void StartAnew(LayoutSet layouts)
+    internal void StartOver(LayoutSet layouts)
     {
         lock (_lock)
             (Work, _done) = (Work with { Layouts = layouts, Progress = null }, null);

@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline.Upsert;
 internal sealed class TransactionOrder(int capacity)
 {
     /// <summary>Maximum number of transactions in one order.</summary>
-    public const int MostTransactions = 1 << IndexBits;
+    public const int MaxTransactions = 1 << IndexBits;
 
     private const uint GoldenRatio = 2654435769; // times 2^32: its multiples are spread evenly over 0 to 2^32, however many there are
     private const int IndexBits = 24;
@@ -17,11 +17,11 @@ internal sealed class TransactionOrder(int capacity)
     private ulong[] _sequence = new ulong[capacity];
     private int _count;
 
-    public int this[int index] => (int)(_sequence[index] & (MostTransactions - 1));
+    public int this[int index] => (int)(_sequence[index] & (MaxTransactions - 1));
 
     public void Begin(int count)
     {
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(count, MostTransactions);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(count, MaxTransactions);
         if (_sequence.Length < count)
             _sequence = new ulong[count];
         _count = count;

@@ -8,12 +8,12 @@ namespace HibpIngest.Pipeline.Upsert;
 /// done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, LoggedRows rows, IStoreTables tables, IOpenLoads open, UpsertCompletion completion, LoadReports reports,
+    ISlices slices, JournaledRows rows, IStoreTables tables, IOpenLoads open, UpsertCompletion completion, LoadReports reports,
     PipelineMessages messages, IOptions<UpsertOptions> options, IOptions<IngestOptions> ingest, IOptions<RetryOptions> retry,
     TimeProvider time, ILogger<UpsertSlice> log)
     : IStage<SliceMessage, SliceRun>
 {
-    public async Task<SliceRun?> TakeAsync(SliceMessage message, CancellationToken cancellationToken)
+    public async Task<SliceRun?> ClaimAsync(SliceMessage message, CancellationToken cancellationToken)
     {
         var owner = LoadLeases.NewOwner();
         var most = retry.Value.MaxTries + message.Deferrals;
@@ -59,7 +59,7 @@ public sealed partial class UpsertSlice(
             if (ended.Layouts is not { } layouts)
                 throw new LoadLostException(slice.Load);
             LogAgain(slice.Load, slice.Number, layouts.Version);
-            work.StartAnew(layouts);
+            work.StartOver(layouts);
             entities = await work.UpsertAsync();
         }
         work.IsCompleted = true;
@@ -85,7 +85,7 @@ public sealed partial class UpsertSlice(
         if (work.IsCompleted)
             return true; // the failure came after completion, and the redelivery repeats those steps
         var (slice, reason) = (work.Work.Slice, UnexpectedError.Reason(error));
-        var exhausted = error is TriesUsedUpException || slice.Attempts >= work.MaxTries;
+        var exhausted = error is RetriesExhaustedException || slice.Attempts >= work.MaxTries;
         await slices.FailSliceAsync(slice.Load, slice.Number, work.Owner, reason, exhausted, CancellationToken.None);
         LogFailed(slice.Load, slice.Number, slice.Attempts, reason);
         if (exhausted)
@@ -96,5 +96,5 @@ public sealed partial class UpsertSlice(
         return true;
     }
 
-    public string UsedUp(SliceRun work) => "its tries ended without an answer: did the process run out of memory?";
+    public string DescribeExhaustedRetries(SliceRun work) => "its tries ended without an answer: did the process run out of memory?";
 }

@@ -25,7 +25,7 @@ public sealed class StorageOptions
 
     public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;
 
-    public string AccountLogContainer { get; init; } = IAccountLogBlobs.Container;
+    public string AccountLogContainer { get; init; } = IJournalBlobs.Container;
 
     public string AccessLogContainer { get; init; } = IAccessBlobs.Container;
 

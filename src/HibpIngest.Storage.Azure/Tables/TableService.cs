@@ -144,7 +144,7 @@ internal sealed class TableService
         isRetriable = false;
         if (answer.Status != 202)
             return Failure(transaction.Operation, answer.Status, ODataError.CodeOf(answer));
-        var outcome = TransactionAnswer.Parse(answer.Content.ToMemory().Span);
+        var outcome = TransactionResponse.Parse(answer.Content.ToMemory().Span);
         if (outcome.FailedStatus == 0)
         {
             isRetriable = true;

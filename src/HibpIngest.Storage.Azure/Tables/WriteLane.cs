@@ -44,7 +44,7 @@ internal sealed class WriteLane : IDisposable
     public WriteLane(InFlightLimit limit, TimeProvider time)
         : this(0, time) => _limit = limit;
 
-    private int MostInFlight => _limit?.Most ?? _mostInFlight;
+    private int MaxInFlight => _limit?.Most ?? _mostInFlight;
 
     public bool IsThrottled
     {
@@ -154,7 +154,7 @@ internal sealed class WriteLane : IDisposable
 
     private bool MayGo(long now)
     {
-        if (_inFlight >= MostInFlight)
+        if (_inFlight >= MaxInFlight)
             return false;
         if (_rate is not { EntitiesPerSecond: var rate })
             return true;
@@ -175,7 +175,7 @@ internal sealed class WriteLane : IDisposable
             }
             if (!MayGo(now))
             {
-                if (_inFlight < MostInFlight)
+                if (_inFlight < MaxInFlight)
                     LookAgain(now);
                 return;
             }

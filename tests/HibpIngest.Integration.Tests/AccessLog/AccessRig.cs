@@ -103,7 +103,7 @@ internal sealed class AccessRig : IDisposable
         new(blobs ?? Account.AccessLog, usage ?? Account.Usage, NullLogger<RollUpAccess>.Instance);
 
     /// <summary>Receives and deletes all messages of the queue.</summary>
-    public async Task<IReadOnlyList<string>> TakeAsync()
+    public async Task<IReadOnlyList<string>> ClaimAsync()
     {
         var bodies = new List<string>();
         while (await Queue.ReceiveAsync(32, Visibility, None) is { Count: > 0 } received)
@@ -121,7 +121,7 @@ internal sealed class AccessRig : IDisposable
     public async Task<IReadOnlyList<string>> SweepAndCountAsync()
     {
         await NewSweep().RunAsync(None);
-        var bodies = await TakeAsync();
+        var bodies = await ClaimAsync();
         foreach (var body in bodies)
             await NewRollUp().RunAsync(body, None);
         return bodies;

@@ -20,7 +20,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         for (var i = 0; i < 4; i++)
             await rig.LogAndEndAsync(2_000);
         await rig.NewSweep().RunAsync(None);
-        var bodies = await rig.TakeAsync();
+        var bodies = await rig.ClaimAsync();
         Assert.Equal(4, bodies.Count);
         await Parallel.ForEachAsync(
             bodies.Concat(bodies), new ParallelOptions { MaxDegreeOfParallelism = 8 },
@@ -91,14 +91,14 @@ public sealed class RollUpTests(ITestOutputHelper output)
             try
             {
                 await rig.NewSweep(null, point.Wrap(rig.Account.AccessLog), point.Wrap(rig.Queue)).RunAsync(None);
-                foreach (var body in await rig.TakeAsync())
+                foreach (var body in await rig.ClaimAsync())
                     await rig.NewRollUp(point.Wrap(rig.Account.AccessLog), point.Wrap(rig.Account.Usage)).RunAsync(body, None);
                 calls = point.Calls;
             }
             catch (ProcessEndedException)
             {
                 // Losing the messages it had received is worse than a real crash.
-                await rig.TakeAsync();
+                await rig.ClaimAsync();
             }
             rig.Clock.Advance(TimeSpan.FromHours(6));
             await rig.SweepAndCountAsync();
@@ -167,7 +167,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
             });
             await rig.NewSweep(null, blobs).RunAsync(None);
             Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
-            Assert.Empty(await rig.TakeAsync());
+            Assert.Empty(await rig.ClaimAsync());
         }
         await rig.SweepAndCountAsync();
         await rig.AssertCountedAsync();
@@ -218,7 +218,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         // Uncounted blobs stay, and so do blobs of other origin.
         Assert.Equal(
             [AccessBlobState.Open, AccessBlobState.Sealed], (await rig.BlobsAsync()).Select(blob => blob.State).Order());
-        foreach (var body in await rig.TakeAsync())
+        foreach (var body in await rig.ClaimAsync())
             await rig.NewRollUp().RunAsync(body, None);
         await rig.AssertCountedAsync();
     }
@@ -243,7 +243,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         async Task SweepAndLoseAsync(int messages)
         {
             await rig.NewSweep().RunAsync(None);
-            Assert.Equal(messages, (await rig.TakeAsync()).Count);
+            Assert.Equal(messages, (await rig.ClaimAsync()).Count);
         }
     }
 

@@ -21,7 +21,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     private const long FlatBytes = 64 * Megabyte;
 
     /// <summary>A connection's buffers and objects: 9 to 13 KB were measured.</summary>
-    private const long MostPerIdleConnection = 40 * 1024;
+    private const long MaxPerIdleConnection = 40 * 1024;
 
     /// <summary>10 seconds, as the server checks once a second, on a machine that may be busy.</summary>
     private static readonly TimeSpan HungUpWithin = TimeSpan.FromSeconds(40);
@@ -71,7 +71,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         }
         output.WriteLine(
             $"{alone / Megabyte} MB alone, {string.Join(" and ", with.Select(one => one / Megabyte))} MB with {IdleConnections:N0}");
-        Assert.True(with[0] - alone < (IdleConnections * MostPerIdleConnection), $"{alone / Megabyte} MB grew to {with[0] / Megabyte} MB");
+        Assert.True(with[0] - alone < (IdleConnections * MaxPerIdleConnection), $"{alone / Megabyte} MB grew to {with[0] / Megabyte} MB");
         Assert.True(with[1] - with[0] < FlatBytes, $"{with[0] / Megabyte} MB grew to {with[1] / Megabyte} MB");
     }
 

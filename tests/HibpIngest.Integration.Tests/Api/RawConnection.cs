@@ -11,7 +11,7 @@ namespace HibpIngest.Integration.Tests.Api;
 /// </summary>
 internal sealed class RawConnection(int port) : IDisposable
 {
-    private const int MostHeaderBytes = 16_384;
+    private const int MaxHeaderBytes = 16_384;
 
     /// <summary>
     /// Longer than the server waits for its stores (30 seconds for the access log), so that a hanging store shows as
@@ -77,7 +77,7 @@ internal sealed class RawConnection(int port) : IDisposable
     private async Task<string> ReadHeadAsync(CancellationToken cancellationToken)
     {
         var head = new StringBuilder();
-        while (head.Length < MostHeaderBytes)
+        while (head.Length < MaxHeaderBytes)
         {
             if (await _from.ReadAsync(_byte, cancellationToken) == 0)
                 throw new IOException($"the server ended the connection in the middle of an answer: '{head}'");

@@ -78,7 +78,7 @@ public sealed class AzurePasswordAppendsTests : PasswordAppendsContract
 
 public sealed class AzureAccountLogBlobsTests : AccountLogBlobsContract
 {
-    protected override async Task<IAccountLogBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).AccountLog;
+    protected override async Task<IJournalBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).AccountLog;
 }
 
 public sealed class AzureUsageTableTests : UsageTableContract

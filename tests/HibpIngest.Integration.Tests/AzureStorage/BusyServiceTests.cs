@@ -52,7 +52,7 @@ public sealed class BusyServiceTests(ITestOutputHelper output)
             milliseconds * (0.5 + random.NextDouble()) * (random.Next(100) == 0 ? 10 : 1)));
         var client = Run(time, service, 384, Seconds(30));
         Assert.InRange(client.Reached(380), TimeSpan.Zero, Seconds(within));
-        Assert.InRange(client.MostInFlightSince(Seconds(25)), 380, 384);
+        Assert.InRange(client.MaxInFlightSince(Seconds(25)), 380, 384);
     }
 
     [Fact]

@@ -158,7 +158,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.True(Number(rewritten, "bytes") < Number(copied, "bytes"));
         foreach (var folder in (string[])[copy, cold])
         {
-            var there = Assert.Single(await LogContent.ReadAsync(new HibpIngest.Journal.Files.FolderLog(folder)));
+            var there = Assert.Single(await LogContent.ReadAsync(new HibpIngest.Journal.Files.FolderJournal(folder)));
             Assert.Equal(
                 Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com").Order(StringComparer.Ordinal),
                 there.Accounts.Order(StringComparer.Ordinal));

@@ -18,7 +18,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 {
     private const int Accounts = 20_000;
 
-    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     private readonly TemporaryFolder _folder = new();
     private readonly SmtpTestServer _mail = new();
@@ -222,7 +222,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         {
             if (await look() is { } found)
                 return found;
-            await Task.Delay(every ?? LookEvery, timeout.Token);
+            await Task.Delay(every ?? PollInterval, timeout.Token);
         }
     }
 

@@ -14,7 +14,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     public async Task InitializeAsync()
     {
         _rig = await PipelineRig.StartAsync(
-            options => (options.Journal.Log, options.Upsert.Ranges) = (LogMode.On, RangesMode.On));
+            options => (options.Journal.Log, options.Upsert.Ranges) = (JournalMode.On, RangesMode.On));
         await _rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 10))));
         await _rig.RunToEndAsync();
         _variables["HIBP_STORAGE"] = _rig.Connection;
@@ -44,10 +44,10 @@ public sealed class RemovalCommandTests : IAsyncLifetime
 
         // Another process runs the removal.
         var now = TimeProvider.System.GetUtcNow();
-        await _rig.Context.Register.PutSignAsync(
-            new HostSign("ab", "web-1", 4711, "removal of Adobe", "1.0", now, now, []), None);
+        await _rig.Context.Register.PutHeartbeatAsync(
+            new Heartbeat("ab", "web-1", 4711, "removal of Adobe", "1.0", now, now, []), None);
         Assert.True((await JsonAsync("status")).GetProperty("removals")[0].GetProperty("running").GetBoolean());
-        await _rig.Context.Register.RemoveSignAsync("ab", None);
+        await _rig.Context.Register.RemoveHeartbeatAsync("ab", None);
 
         (await RunAsync("breach", "remove", "Adobe", "--yes")).Succeeded();
         status = await JsonAsync("status");
@@ -63,7 +63,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
         var entry = (await _rig.Context.Database.GetLogEntryAsync(1, None))!;
         await _rig.Context.Database.BeginRemovalAsync("Adobe", None);
         await _rig.Context.Log.WriteAsync(
-            LogNames.Folder(entry) + LogNames.Removed,
+            JournalNames.Folder(entry) + JournalNames.Removed,
             RemovedDocument.Of(entry, (await _rig.Context.Database.GetIdentityAsync(None))!.Id).ToJson(), None);
         await _rig.Context.Database.FinishRemovalAsync(1, None);
         Assert.Equal(10, (await _rig.TableAsync()).Count);
@@ -89,8 +89,8 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     {
         const string Warning = "breach-calls: 1 message waits for a host with the role 'call', and no live host has it";
         var now = TimeProvider.System.GetUtcNow();
-        var host = new HostSign("ab", "web-1", 4711, "ingest, upsert, notify, log, sweep, passwords, access", "1.0", now, now, []);
-        await _rig.Context.Register.PutSignAsync(host, None);
+        var host = new Heartbeat("ab", "web-1", 4711, "ingest, upsert, notify, log, sweep, passwords, access", "1.0", now, now, []);
+        await _rig.Context.Register.PutHeartbeatAsync(host, None);
         Assert.DoesNotContain("waits for a host", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
         await _rig.Context.Queues.Get(QueueNames.Calls).SendAsync("{}", TimeSpan.Zero, None);
         Assert.Contains(Warning, (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
@@ -99,7 +99,8 @@ public sealed class RemovalCommandTests : IAsyncLifetime
             .Single(check => check.GetProperty("check").GetString() == "roles");
         Assert.Equal("missing", roles.GetProperty("state").GetString());
         Assert.StartsWith(Warning, roles.GetProperty("found").GetString(), StringComparison.Ordinal);
-        await _rig.Context.Register.PutSignAsync(host with { Host = "cd", Roles = "call", SeenAt = TimeProvider.System.GetUtcNow() }, None);
+        await _rig.Context.Register.PutHeartbeatAsync(
+            host with { Host = "cd", Roles = "call", SeenAt = TimeProvider.System.GetUtcNow() }, None);
         Assert.True(Queue(await JsonAsync("status")).GetProperty("hasHost").GetBoolean());
 
         static JsonElement Queue(JsonElement status) => status.GetProperty("queues").EnumerateArray()

@@ -47,8 +47,8 @@ public sealed class RestoreDrillTests
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);
         await LoadAsync(rig, "Bold.zip", 40);
-        var folder = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[1].Folder;
-        await rig.Context.Log.DeleteAsync(LogNames.Segment(folder, 1), None);
+        var folder = (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads[1].Folder;
+        await rig.Context.Log.DeleteAsync(JournalNames.Segment(folder, 1), None);
         await rig.LoseDatabaseAsync();
         var home = Path.GetDirectoryName(rig.DatabaseFile)!;
         var refused = await HibpInProcess.RunAsync(home, Variables(rig), "database", "restored");
@@ -103,7 +103,7 @@ public sealed class RestoreDrillTests
     };
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, LogMode.On));
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, JournalMode.On));
 
     private static async Task LoadAsync(PipelineRig rig, string zip, int first, string? metadata = null)
     {

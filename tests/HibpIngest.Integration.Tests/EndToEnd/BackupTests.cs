@@ -73,16 +73,16 @@ public sealed class BackupTests : IDisposable
         {
             await stop.CancelAsync();
             await Assert.ThrowsAnyAsync<OperationCanceledException>(
-                () => new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).TakeAsync(
+                () => new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).ClaimAsync(
                     Path.Combine(_folder.Path, "stopped.db"), Nobody, stop.Token));
             Assert.Equal([file, noteFile], Directory.GetFiles(_folder.Path).Order());
         }
 
         // A host is running.
-        var sign = new HostSign("h", "machine", 7, HostSign.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
-        await rig.Context.Register.PutSignAsync(sign, None);
+        var sign = new Heartbeat("h", "machine", 7, Heartbeat.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
+        await rig.Context.Register.PutHeartbeatAsync(sign, None);
         Assert.Contains("a host is at work on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
-        await rig.Context.Register.PutSignAsync(sign with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
+        await rig.Context.Register.PutHeartbeatAsync(sign with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
         // The database is open in this process.
         Assert.Contains("is in use by another process", await RefusedAsync(), StringComparison.Ordinal);
         await rig.CloseAsync();
@@ -161,12 +161,12 @@ public sealed class BackupTests : IDisposable
         await rig.RestoreAsync(backup);
         Directory.Delete(rig.MailFolder, recursive: true);
         var restored = rig.OpenContext();
-        await restored.Get<MoveOn>().RunAsync(None);
+        await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
         await restored.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Empty(rig.Mails());
         Assert.Equal(LoadState.Held, Assert.Single(await restored.Database.ListLoadsAsync(null, None)).State);
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<ReconcileRestoredDatabase>().RunAsync(None));
     }
 
     private static async Task<PipelineParts> RestoreAsync(PipelineRig rig, string file, BackupNote note)
@@ -179,15 +179,15 @@ public sealed class BackupTests : IDisposable
         await restore.PutInPlaceAsync(None);
         // A host that starts in between refuses.
         await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
-        await context.Get<MoveOn>().RunAsync(None);
+        await context.Get<ReconcileRestoredDatabase>().RunAsync(None);
         return context;
     }
 
     private Task<(string File, BackupNote Note)> BackUpAsync(PipelineRig rig, string? to = null) =>
-        new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).TakeAsync(to ?? _folder.Path, Nobody, None);
+        new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).ClaimAsync(to ?? _folder.Path, Nobody, None);
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, LogMode.On));
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, JournalMode.On));
 
     private static async Task DropAsync(PipelineRig rig, string zip, int first, string? metadata = null)
     {

@@ -43,7 +43,7 @@ public sealed class CallbackTests
             (call.Url == half.Client.Url ? half.Secret : few.Secret, CallRig.KeyOf(call.Url == half.Client.Url ? half : few, call)),
             (call.Secret, call.Key)));
         Assert.Equal(rig.Caller.Calls.Count, rig.Caller.Calls.Select(call => call.Key).Distinct().Count());
-        Assert.InRange(rig.Caller.MostInFlight, 1, 2 * CallbackClient.DefaultCap);
+        Assert.InRange(rig.Caller.MaxInFlight, 1, 2 * CallbackClient.DefaultCap);
         Assert.All(await rig.Stores.LoadsAsync(), load => Assert.Equal(
             (LoadState.Done, true, 0L, 0L), (load.State, load.Calls!.IsLookedThrough, load.Calls.Open, load.Calls.Dead)));
         Assert.Equal(rig.Caller.Calls.Count, (await rig.Stores.LoadsAsync()).Sum(load => load.Calls!.Answered));
@@ -270,7 +270,7 @@ public sealed class CallbackTests
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         var message = new CallMessage { Load = 1, Slice = 1 };
         var (one, other) = (rig.Context.Get<CallClients>(), rig.OpenContext().Get<CallClients>());
-        var (first, second) = (await one.TakeAsync(message, None), await other.TakeAsync(message, None));
+        var (first, second) = (await one.ClaimAsync(message, None), await other.ClaimAsync(message, None));
         await one.RunAsync(first!, None);
         await rig.Context.Get<MailOperations>().HoldAsync("X", None);
         await other.RunAsync(second!, None);
@@ -358,7 +358,7 @@ public sealed class CallbackTests
     public async Task A_database_that_was_put_back_calls_again_of_what_was_to_be_looked_through_then()
     {
         var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock, options => options.Journal.Log = LogMode.On);
+        await using var rig = await CallRig.StartAsync(clock, options => options.Journal.Log = JournalMode.On);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30);
         await PipelineRig.RunToEndAsync(rig.Context with { Keys = null });
@@ -370,7 +370,7 @@ public sealed class CallbackTests
         Assert.Equal(30, rig.Caller.Calls.Count);
 
         await rig.RestoreAsync(backup);
-        await rig.Context.Get<MoveOn>().RunAsync(None);
+        await rig.Context.Get<ReconcileRestoredDatabase>().RunAsync(None);
         await rig.SettleAsync();
         Assert.Equal(60, rig.Caller.Calls.Count);
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));

@@ -36,7 +36,7 @@ public sealed class CrashTests(ITestOutputHelper output)
             options =>
                 (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage,
                     options.Mail.MatchRows, options.Journal.Log, options.Journal.SegmentBatches, options.Upsert.Ranges)
-                    = (5, 3, 1, 2, 6, LogMode.On, 2, RangesMode.On), clock);
+                    = (5, 3, 1, 2, 6, JournalMode.On, 2, RangesMode.On), clock);
         await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("owner@example.net", "example.com"));
         await rig.DropAsync("X.zip", PipelineRig.Zip(Entries));
 
@@ -67,7 +67,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.True(load.IsLogged, where);
         var logged = Assert.Single(await LogContent.ReadAsync(rig.Context.Log));
         Assert.True(PipelineRig.Expected(0, 12).Order().SequenceEqual(logged.Accounts.Order()), where);
-        Assert.Equal((LoggedState.Counts, 2), (logged.State, logged.Segments));
+        Assert.Equal((JournaledState.Counts, 2), (logged.State, logged.Segments));
         await new RawCatalogue(rig.Context.Catalogue).AssertShowsAsync(where, "X");
         return point.Calls;
     }

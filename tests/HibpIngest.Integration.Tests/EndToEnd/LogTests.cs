@@ -28,11 +28,11 @@ public sealed class LogTests
         var load = await rig.LoadAsync(1);
         Assert.True(load is { State: LoadState.Done, IsLogged: true, WaitsForLog: false });
         var logged = Assert.Single(await LogContent.ReadAsync(rig.Context.Log));
-        Assert.Equal((1, LoggedState.Counts, Segments), (logged.Load, logged.State, logged.Segments));
-        Assert.Equal([LogNames.Load], logged.Documents);
+        Assert.Equal((1, JournaledState.Counts, Segments), (logged.Load, logged.State, logged.Segments));
+        Assert.Equal([JournalNames.Load], logged.Documents);
         Assert.Equal(PipelineRig.Expected(0, Rows).Order(), logged.Accounts.Order());
 
-        using var document = await DocumentAsync(rig, LogNames.Load);
+        using var document = await DocumentAsync(rig, JournalNames.Load);
         var root = document.RootElement;
         Assert.Equal(
             ["format", "store", "load", "mark", "breach", "blob", "etag", "generation", "startedAt", "settings", "rows", "accounts",
@@ -68,7 +68,7 @@ public sealed class LogTests
         await rig.Context.Get<Sweep>().RunAsync(None);
         var logged = await LogContent.ReadAsync(rig.Context.Log);
         Assert.Equal([("Adobe", false), ("Bold", false)], logged.Select(load => (load.Document!.Breach, load.Document.Hidden)));
-        Assert.All(logged, load => Assert.Contains(LogNames.Load, load.Documents));
+        Assert.All(logged, load => Assert.Contains(JournalNames.Load, load.Documents));
         Assert.Equal([Rows, Rows], logged.Select(load => load.Accounts.Count));
         Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsLogged));
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
@@ -91,12 +91,12 @@ public sealed class LogTests
 
         // Another load's segment is in its place.
         var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
-        var name = LogNames.Segment(LogNames.Folder(entry), 201);
+        var name = JournalNames.Segment(JournalNames.Folder(entry), 201);
         await using (var other = await StartAsync())
         {
             await LoadAsync(other, "Bold.zip", 0);
-            var foreign = (await LogManifest.ReadAsync(other.Context.Log, None)).Loads[0].Folder;
-            var stream = await other.Context.Log.OpenAsync(LogNames.Segment(foreign, 201), 0, long.MaxValue, None);
+            var foreign = (await JournalManifest.ReadAsync(other.Context.Log, None)).Loads[0].Folder;
+            var stream = await other.Context.Log.OpenAsync(JournalNames.Segment(foreign, 201), 0, long.MaxValue, None);
             Assert.True(await rig.Context.Log.UploadAsync(name, stream!, None));
         }
         await rig.RunToEndAsync();
@@ -120,10 +120,10 @@ public sealed class LogTests
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
         var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
-        await rig.Context.Get<LogLoad>().RunAsync(entry, null, None);
+        await rig.Context.Get<WriteJournal>().RunAsync(entry, null, None);
         var before = await ListAsync(rig);
         await rig.ExecuteAsync("UPDATE log_segments SET bytes = NULL; UPDATE loads SET logged_version = NULL");
-        await rig.Context.Get<LogLoad>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
         Assert.Equal(before, await ListAsync(rig));
         Assert.True((await rig.LoadAsync(1)).IsLogged);
     }
@@ -137,14 +137,14 @@ public sealed class LogTests
         await LoadAsync(rig, "Bold.zip", 0);
         await LoadAsync(rig, "Cash.zip", 0, """{"Name": 7}""");
         Assert.Equal(
-            [(1, LoggedState.Replaced), (2, LoggedState.Counts), (3, LoggedState.Counts)],
+            [(1, JournaledState.Replaced), (2, JournaledState.Counts), (3, JournaledState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
         // Removing the load that replaced it doesn't bring it back.
         await rig.Context.Get<LoadOperations>().AssignAsync(2, "Dust", None);
         await rig.RunToEndAsync();
         await rig.Context.Get<RemoveBreach>().RunAsync("Dust", null, None);
         Assert.Equal(
-            [(1, LoggedState.Replaced), (2, LoggedState.Removed), (3, LoggedState.Counts)],
+            [(1, JournaledState.Replaced), (2, JournaledState.Removed), (3, JournaledState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
     }
 
@@ -158,19 +158,20 @@ public sealed class LogTests
         var entry = (await rig.Context.Database.GetLogEntryAsync(2, None))!;
         // The breach is removed just before the second segment is committed.
         var uploads = 0;
-        var log = PortProxy<IAccountLogBlobs>.Create(rig.Context.Log, async method =>
+        var log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, async method =>
         {
-            if (method == nameof(IAccountLogBlobs.UploadAsync) && Interlocked.Increment(ref uploads) == 2)
+            if (method == nameof(IJournalBlobs.UploadAsync) && Interlocked.Increment(ref uploads) == 2)
                 await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         });
-        await Assert.ThrowsAnyAsync<HibpException>(() => (rig.Context with { Log = log }).Get<LogLoad>().RunAsync(entry, null, None));
+        await Assert.ThrowsAnyAsync<HibpException>(() => (rig.Context with { Log = log }).Get<WriteJournal>().RunAsync(entry, null, None));
         var logged = await LogContent.ReadAsync(rig.Context.Log);
         Assert.Equal(
-            [(1, LoggedState.Counts, Segments), (2, LoggedState.Removed, 0)], logged.Select(one => (one.Load, one.State, one.Segments)));
-        Assert.Equal([LogNames.Removed], logged[1].Documents);
+            [(1, JournaledState.Counts, Segments), (2, JournaledState.Removed, 0)],
+                logged.Select(one => (one.Load, one.State, one.Segments)));
+        Assert.Equal([JournalNames.Removed], logged[1].Documents);
         var removed = await rig.Context.Get<RemoveBreach>().RunAsync("Bold", null, None);
         Assert.Equal([1L], removed.Loads);
-        Assert.All(await LogContent.ReadAsync(rig.Context.Log), one => Assert.Equal([LogNames.Removed], one.Documents));
+        Assert.All(await LogContent.ReadAsync(rig.Context.Log), one => Assert.Equal([JournalNames.Removed], one.Documents));
         Assert.Empty(await rig.TableAsync());
     }
 
@@ -183,7 +184,7 @@ public sealed class LogTests
         var operations = rig.Context.Get<LoadOperations>();
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: true, null, None));
-        await rig.Context.Get<LogLoad>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
 
         // One flipped bit anywhere in a segment.
         var name = (await ListAsync(rig)).Select(blob => blob.Name)
@@ -225,7 +226,7 @@ public sealed class LogTests
     [Fact]
     public async Task Without_the_log_nothing_is_written_and_a_purge_has_to_be_meant()
     {
-        await using var rig = await StartAsync(options => options.Journal.Log = LogMode.Off);
+        await using var rig = await StartAsync(options => options.Journal.Log = JournalMode.Off);
         await LoadAsync(rig, "Adobe.zip", 0);
         Assert.Empty(await ListAsync(rig));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
@@ -241,7 +242,7 @@ public sealed class LogTests
             options =>
             {
                 (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
-                    = (100, 50, 2, LogMode.On);
+                    = (100, 50, 2, JournalMode.On);
                 configure?.Invoke(options);
             },
             time);
@@ -275,7 +276,7 @@ public sealed class LogTests
 
     private static async Task<JsonDocument> DocumentAsync(PipelineRig rig, string name)
     {
-        var folder = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[0].Folder;
+        var folder = (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads[0].Folder;
         return JsonDocument.Parse(await ReadAsync(rig, folder + name));
     }
 
@@ -293,9 +294,9 @@ public sealed class LogTests
         Assert.True(await rig.Context.Log.WriteAsync(name, content, None));
     }
 
-    private static async Task<List<LogBlob>> ListAsync(PipelineRig rig)
+    private static async Task<List<JournalBlob>> ListAsync(PipelineRig rig)
     {
-        var blobs = new List<LogBlob>();
+        var blobs = new List<JournalBlob>();
         await foreach (var blob in rig.Context.Log.ListAsync("", None))
             blobs.Add(blob);
         return blobs;

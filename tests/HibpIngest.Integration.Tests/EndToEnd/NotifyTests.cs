@@ -283,7 +283,7 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync();
         var load = await MatchingAsync(rig);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
-        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
+        Assert.True(await rig.Context.Database.TryClaimLoadAsync(load, LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
 
         Assert.Equal(LoadState.Matching, (await rig.LoadAsync(load)).State);

@@ -49,7 +49,7 @@ public sealed class OddNamesTests
         await DropAsync(rig, Bad, "Zeta.zip");
         await rig.RunToEndAsync();
         await rig.RestoreAsync(backup);
-        await rig.OpenContext().Get<MoveOn>().RunAsync(None);
+        await rig.OpenContext().Get<ReconcileRestoredDatabase>().RunAsync(None);
         var restored = rig.OpenContext();
         await PipelineRig.RunToEndAsync(restored);
         var loads = await restored.Database.ListLoadsAsync(null, None);

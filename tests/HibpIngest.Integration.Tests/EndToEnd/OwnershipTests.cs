@@ -25,7 +25,7 @@ public sealed class OwnershipTests
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var version = await rig.DropAsync("X.zip", _zip);
         var load = await StartAsync(rig, version);
-        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryClaimLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
 
         // The blob's event, as the Functions host redelivers it after the crash.
         var (queues, sent) = Observe(rig);
@@ -46,7 +46,7 @@ public sealed class OwnershipTests
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
-        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryClaimLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
         // Another load's message, hidden for an hour.
         await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(
             new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
@@ -75,7 +75,8 @@ public sealed class OwnershipTests
         for (var attempt = 1; attempt <= rig.Options.Retry.MaxTries; attempt++)
         {
             Assert.True(
-                await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.Ingest.LoadLease, CancellationToken.None));
+                await rig.Context.Database.TryClaimLoadAsync(
+                    load, $"dead {attempt}", rig.Options.Ingest.LoadLease, CancellationToken.None));
             _time.Advance(rig.Options.Ingest.LoadLease);
         }
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(
@@ -123,7 +124,7 @@ public sealed class OwnershipTests
             {
                 _time.Advance(rig.Options.Ingest.LoadLease);
                 Assert.True(
-                    await rig.Context.Database.TryTakeLoadAsync(load, "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
+                    await rig.Context.Database.TryClaimLoadAsync(load, "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
                 throw new InvalidOperationException("a defect of the loser's");
             }),
         };
@@ -189,7 +190,7 @@ public sealed class OwnershipTests
     public async Task A_recorded_dedupe_cap_that_no_memory_here_can_hold_is_refused_with_what_to_do()
     {
         await using var rig = await PipelineRig.StartAsync(
-            SmallBut(options => options.Ingest.DedupeCap = DedupeSet.MostThatFit() + 1), _time);
+            SmallBut(options => options.Ingest.DedupeCap = DedupeSet.MaxThatFit() + 1), _time);
         await rig.DropAsync("X.zip", _zip);
         await rig.RunToEndAsync();
         var load = Assert.Single(await rig.LoadsAsync());

@@ -98,7 +98,7 @@ public sealed class PublishingTests
         await rig.Context.Register.MarkOpenAsync(1, None);
         await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<Sweep>().RunAsync(None));
 
-        var (ids, started) = await restored.Get<MoveOn>().RunAsync(None);
+        var (ids, started) = await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
         Assert.Equal((2L, 2, 1), (ids.Load, ids.Mark, started));
         await restored.Get<StoreSetup>().EnsureAsync(None);
         await rig.DropAsync("ShoeShop.zip", Zip(1_000, 100));
@@ -115,7 +115,7 @@ public sealed class PublishingTests
         Assert.Contains("restored", loads[1].HeldBecause, StringComparison.Ordinal);
         // No second mail to the clinic's patient.
         Assert.Equal(["user0@example.com", "user1002@example.com", "user501@example.com"], rig.Recipients());
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<ReconcileRestoredDatabase>().RunAsync(None));
     }
 
     [Fact]
@@ -147,7 +147,7 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        await restored.Get<MoveOn>().RunAsync(None);
+        await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
         Directory.Delete(rig.MailFolder, recursive: true);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Empty(rig.Mails());
@@ -190,7 +190,7 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        Assert.Equal(1, (await restored.Get<MoveOn>().RunAsync(None)).Loads);
+        Assert.Equal(1, (await restored.Get<ReconcileRestoredDatabase>().RunAsync(None)).Loads);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal(["First", "Since"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
         Assert.Empty(await FindAsync(rig, 0));
@@ -214,14 +214,14 @@ public sealed class PublishingTests
         var calls = 0;
         var dying = new HookedPorts((_, what) => what == nameof(ILoads.StartLoadAsync) && ++calls == 2
             ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
-        await Assert.ThrowsAsync<CrashException>(() => dying.Get<MoveOn>().RunAsync(None));
+        await Assert.ThrowsAsync<CrashException>(() => dying.Get<ReconcileRestoredDatabase>().RunAsync(None));
         var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
 
-        Assert.Equal(1, (await restored.Get<MoveOn>().RunAsync(None)).Loads);
+        Assert.Equal(1, (await restored.Get<ReconcileRestoredDatabase>().RunAsync(None)).Loads);
         await restored.Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal(["First", "A", "B"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<ReconcileRestoredDatabase>().RunAsync(None));
     }
 
     [Fact]

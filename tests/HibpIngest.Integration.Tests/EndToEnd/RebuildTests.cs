@@ -17,7 +17,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
 
     private static readonly Action<TestOptions> Logged =
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log,
-            options.Upsert.Ranges) = (100, 50, 1, LogMode.On, RangesMode.On);
+            options.Upsert.Ranges) = (100, 50, 1, JournalMode.On, RangesMode.On);
 
     [Fact]
     public async Task Loads_of_every_kind_are_in_it_and_it_is_switched_to_and_back_and_dropped()
@@ -57,7 +57,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
             options =>
             {
                 Logged(options);
-                options.Journal.Log = logged ? LogMode.On : LogMode.Off;
+                options.Journal.Log = logged ? JournalMode.On : JournalMode.Off;
             },
             storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 60);
@@ -219,8 +219,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Logged);
         await LoadAsync(rig, "Adobe", 0, 100);
         var segment = Assert.Single(
-            (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[0].Blobs,
-            blob => blob.Name.EndsWith(LogNames.SegmentExtension, StringComparison.Ordinal));
+            (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads[0].Blobs,
+            blob => blob.Name.EndsWith(JournalNames.SegmentExtension, StringComparison.Ordinal));
         await rig.Context.Log.DeleteAsync(segment.Name, None);
         var missing = await Assert.ThrowsAsync<StoreMissingException>(
             () => rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(1), null, None));

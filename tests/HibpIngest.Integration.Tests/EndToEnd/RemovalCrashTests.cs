@@ -23,7 +23,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.Journal.Log = LogMode.On;
+            options.Journal.Log = JournalMode.On;
         });
         await rig.ImportAsync((InBoth, null));
         var other = await LoadAsync(rig, "Other", FirstOfNew, New);
@@ -57,8 +57,9 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         Assert.Equal(New, await FindAllAsync(rig, FirstOfNew, New, "Other"));
         var logged = await LogContent.ReadAsync(rig.Context.Log);
         Assert.Equal(
-            (LoggedState.Counts, New), logged.Where(one => one.Load == other.Id).Select(one => (one.State, one.Accounts.Count)).Single());
-        Assert.All(logged.Where(one => one.Load != other.Id), one => Assert.Equal([LogNames.Removed], one.Documents));
+            (JournaledState.Counts, New), logged.Where(one => one.Load == other.Id).Select(
+                one => (one.State, one.Accounts.Count)).Single());
+        Assert.All(logged.Where(one => one.Load != other.Id), one => Assert.Equal([JournalNames.Removed], one.Documents));
         Assert.Equal(New, logged.Sum(one => one.Accounts.Count));
     }
 }

@@ -26,11 +26,11 @@ internal static class RemovalSteps
         var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
         Assert.Equal(LoadState.Done, load.State);
         if (purged)
-            await rig.Context.Get<LoadOperations>().PurgeAsync(load.Id, withoutLog: rig.Options.Journal.Log == LogMode.Off, null, None);
+            await rig.Context.Get<LoadOperations>().PurgeAsync(load.Id, withoutLog: rig.Options.Journal.Log == JournalMode.Off, null, None);
         return load;
     }
 
-    public static async Task TakeAsync(PipelineRig rig, string queue, int messages)
+    public static async Task ClaimAsync(PipelineRig rig, string queue, int messages)
     {
         var dispatcher = rig.Context.Get<MessageDispatcher>();
         foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))

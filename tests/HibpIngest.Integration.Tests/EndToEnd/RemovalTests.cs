@@ -83,7 +83,7 @@ public sealed class RemovalTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Old))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await TakeAsync(rig, QueueNames.Ingest, 1);
+        await ClaimAsync(rig, QueueNames.Ingest, 1);
         await rig.Context.Database.FailLoadAsync(1, owner: null, "bad", superseded: false, None);
         Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
         await LeaseAsync(rig, "strftime('%s', 'now', '+1 hour') * 1000");
@@ -244,7 +244,7 @@ public sealed class RemovalTests
     {
         await rig.DropAsync(blob, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await TakeAsync(rig, QueueNames.Ingest, 1);
+        await ClaimAsync(rig, QueueNames.Ingest, 1);
         await rig.ExecuteAsync("UPDATE loads SET mark = 1 WHERE id = 2");
         await rig.RunToEndAsync();
     }

@@ -66,8 +66,8 @@ public sealed class RepairRemovedTests
             Assert.Equal(table, await rig.TableAsync());
             Assert.Equal(ranges, await rig.RangesAsync());
             Assert.DoesNotContain(
-                (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads,
-                load => load.State == LoggedState.Removed && load.Blobs.Count > 1);
+                (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads,
+                load => load.State == JournaledState.Removed && load.Blobs.Count > 1);
         }
 
         // Returns how many calls it made to database, tables and log.
@@ -76,7 +76,7 @@ public sealed class RepairRemovedTests
             await LoseRemovalAsync(rig, $"Adobe{crashAt}", 4, 8);
             var calls = 0;
             var context = new HookedPorts((_, _) => CallAsync()).Wrap(rig.OpenContext());
-            context = context with { Log = PortProxy<IAccountLogBlobs>.Create(context.Log, _ => CallAsync()) };
+            context = context with { Log = PortProxy<IJournalBlobs>.Create(context.Log, _ => CallAsync()) };
             var repair = context.Get<RepairRemoved>();
             try
             {
@@ -97,7 +97,7 @@ public sealed class RepairRemovedTests
     private static void Logging(TestOptions options)
     {
         Small(options);
-        options.Journal.Log = LogMode.On;
+        options.Journal.Log = JournalMode.On;
     }
 
     /// <summary>
@@ -116,7 +116,8 @@ public sealed class RepairRemovedTests
     {
         var entry = (await rig.Context.Database.GetLogEntryAsync(load, None))!;
         var store = (await rig.Context.Database.GetIdentityAsync(None))!.Id;
-        await rig.Context.Log.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, RemovedDocument.Of(entry, store).ToJson(), None);
+        await rig.Context.Log.WriteAsync(JournalNames.Folder(entry) + JournalNames.Removed, RemovedDocument.Of(entry, store).ToJson(),
+            None);
     }
 
     /// <summary>Returns the content of both layouts.</summary>

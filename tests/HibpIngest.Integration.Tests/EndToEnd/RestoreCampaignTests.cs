@@ -113,7 +113,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             var rig = await PipelineRig.StartAsync(
                 options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight,
                     options.Journal.SegmentBatches, options.Journal.Log, options.Upsert.Ranges)
-                    = (100, 50, 1, 1, LogMode.On, RangesMode.On),
+                    = (100, 50, 1, 1, JournalMode.On, RangesMode.On),
                 clock);
             var world = new World(rig, clock);
             world._host = world.Open();
@@ -231,7 +231,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             await _host.Blobs.FindAsync($"{name}.zip", None) is { } file && !await _host.Register.HasReceiptAsync(file.Version, None);
 
         private async Task<bool> IsRemovedAsync(string name) =>
-            (await LogManifest.ReadAsync(_host.Log, None)).Loads
+            (await JournalManifest.ReadAsync(_host.Log, None)).Loads
                 .Any(load => load.Removal?.Loads?.Any(one => one.Blob == $"{name}.zip") == true);
 
         private async Task RestoreAsync(string? backup)
@@ -243,7 +243,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             _host = Open();
             try
             {
-                var moved = await _host.Get<MoveOn>().RunAsync(None, empty: backup is null);
+                var moved = await _host.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: backup is null);
                 Assert.True(moved.Log!.Problems.Count == 0, $"{_where}: {string.Join("; ", moved.Log.Problems)}");
             }
             catch (NotPossibleException e) when (e.Message.Contains("nothing to move on", StringComparison.Ordinal))

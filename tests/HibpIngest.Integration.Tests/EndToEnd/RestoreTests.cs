@@ -40,7 +40,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             output.WriteLine(Path.GetFileName(backup));
             await rig.RestoreAsync(backup);
             var restored = rig.OpenContext();
-            var moved = await restored.Get<MoveOn>().RunAsync(None);
+            var moved = await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
             Assert.Empty(moved.Log!.Problems);
             Assert.Equal((0, 0), (moved.Loads, (int)moved.Missing));
             await AssertTellsAsync(rig, restored, truth);
@@ -48,7 +48,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             AssertSame(table, await rig.TableAsync());
             Assert.Equal(mails, rig.Mails());
             // Hosts and commands accept the store as complete, so there is nothing left to do.
-            await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
+            await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<ReconcileRestoredDatabase>().RunAsync(None));
         }
     }
 
@@ -85,29 +85,29 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(moved, two);
         await rig.RestoreAsync(quiet);
         moved = rig.OpenContext() with { SuppressionKey = key };
-        Assert.Equal(3, (await moved.Get<MoveOn>().RunAsync(None)).Suppressed);
+        Assert.Equal(3, (await moved.Get<ReconcileRestoredDatabase>().RunAsync(None)).Suppressed);
         Assert.Empty(await moved.Database.ListSubscribersAsync(None).ToListAsync());
         Assert.Equal(
             new SubscribersImported(0, 2), await moved.Database.ImportSubscribersAsync([new(one, null), new(two, null)], key, None));
         await moved.Get<MailOperations>().NotifyAsync("Adobe", None);
         await PipelineRig.RunToEndAsync(moved);
         Assert.Empty(rig.Mails());
-        await Assert.ThrowsAsync<NotPossibleException>(() => moved.Get<MoveOn>().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => moved.Get<ReconcileRestoredDatabase>().RunAsync(None));
     }
 
     [Fact]
     public async Task A_breach_that_was_removed_before_it_was_logged_stays_removed()
     {
         await using var rig = await StartAsync();
-        rig.Options.Journal.Log = LogMode.Off;
+        rig.Options.Journal.Log = JournalMode.Off;
         await LoadAsync(rig, "Adobe.zip", 0);
         await LoadAsync(rig, "Bold.zip", 20);
-        rig.Options.Journal.Log = LogMode.On;
+        rig.Options.Journal.Log = JournalMode.On;
         var backup = await rig.BackUpAsync("before");
         await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        await restored.Get<MoveOn>().RunAsync(None);
+        await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
         await PipelineRig.RunToEndAsync(restored);
         await new RawCatalogue(restored.Catalogue).AssertShowsAsync("restored", "Bold");
         Assert.Equal(["Bold"], (await rig.FindAsync([.. PipelineRig.Expected(0, Rows)])).SelectMany(found => found)
@@ -122,13 +122,13 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var (truth, mails, log) = (await StateAsync(rig), rig.Mails(), await CountingAsync(rig));
         await rig.LoseDatabaseAsync();
         var fresh = rig.OpenContext();
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => fresh.Get<MoveOn>().RunAsync(None));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => fresh.Get<ReconcileRestoredDatabase>().RunAsync(None));
         Assert.Contains("--empty", refused.Message, StringComparison.Ordinal);
         await fresh.Database.UpgradeAsync(None);
         var mismatch = await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("hibp database restored --empty", mismatch.Message, StringComparison.Ordinal);
 
-        var moved = await fresh.Get<MoveOn>().RunAsync(None, empty: true);
+        var moved = await fresh.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true);
         Assert.Equal((0, 0L), (moved.Loads, moved.Missing));
         Assert.Empty(moved.Log!.Problems);
         await AssertTellsAsync(rig, fresh, truth);
@@ -136,7 +136,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.All(await fresh.Database.ListLoadsAsync(null, None), load => Assert.True(
             load is { State: LoadState.Done, Purged: true, IsRecovered: true, Notifications.Total: 0, HeldBecause: null }));
         Assert.Contains(await fresh.Database.ListLoadsAsync(null, None), load => load is { Breach: "Game", ReplacedBy: not null });
-        await Assert.ThrowsAsync<NotPossibleException>(() => fresh.Get<MoveOn>().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<NotPossibleException>(() => fresh.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true));
 
         // Every zip fires again, and every subscriber is imported again: no notification is sent.
         await fresh.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
@@ -147,19 +147,20 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
         // A recovered load behaves like a purged one.
         var adobe = (await fresh.Database.ListLoadsAsync("Adobe", None))[0];
-        Assert.Equal(Rows, await fresh.Get<VerifyLog>().RunAsync(adobe.Id, null, None));
+        Assert.Equal(Rows, await fresh.Get<VerifyJournal>().RunAsync(adobe.Id, null, None));
         Assert.Equal(1, await fresh.Get<LoadOperations>().RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
         await PipelineRig.RunToEndAsync(fresh);
         Assert.Equal(LoadState.Done, (await fresh.Database.GetLoadAsync(adobe.Id, None))!.State);
         await fresh.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         await PipelineRig.RunToEndAsync(fresh);
-        var logged = (await LogManifest.ReadAsync(fresh.Log, None)).Counting;
+        var logged = (await JournalManifest.ReadAsync(fresh.Log, None)).Counting;
         Assert.True(logged.Single(load => load.Document!.Breach == "Adobe").Document!.Hidden);
         // The replaced load is removed with its breach, from the log too.
         await fresh.Get<RemoveBreach>().RunAsync("Game", null, None);
         Assert.All(
-            (await LogContent.ReadAsync(fresh.Log)).Where(load => load.State == LoggedState.Removed), load => Assert.Empty(load.Accounts));
-        Assert.DoesNotContain(await LogContent.ReadAsync(fresh.Log), load => load.State == LoggedState.Replaced);
+            (await LogContent.ReadAsync(fresh.Log)).Where(load => load.State == JournaledState.Removed), load =>
+                Assert.Empty(load.Accounts));
+        Assert.DoesNotContain(await LogContent.ReadAsync(fresh.Log), load => load.State == JournaledState.Replaced);
 
         // Another version of a recovered breach, or more of it, is held for an operator.
         await rig.DropAsync("Forum.zip", Zip(2_000));
@@ -185,7 +186,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var (ids, highest) = (await rig.Context.Database.GetIdentityAsync(None), await rig.Context.Database.GetHighestIdsAsync(None));
 
         await using var other = await NewAsync(logConnection);
-        var moved = await other.Context.Get<MoveOn>().RunAsync(None, empty: true);
+        var moved = await other.Context.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true);
         Assert.Empty(moved.Log!.Problems);
         Assert.Equal(ids, await other.Context.Database.GetIdentityAsync(None));
         Assert.Equal(highest, await other.Context.Database.GetHighestIdsAsync(None));
@@ -243,7 +244,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             if (isEmpty)
                 await RemoveAsync(rig, "Lost");
             var mails = rig.Mails();
-            Assert.Equal(1, (await restored.Get<MoveOn>().RunAsync(None, isEmpty)).Loads);
+            Assert.Equal(1, (await restored.Get<ReconcileRestoredDatabase>().RunAsync(None, isEmpty)).Loads);
             await restored.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
             await FireAgainAsync(restored);
             await PipelineRig.RunToEndAsync(restored);
@@ -276,7 +277,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             var dying = new HookedPorts((number, _) => number == call ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
             try
             {
-                await dying.Get<MoveOn>().RunAsync(None, isEmpty);
+                await dying.Get<ReconcileRestoredDatabase>().RunAsync(None, isEmpty);
                 isThrough = true;
             }
             catch (CrashException)
@@ -288,7 +289,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
                 {
                     await Assert.ThrowsAsync<StoreMismatchException>(() => again.Get<StoreSetup>().EnsureAsync(None));
                 }
-                await again.Get<MoveOn>().RunAsync(None, isEmpty);
+                await again.Get<ReconcileRestoredDatabase>().RunAsync(None, isEmpty);
             }
             var after = rig.OpenContext();
             await AssertTellsAsync(rig, after, truth);
@@ -305,27 +306,28 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await LoadAsync(rig, "Cash.zip", 200);
         await LoadAsync(rig, "Dust.zip", 300);
         await LoadAsync(rig, "Elk.zip", 400);
-        var folders = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads.Select(load => load.Folder).ToList();
+        var folders = (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads.Select(load => load.Folder).ToList();
         // A missing segment, a truncated later document, missing flags, and another load's document.
-        var segment = LogNames.Segment(folders[0], 101);
+        var segment = JournalNames.Segment(folders[0], 101);
         var saved = await ReadAsync(rig, segment);
         await rig.Context.Log.DeleteAsync(segment, None);
-        await rig.Context.Log.WriteAsync(LogNames.Document(folders[1], 900), "{\"format\":1,"u8.ToArray(), None);
-        var untold = Encoding.UTF8.GetString(await ReadAsync(rig, folders[2] + LogNames.Load));
-        await rig.Context.Log.DeleteAsync(folders[2] + LogNames.Load, None);
+        await rig.Context.Log.WriteAsync(JournalNames.Document(folders[1], 900), "{\"format\":1,"u8.ToArray(), None);
+        var untold = Encoding.UTF8.GetString(await ReadAsync(rig, folders[2] + JournalNames.Load));
+        await rig.Context.Log.DeleteAsync(folders[2] + JournalNames.Load, None);
         await rig.Context.Log.WriteAsync(
-            folders[2] + LogNames.Load, Encoding.UTF8.GetBytes(untold.Replace("\"hidden\": false,", "", StringComparison.Ordinal)), None);
+            folders[2] + JournalNames.Load, Encoding.UTF8.GetBytes(untold.Replace("\"hidden\": false,", "", StringComparison.Ordinal)),
+                None);
         await rig.Context.Log.WriteAsync(
-            "0000000077-0123456789abcdef/load.json", await ReadAsync(rig, folders[3] + LogNames.Load), None);
+            "0000000077-0123456789abcdef/load.json", await ReadAsync(rig, folders[3] + JournalNames.Load), None);
         await rig.Context.Log.WriteAsync("0000000078-0123456789abcdef/000000000001.alog", "x"u8.ToArray(), None);
 
         await rig.LoseDatabaseAsync();
         var fresh = rig.OpenContext();
-        var moved = await fresh.Get<MoveOn>().RunAsync(None, empty: true);
+        var moved = await fresh.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true);
         Assert.Equal(["0000000078-0123456789abcdef/"], moved.Log!.Begun);
         Assert.Equal(["Bold", "Cash"], moved.Log.Hidden);
         Assert.Equal(3, moved.Log.Problems.Count);
-        foreach (var said in (string[])[segment, LogNames.Document(folders[1], 900), "0000000077-0123456789abcdef/"])
+        foreach (var said in (string[])[segment, JournalNames.Document(folders[1], 900), "0000000077-0123456789abcdef/"])
             Assert.Single(moved.Log.Problems, problem => problem.Contains(said, StringComparison.Ordinal));
         Assert.All(moved.Log.Problems, problem => Assert.DoesNotContain('@', problem));
         var raw = new RawCatalogue(fresh.Catalogue);
@@ -337,14 +339,14 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await fresh.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(fresh);
         // From now on the log says that a breach without flags is hidden.
-        Assert.True((await LogManifest.FindAsync(fresh.Log, folders[2], None))!.Document is { IsTold: true, Hidden: true });
+        Assert.True((await JournalManifest.FindAsync(fresh.Log, folders[2], None))!.Document is { IsReported: true, Hidden: true });
 
         // After the repair the load is recovered; nothing else is repeated.
         Assert.True(await fresh.Log.WriteAsync(segment, saved, None));
         await fresh.Log.DeleteAsync("0000000077-0123456789abcdef/load.json", None);
-        await fresh.Log.DeleteAsync(LogNames.Document(folders[1], 900), None);
+        await fresh.Log.DeleteAsync(JournalNames.Document(folders[1], 900), None);
         await fresh.Get<RemoveBreach>().RunAsync("Adobe", null, None);
-        moved = await fresh.Get<MoveOn>().RunAsync(None);
+        moved = await fresh.Get<ReconcileRestoredDatabase>().RunAsync(None);
         Assert.Empty(moved.Log!.Problems);
         Assert.Equal([1L], moved.Log.Loads.Select(load => load.Load));
         await raw.AssertShowsAsync("mended", "Adobe", "Dust", "Elk");
@@ -361,18 +363,18 @@ public sealed class RestoreTests(ITestOutputHelper output)
         // One store's tables with another's log.
         await another.LoseDatabaseAsync();
         var crossed = another.OpenContext() with { Log = rig.Context.Log };
-        await Assert.ThrowsAsync<StoreMismatchException>(() => crossed.Get<MoveOn>().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => crossed.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true));
         Assert.False((await another.Context.Register.GetConfirmedAsync(None)).MovingOn);
         // Two stores in one log.
-        var document = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[0];
+        var document = (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads[0];
         var foreign = document.Document! with { Store = Guid.NewGuid(), Load = 9 };
-        await rig.Context.Log.WriteAsync(LogNames.Folder(foreign) + LogNames.Load, foreign.ToJson(), None);
+        await rig.Context.Log.WriteAsync(JournalNames.Folder(foreign) + JournalNames.Load, foreign.ToJson(), None);
         await using var fresh = await NewAsync(logConnection);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Context.Get<MoveOn>().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Context.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true));
         Assert.False(File.Exists(fresh.DatabaseFile));
         // No log at all.
         await using var nothing = await NewAsync();
-        await Assert.ThrowsAsync<NotPossibleException>(() => nothing.Context.Get<MoveOn>().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<NotPossibleException>(() => nothing.Context.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true));
         Assert.False(File.Exists(nothing.DatabaseFile));
     }
 
@@ -454,7 +456,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
     /// <summary>Returns what tables are built from: each log folder that counts, with its metadata.</summary>
     private static async Task<List<string>> CountingAsync(PipelineRig rig) =>
-        [.. (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads.Where(load => load.State != LoggedState.Begun)
+        [.. (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads.Where(load => load.State != JournaledState.Begun)
             .Select(load => $"{load.Folder} {load.State} {load.Document?.Breach} {load.Document?.Hidden} {load.Document?.Metadata}")];
 
     private static Task<long> MissingAsync(PipelineRig rig) => rig.Context.Database.CountMissingAsync(1, None);
@@ -485,7 +487,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     private static async Task RemoveAsync(PipelineRig rig, string breach)
     {
         var log = rig.OpenContext().Log;
-        foreach (var load in (await LogManifest.ReadAsync(log, None)).Loads.Where(load => load.Document?.Breach == breach))
+        foreach (var load in (await JournalManifest.ReadAsync(log, None)).Loads.Where(load => load.Document?.Breach == breach))
         {
             foreach (var blob in load.Blobs)
                 await log.DeleteAsync(blob.Name, None);
@@ -500,9 +502,9 @@ public sealed class RestoreTests(ITestOutputHelper output)
         return copy.ToArray();
     }
 
-    private static async Task<List<LogBlob>> BlobsAsync(IAccountLogBlobs log)
+    private static async Task<List<JournalBlob>> BlobsAsync(IJournalBlobs log)
     {
-        var blobs = new List<LogBlob>();
+        var blobs = new List<JournalBlob>();
         await foreach (var blob in log.ListAsync("", None))
             blobs.Add(blob);
         return blobs;
@@ -531,6 +533,6 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
     private static Task<PipelineRig> NewAsync(string? logConnection = null) => PipelineRig.NewAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log,
-            options.Upsert.Ranges) = (100, 50, 1, LogMode.On, RangesMode.On),
+            options.Upsert.Ranges) = (100, 50, 1, JournalMode.On, RangesMode.On),
         logConnection: logConnection);
 }

@@ -14,10 +14,10 @@ public sealed class RestoredVisibilityTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Theory]
-    [InlineData(LogMode.On, true)]
-    [InlineData(LogMode.On, false)]
-    [InlineData(LogMode.Off, true)]
-    public async Task What_a_command_hid_stays_hidden_though_no_host_has_run_since(LogMode log, bool hasBackup)
+    [InlineData(JournalMode.On, true)]
+    [InlineData(JournalMode.On, false)]
+    [InlineData(JournalMode.Off, true)]
+    public async Task What_a_command_hid_stays_hidden_though_no_host_has_run_since(JournalMode log, bool hasBackup)
     {
         await using var rig = await StartAsync(log);
         await LoadAsync(rig, "Alpha", 0);
@@ -44,7 +44,7 @@ public sealed class RestoredVisibilityTests
     [Fact]
     public async Task A_load_that_was_given_to_a_hidden_breach_is_not_shown_again()
     {
-        await using var rig = await StartAsync(LogMode.On);
+        await using var rig = await StartAsync(JournalMode.On);
         await LoadAsync(rig, "Alpha", 0);
         await LoadAsync(rig, "Shy", 300);
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Shy", true, None);
@@ -62,7 +62,7 @@ public sealed class RestoredVisibilityTests
     [InlineData(false)]
     public async Task A_removal_that_was_interrupted_is_ended_by_a_restore_to_before_the_load(bool hasBackup)
     {
-        await using var rig = await StartAsync(LogMode.On);
+        await using var rig = await StartAsync(JournalMode.On);
         await LoadAsync(rig, "Alpha", 0);
         var backup = await rig.BackUpAsync("before");
         await LoadAsync(rig, "Late", 100);
@@ -87,18 +87,18 @@ public sealed class RestoredVisibilityTests
     }
 
     [Theory]
-    [InlineData(LogMode.On)]
-    [InlineData(LogMode.Off)]
-    public async Task A_zip_that_is_loaded_again_is_published_by_notify_alone(LogMode log)
+    [InlineData(JournalMode.On)]
+    [InlineData(JournalMode.Off)]
+    public async Task A_zip_that_is_loaded_again_is_published_by_notify_alone(JournalMode log)
     {
         await using var rig = await StartAsync(log);
         await LoadAsync(rig, "Alpha", 0);
         var backup = await rig.BackUpAsync("before");
-        if (log == LogMode.On)
+        if (log == JournalMode.On)
             await LoadAsync(rig, "Beta", 200);
         await rig.DropAsync("Alpha.2.zip", Zip(50));
         await rig.DropAsync("Lost.zip", Zip(100));
-        if (log == LogMode.Off)
+        if (log == JournalMode.Off)
         {
             await rig.RunToEndAsync();
             await rig.Context.Get<BreachOperations>().DescribeAsync("Lost", """{"IsSensitive":true}"""u8.ToArray(), None);
@@ -109,7 +109,7 @@ public sealed class RestoredVisibilityTests
             ["Alpha.2.zip", "Lost.zip"],
             (await restored.Database.ListLoadsAsync(null, None)).Where(load => load.State == LoadState.Held)
                 .Select(load => load.Blob.Name).Order());
-        string[] known = log == LogMode.On ? ["Alpha", "Beta"] : ["Alpha"];
+        string[] known = log == JournalMode.On ? ["Alpha", "Beta"] : ["Alpha"];
         await AssertPublicAsync(rig, known);
         Assert.Empty(await rig.FindAsync(PipelineRig.Expected(50, 1).Single()));
         await restored.Get<MailOperations>().NotifyAsync("Alpha", None);
@@ -117,14 +117,14 @@ public sealed class RestoredVisibilityTests
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal("Alpha", Assert.Single(await rig.FindAsync(PipelineRig.Expected(50, 1).Single())).Name);
         // A breach that readers knew as sensitive still is.
-        await AssertPublicAsync(rig, log == LogMode.Off ? known : [.. known, "Lost"]);
+        await AssertPublicAsync(rig, log == JournalMode.Off ? known : [.. known, "Lost"]);
         Assert.All(await restored.Database.ListLoadsAsync(null, None), load => Assert.Equal(LoadState.Done, load.State));
     }
 
     [Fact]
     public async Task A_host_that_starts_on_a_database_put_back_by_other_means_shows_nothing_that_was_hidden()
     {
-        await using var rig = await StartAsync(LogMode.On);
+        await using var rig = await StartAsync(JournalMode.On);
         await LoadAsync(rig, "Alpha", 0);
         await LoadAsync(rig, "Beta", 100);
         var backup = await rig.BackUpAsync("before");
@@ -145,7 +145,7 @@ public sealed class RestoredVisibilityTests
         else
             await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        var moved = await restored.Get<MoveOn>().RunAsync(None, empty: backup is null);
+        var moved = await restored.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: backup is null);
         Assert.Empty(moved.Log?.Problems ?? []);
         if (held.Length == 0)
             Assert.Equal(0, moved.Loads);
@@ -170,7 +170,7 @@ public sealed class RestoredVisibilityTests
         await rig.RunToEndAsync();
     }
 
-    private static Task<PipelineRig> StartAsync(LogMode log) => PipelineRig.StartAsync(
+    private static Task<PipelineRig> StartAsync(JournalMode log) => PipelineRig.StartAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
             = (100, 50, 1, log));
 }

@@ -269,7 +269,7 @@ public sealed class SweepTests
         var first = dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
         await sender.Entered.Task;
         await dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
-        sender.MayGoOn.SetResult();
+        sender.MayContinue.SetResult();
         await first;
 
         Assert.Equal(1, sender.Calls);
@@ -283,7 +283,7 @@ public sealed class SweepTests
 
         public TaskCompletionSource Entered { get; } = new();
 
-        public TaskCompletionSource MayGoOn { get; } = new();
+        public TaskCompletionSource MayContinue { get; } = new();
 
         public int Calls => _calls;
 
@@ -295,7 +295,7 @@ public sealed class SweepTests
         {
             Interlocked.Increment(ref _calls);
             Entered.TrySetResult();
-            await MayGoOn.Task;
+            await MayContinue.Task;
         }
 
         public ValueTask DisposeAsync() => ValueTask.CompletedTask;

@@ -65,9 +65,9 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
         await appends.SendAsync(random, [0x00000], rows: 3);
-        var messages = await appends.TakeAsync();
+        var messages = await appends.ClaimAsync();
         await appends.NewHandler().RunAsync(Assert.Single(messages), None);
-        var parts = await appends.TakeAsync();
+        var parts = await appends.ClaimAsync();
         var ntlm = parts.Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Ntlm);
         // Nothing of it is written yet, but a mode added now would lack it.
         await appends.NewHandler().RunAsync(ntlm, None);
@@ -78,10 +78,10 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var late = await AppendRig.StartAsync(other, lines, [HashMode.Sha1]);
         var warm = late.NewHandler();
         await late.SendAsync(random, [0x00000], rows: 3);
-        await warm.RunAsync(Assert.Single(await late.TakeAsync()), None);
+        await warm.RunAsync(Assert.Single(await late.ClaimAsync()), None);
         await other.ImportAsync(Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]);
         await other.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
-        foreach (var part in await late.TakeAsync())
+        foreach (var part in await late.ClaimAsync())
             await warm.RunAsync(part, None);
         using var ranges = Open(other.Stores);
         var rows = (await TextAsync(ranges, HashMode.Ntlm, 0x00000)).Split("\r\n");
@@ -106,8 +106,8 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         // One transaction is in both ranges: it checks for settled ids before it reads the second range, to which
         // another transaction was added meanwhile, whose message is redelivered.
         await appends.SendAsync(random, [0x00000, 0x00001], rows: 40);
-        await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
-        var both = (await appends.TakeAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
+        await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.ClaimAsync()), None);
+        var both = (await appends.ClaimAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
         var isForgotten = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var again = "";
         var slow = appends.NewHandler(
@@ -117,8 +117,8 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
                 {
                     await isForgotten.Task;
                     await appends.SendAsync(random, [0x00001], rows: 1);
-                    await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
-                    again = (await appends.TakeAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
+                    await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.ClaimAsync()), None);
+                    again = (await appends.ClaimAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
                     // Killed before it records that the part is done.
                     var dies = new WatchedBlobs(rig.Stores.Blobs)
                     {
@@ -153,9 +153,9 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, "two", [PasswordBackend.Pack]);
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "two", None);
         var sent = await appends.SendAsync(random, [0x00000], rows: 3);
-        var body = Assert.Single(await appends.TakeAsync());
+        var body = Assert.Single(await appends.ClaimAsync());
         await appends.NewHandler().RunAsync(body, None);
-        await appends.TakeAsync(); // lost
+        await appends.ClaimAsync(); // lost
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await rig.Releases.DeleteAsync("two", None);
         // There must be something to repack.

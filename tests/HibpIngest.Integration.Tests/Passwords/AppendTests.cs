@@ -36,7 +36,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var waiting = new List<string>();
         for (var round = 0; ; round++)
         {
-            waiting.AddRange(await appends.TakeAsync());
+            waiting.AddRange(await appends.ClaimAsync());
             if (waiting.Count == 0)
                 break;
             // Some messages come twice, and some of those again later.
@@ -80,7 +80,7 @@ public sealed class AppendTests(ITestOutputHelper output)
             var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
             var handler = appends.NewHandler(watched);
             var again = new List<string>();
-            while (await appends.TakeAsync() is { Count: > 0 } bodies)
+            while (await appends.ClaimAsync() is { Count: > 0 } bodies)
             {
                 foreach (var body in bodies)
                 {
@@ -279,14 +279,14 @@ public sealed class AppendTests(ITestOutputHelper output)
         };
         await rig.Appends.AddAsync(unconfirmed, None);
         var lost = await appends.SendAsync(random, Prefixes, rows: 5);
-        Assert.Single(await appends.TakeAsync());
+        Assert.Single(await appends.ClaimAsync());
 
         // Confirmed, and no message was recorded as sent.
         await sweep.RunAsync(None);
-        await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
-        Assert.NotEmpty(await appends.TakeAsync()); // its parts, lost
+        await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.ClaimAsync()), None);
+        Assert.NotEmpty(await appends.ClaimAsync()); // its parts, lost
         await sweep.RunAsync(None);
-        Assert.Empty(await appends.TakeAsync());
+        Assert.Empty(await appends.ClaimAsync());
         time.Advance(SweepAppends.SendAgainAfter);
         await sweep.RunAsync(None);
         await appends.WorkAsync(time);
@@ -302,7 +302,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await sweep.RunAsync(None);
         Assert.Null(await appends.FindAsync(lost));
         Assert.Null(await rig.Appends.ReadRowsAsync(lost.Id, 0, 1, None));
-        Assert.Empty(await appends.TakeAsync());
+        Assert.Empty(await appends.ClaimAsync());
     }
 
     [Fact]
@@ -320,7 +320,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await Assert.ThrowsAsync<ProcessEndedException>(() => repack.RunAsync(
             "two", rig.Folder, (_, _) => throw new ProcessEndedException(), null, null, None));
         var waits = await appends.SendAsync(random, Prefixes, rows: 20);
-        var body = Assert.Single(await appends.TakeAsync());
+        var body = Assert.Single(await appends.ClaimAsync());
         await Assert.ThrowsAsync<StoreUnavailableException>(() => appends.NewHandler().RunAsync(body, None));
         Assert.Null((await appends.FindAsync(waits))!.Release);
         var error = await Assert.ThrowsAsync<NotPossibleException>(() => RunAsync(repack, "three"));

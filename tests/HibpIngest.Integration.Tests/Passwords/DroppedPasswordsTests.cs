@@ -154,11 +154,11 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         var old = await rig.DropAsync("hashes.txt", Bytes(Make(44, ["00000", "01000", "02000"], 50)));
         await worker.PlanAsync(old);
         await worker.PumpAsync(most: 2);
-        Assert.Equal(2, Assert.Single(await rig.Plans.ListInHandAsync(None)).Done);
+        Assert.Equal(2, Assert.Single(await rig.Plans.ListInProgressAsync(None)).Done);
         var lines = Make(45, ["01000", "02000", "AA000"], 50).ToArray();
         var next = await rig.DropAsync("hashes.txt", Bytes(lines));
         await worker.PumpAsync(); // one detects the changed file
-        Assert.Empty(await rig.Plans.ListInHandAsync(None));
+        Assert.Empty(await rig.Plans.ListInProgressAsync(None));
         Assert.All(await rig.NamesAsync("releases/"), name => Assert.EndsWith("/release.json", name, StringComparison.Ordinal));
 
         // Again, and this time the event comes first.

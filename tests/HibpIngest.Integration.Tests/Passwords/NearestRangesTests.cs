@@ -83,7 +83,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
         await ranges.RefreshAsync(None);
         watched.Hold();
         var before = watched.Reads;
-        foreach (var prefix in Some(NearestHealth.MostFailures))
+        foreach (var prefix in Some(NearestHealth.MaxFailures))
         {
             var asked = ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask();
             // It waits up to the timeout.
@@ -96,7 +96,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
         Assert.Equal(before + Both.Length, watched.Reads);
 
         // Time stands still from here on.
-        foreach (var prefix in Some(2 * NearestHealth.MostFailures).Skip(NearestHealth.MostFailures))
+        foreach (var prefix in Some(2 * NearestHealth.MaxFailures).Skip(NearestHealth.MaxFailures))
             Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask().WaitAsync(Forever)));
         Assert.Equal(before + Both.Length, watched.Reads);
 
@@ -140,7 +140,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
             using var ranges = Ranges(near.Stores);
             await ranges.RefreshAsync(None);
             await emulator.DisposeAsync();
-            foreach (var prefix in Some(2 * NearestHealth.MostFailures))
+            foreach (var prefix in Some(2 * NearestHealth.MaxFailures))
                 Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None)));
 
             // A process that starts now doesn't know what the replica serves.

@@ -113,7 +113,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         var load = await database.StartLoadAsync(
             "Adobe", new BreachMetadata(), new BlobVersion("Adobe.zip", $"\"{Guid.NewGuid():N}\""), settings, failure: null,
             CancellationToken.None);
-        Assert.True(await database.TryTakeLoadAsync(load.Id, Me, Lease, CancellationToken.None));
+        Assert.True(await database.TryClaimLoadAsync(load.Id, Me, Lease, CancellationToken.None));
         return load.Id;
     }
 

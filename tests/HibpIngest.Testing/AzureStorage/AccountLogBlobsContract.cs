@@ -1,10 +1,10 @@
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="IAccountLogBlobs"/>.</summary>
+/// <summary>The contract of every <see cref="IJournalBlobs"/>.</summary>
 public abstract class AccountLogBlobsContract
 {
     /// <summary>Returns a container that doesn't exist yet.</summary>
-    protected abstract Task<IAccountLogBlobs> NewContainerAsync();
+    protected abstract Task<IJournalBlobs> NewContainerAsync();
 
     [Fact]
     public async Task Where_no_container_is_there_are_no_blobs_and_none_can_be_written()
@@ -99,19 +99,19 @@ public abstract class AccountLogBlobsContract
         Assert.Equal(content, await ReadAsync(blobs, "1/a", 0, 2_000));
     }
 
-    private static async Task<List<LogBlob>> ListAsync(IAccountLogBlobs blobs, string prefix)
+    private static async Task<List<JournalBlob>> ListAsync(IJournalBlobs blobs, string prefix)
     {
-        var list = new List<LogBlob>();
+        var list = new List<JournalBlob>();
         await foreach (var blob in blobs.ListAsync(prefix, CancellationToken.None))
             list.Add(blob);
         return list;
     }
 
-    private static Task<bool> WriteAsync(IAccountLogBlobs blobs, string name, byte[] content, bool upload) => upload
+    private static Task<bool> WriteAsync(IJournalBlobs blobs, string name, byte[] content, bool upload) => upload
         ? blobs.UploadAsync(name, new MemoryStream(content), CancellationToken.None)
         : blobs.WriteAsync(name, content, CancellationToken.None);
 
-    private static async Task<byte[]> ReadAsync(IAccountLogBlobs blobs, string name, long offset, long length)
+    private static async Task<byte[]> ReadAsync(IJournalBlobs blobs, string name, long offset, long length)
     {
         await using var stream = (await blobs.OpenAsync(name, offset, length, CancellationToken.None))!;
         using var content = new MemoryStream();

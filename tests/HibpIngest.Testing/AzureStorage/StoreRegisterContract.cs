@@ -32,16 +32,16 @@ public abstract class StoreRegisterContract
     {
         var register = await NewRegisterAsync();
         var at = new DateTimeOffset(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
-        var one = new HostSign("aa11", "web-1", 4711, "ingest, upsert", "1.0", at.AddMinutes(1), at.AddMinutes(2), []);
-        var other = new HostSign(
+        var one = new Heartbeat("aa11", "web-1", 4711, "ingest, upsert", "1.0", at.AddMinutes(1), at.AddMinutes(2), []);
+        var other = new Heartbeat(
             "bb22", "web-2", 1, "sweep", "1.0 (abc)", at, at.AddMinutes(3),
-            [new HostTrouble(7, "breach-mail", "the server says: \"no\"", at.AddMinutes(4)), new HostTrouble(0, "sweep", "down", at)]);
-        Assert.Empty(await register.ListSignsAsync(CancellationToken.None));
-        await register.PutSignAsync(one, CancellationToken.None);
-        await register.PutSignAsync(other, CancellationToken.None);
+            [new BlockedTask(7, "breach-mail", "the server says: \"no\"", at.AddMinutes(4)), new BlockedTask(0, "sweep", "down", at)]);
+        Assert.Empty(await register.ListHeartbeatsAsync(CancellationToken.None));
+        await register.PutHeartbeatAsync(one, CancellationToken.None);
+        await register.PutHeartbeatAsync(other, CancellationToken.None);
         var later = one with { SeenAt = at.AddHours(1), Troubles = other.Troubles };
-        await register.PutSignAsync(later, CancellationToken.None);
-        var signs = await register.ListSignsAsync(CancellationToken.None);
+        await register.PutHeartbeatAsync(later, CancellationToken.None);
+        var signs = await register.ListHeartbeatsAsync(CancellationToken.None);
         Assert.Equal(["bb22", "aa11"], signs.Select(sign => sign.Host));
         foreach (var (expected, sign) in new[] { other, later }.Zip(signs))
         {
@@ -50,9 +50,9 @@ public abstract class StoreRegisterContract
             Assert.NotNull(sign.AskedAt);
             Assert.True(sign.AnsweredAfter > TimeSpan.Zero);
         }
-        await register.RemoveSignAsync("bb22", CancellationToken.None);
-        await register.RemoveSignAsync("bb22", CancellationToken.None);
-        Assert.Equal("aa11", Assert.Single(await register.ListSignsAsync(CancellationToken.None)).Host);
+        await register.RemoveHeartbeatAsync("bb22", CancellationToken.None);
+        await register.RemoveHeartbeatAsync("bb22", CancellationToken.None);
+        Assert.Equal("aa11", Assert.Single(await register.ListHeartbeatsAsync(CancellationToken.None)).Host);
     }
 
     [Fact]

@@ -7,16 +7,16 @@ namespace HibpIngest.Testing;
 /// <summary>Records all calls, and returns the response that the test chooses.</summary>
 internal sealed class RecordingCaller : ICallbackSender
 {
-    public static readonly CallAnswer Accepted = new(CallOutcome.Accepted, 200, null, null);
+    public static readonly CallResponse Accepted = new(CallOutcome.Accepted, 200, null, null);
 
-    public static readonly CallAnswer Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
+    public static readonly CallResponse Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
 
-    public static readonly CallAnswer Gone = new(CallOutcome.Gone, 410, null, "it answered 410");
+    public static readonly CallResponse Gone = new(CallOutcome.Gone, 410, null, "it answered 410");
 
     private int _inFlight;
 
     /// <summary>Makes the response; it may take its time.</summary>
-    public Func<RecordedCall, Task<CallAnswer>> Answer { get; set; } = _ => Task.FromResult(Accepted);
+    public Func<RecordedCall, Task<CallResponse>> Answer { get; set; } = _ => Task.FromResult(Accepted);
 
     /// <summary>All calls, in order of arrival.</summary>
     public ConcurrentQueue<RecordedCall> Calls { get; } = new();
@@ -24,16 +24,16 @@ internal sealed class RecordingCaller : ICallbackSender
     /// <summary>The calls that were accepted.</summary>
     public ConcurrentQueue<RecordedCall> Taken { get; } = new();
 
-    public int MostInFlight { get; private set; }
+    public int MaxInFlight { get; private set; }
 
-    public static CallAnswer Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
+    public static CallResponse Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
 
     /// <summary>Returns breach, prefix and suffix of everything accepted, sorted, without repeats.</summary>
     public IReadOnlyList<string> Told(string url) =>
         [.. Taken.Where(call => call.Url == url).SelectMany(call => call.Suffixes.Select(suffix => $"{call.Breach} {call.Prefix}{suffix}"))
             .Distinct().Order(StringComparer.Ordinal)];
 
-    public async Task<CallAnswer> CallAsync(
+    public async Task<CallResponse> CallAsync(
         CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken)
     {
         using var json = JsonDocument.Parse(body);
@@ -44,7 +44,7 @@ internal sealed class RecordingCaller : ICallbackSender
             [.. json.RootElement.GetProperty("hashSuffixes").EnumerateArray().Select(one => one.GetString()!)], idempotencyKey,
             Encoding.UTF8.GetString(body.Span));
         lock (Calls)
-            MostInFlight = Math.Max(MostInFlight, ++_inFlight);
+            MaxInFlight = Math.Max(MaxInFlight, ++_inFlight);
         Calls.Enqueue(call);
         try
         {

@@ -12,14 +12,15 @@ namespace HibpIngest.Testing;
 /// <param name="Document">The newest document that makes the load count.</param>
 /// <param name="Accounts">The accounts of its rows.</param>
 internal sealed record LogContent(
-    long Load, LoggedState State, int Segments, IReadOnlyList<string> Documents, JournalLoad? Document, IReadOnlyList<string> Accounts)
+    long Load, JournaledState State, int Segments, IReadOnlyList<string> Documents, JournalLoadDocument? Document,
+        IReadOnlyList<string> Accounts)
 {
-    public static async Task<IReadOnlyList<LogContent>> ReadAsync(IAccountLogBlobs blobs)
+    public static async Task<IReadOnlyList<LogContent>> ReadAsync(IJournalBlobs blobs)
     {
         var contents = new List<LogContent>();
-        foreach (var load in (await LogManifest.ReadAsync(blobs, CancellationToken.None)).Loads)
+        foreach (var load in (await JournalManifest.ReadAsync(blobs, CancellationToken.None)).Loads)
         {
-            var segments = load.Blobs.Where(blob => blob.Name.EndsWith(LogNames.SegmentExtension, StringComparison.Ordinal)).ToList();
+            var segments = load.Blobs.Where(blob => blob.Name.EndsWith(JournalNames.SegmentExtension, StringComparison.Ordinal)).ToList();
             var accounts = new List<string>();
             foreach (var segment in segments)
             {

@@ -19,26 +19,26 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     /// <summary>Longer than each age at which Sweep regards a message as lost.</summary>
     private static readonly TimeSpan SweepsAfter = TimeSpan.FromMinutes(25);
 
-    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(50);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
     private readonly StorageAccount _account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
 
     /// <summary>Returns the last heartbeat of a process, which sends the first one at its start.</summary>
-    public async Task<HostSign> FindHeartbeatAsync(int processId)
+    public async Task<Heartbeat> FindHeartbeatAsync(int processId)
     {
         while (true)
         {
-            var hosts = await _account.Signs.ListSignsAsync(CancellationToken.None);
+            var hosts = await _account.Signs.ListHeartbeatsAsync(CancellationToken.None);
             if (hosts.FirstOrDefault(one => one.ProcessId == processId) is { } found)
                 return found;
-            await Task.Delay(LookEvery);
+            await Task.Delay(PollInterval);
         }
     }
 
     public async Task MissHeartbeatAsync(int killed)
     {
         var last = await FindHeartbeatAsync(killed);
-        await _account.Signs.PutSignAsync(last with { SeenAt = last.SeenAt - (2 * HostSign.MissedAfter) }, CancellationToken.None);
+        await _account.Signs.PutHeartbeatAsync(last with { SeenAt = last.SeenAt - (2 * Heartbeat.MissedAfter) }, CancellationToken.None);
     }
 
     /// <summary>Expires every lease and claim of a killed process.</summary>

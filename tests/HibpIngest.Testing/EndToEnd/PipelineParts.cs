@@ -26,13 +26,13 @@ internal sealed record PipelineParts
 
     public required IStoreRegister Register { get; init; }
 
-    public required IHostSigns Signs { get; init; }
+    public required IHeartbeats Signs { get; init; }
 
     public required IBreachBlobs Blobs { get; init; }
 
     public required ICatalogueBlobs Catalogue { get; init; }
 
-    public required IAccountLogBlobs Log { get; init; }
+    public required IJournalBlobs Log { get; init; }
 
     public required ITableReads Reads { get; init; }
 

@@ -22,7 +22,7 @@ internal sealed class SegmentBytes
     public void Read<TVisitor>(ref TVisitor visitor)
         where TVisitor : struct, IAccountVisitor
     {
-        var raw = ArrayPool<byte>.Shared.Rent(Index.MostRawBytes);
+        var raw = ArrayPool<byte>.Shared.Rent(Index.MaxRawBytes);
         try
         {
             SegmentScan.Decode(Index, 0, Index.Blocks.Length, _bytes.Span[Index.Header.Length..], raw, ref visitor);

@@ -68,7 +68,7 @@ public sealed class SmtpTestServer : IAsyncDisposable
     public int Connections => Volatile.Read(ref _count);
 
     /// <summary>The highest number of connections open at once.</summary>
-    public int MostAtOnce => Volatile.Read(ref _mostOpen);
+    public int MaxAtOnce => Volatile.Read(ref _mostOpen);
 
     /// <summary>Creates a self-signed certificate for localhost and 127.0.0.1.</summary>
     public static X509Certificate2 CreateCertificate(string name = "localhost")

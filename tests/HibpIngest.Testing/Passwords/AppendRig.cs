@@ -106,7 +106,7 @@ internal sealed class AppendRig
     }
 
     /// <summary>Receives and deletes all messages of the queue.</summary>
-    public async Task<IReadOnlyList<string>> TakeAsync()
+    public async Task<IReadOnlyList<string>> ClaimAsync()
     {
         var bodies = new List<string>();
         while (await _rig.AppendQueue.ReceiveAsync(32, Visibility, CancellationToken.None) is { Count: > 0 } received)
@@ -126,7 +126,7 @@ internal sealed class AppendRig
     /// <summary>Processes messages with a worker that may have worked before.</summary>
     public async Task WorkAsync(AppendPasswords handler)
     {
-        while (await TakeAsync() is { Count: > 0 } bodies)
+        while (await ClaimAsync() is { Count: > 0 } bodies)
         {
             foreach (var body in bodies)
                 await handler.RunAsync(body, CancellationToken.None);

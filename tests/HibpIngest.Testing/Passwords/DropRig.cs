@@ -134,8 +134,8 @@ internal sealed class DropRig : IDisposable
         /// <summary>Does everything that is still to be done, however late; rejected messages stay.</summary>
         public async Task FinishAsync()
         {
-            const int MostRounds = 4;
-            for (var round = 0; round < MostRounds; round++)
+            const int MaxRounds = 4;
+            for (var round = 0; round < MaxRounds; round++)
             {
                 await PumpAsync();
                 rig.Clock.Advance(TimeSpan.FromMinutes(5));

@@ -53,26 +53,26 @@ public abstract partial class BreachDatabaseContract
     public async Task One_owner_has_a_load_until_the_lease_runs_out()
     {
         var load = await StartAsync();
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
-        Assert.False(await Database.TryTakeLoadAsync(load.Id, Other, Lease, None));
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
+        Assert.False(await Database.TryClaimLoadAsync(load.Id, Other, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         Assert.Equal(Now + Lease, (await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
         Time.Advance(Lease / 2);
         Assert.True(await Database.RenewLoadAsync(load.Id, Me, Lease, None));
         Assert.False(await Database.RenewLoadAsync(load.Id, Other, Lease, None));
         Time.Advance(Lease - TimeSpan.FromMilliseconds(1));
-        Assert.False(await Database.TryTakeLoadAsync(load.Id, Other, Lease, None));
+        Assert.False(await Database.TryClaimLoadAsync(load.Id, Other, Lease, None));
         Time.Advance(TimeSpan.FromMilliseconds(1));
         Assert.Null((await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Other, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Other, Lease, None));
         Assert.False(await Database.RenewLoadAsync(load.Id, Me, Lease, None));
         await Database.ReleaseLoadAsync(load.Id, Me, None);
-        Assert.False(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.False(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         await Database.ReleaseLoadAsync(load.Id, Other, None);
         Assert.Null((await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         await Database.FailLoadAsync(load.Id, "no", None);
-        Assert.False(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.False(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
     }
 
     [Fact]
@@ -81,7 +81,7 @@ public abstract partial class BreachDatabaseContract
         var load = await StartAsync();
         var another = OpenAnother();
         var taken = await Task.WhenAll(Enumerable.Range(0, 16).Select(i =>
-            Task.Run(() => (i % 2 == 0 ? Database : another).TryTakeLoadAsync(load.Id, $"owner {i}", Lease, None))));
+            Task.Run(() => (i % 2 == 0 ? Database : another).TryClaimLoadAsync(load.Id, $"owner {i}", Lease, None))));
         Assert.Single(taken, won => won);
     }
 
@@ -89,7 +89,7 @@ public abstract partial class BreachDatabaseContract
     public async Task A_batch_commits_rows_checkpoint_lease_and_slices()
     {
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         Time.Advance(Lease / 2);
         var accounts = Numbered(7);
         var checkpoint = new LoadCheckpoint
@@ -139,7 +139,7 @@ public abstract partial class BreachDatabaseContract
     public async Task A_batch_that_took_longer_than_the_lease_leaves_all_of_it()
     {
         var load = await StartAsync();
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         // The transaction begins, and takes as long.
         Time.OnRead = () =>
         {
@@ -181,7 +181,7 @@ public abstract partial class BreachDatabaseContract
         await LostAsync(Me, 1);
         await LostAsync(Me, 6);
         Time.Advance(Lease);
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Other, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Other, Lease, None));
         await LostAsync(Me, 5);
         await Database.CommitBatchAsync(load.Id, Other, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
         await Database.FinishIngestAsync(load.Id, Other, new LoadCheckpoint(), None);
@@ -205,7 +205,7 @@ public abstract partial class BreachDatabaseContract
     public async Task A_batch_that_fails_in_the_middle_leaves_nothing_and_can_be_tried_again()
     {
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         foreach (var table in new[] { "rows", "slices" })
         {
             await FailInsertsAsync(table);
@@ -234,7 +234,7 @@ public abstract partial class BreachDatabaseContract
     public async Task A_batch_cancelled_in_the_middle_leaves_nothing_and_can_be_tried_again()
     {
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         using var cancellation = new CancellationTokenSource();
         // The clock is read for the lease, within the transaction.
         Time.OnRead = cancellation.Cancel;
@@ -254,7 +254,7 @@ public abstract partial class BreachDatabaseContract
     public async Task An_empty_batch_is_refused()
     {
         var load = await StartAsync();
-        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
         await Assert.ThrowsAsync<ArgumentException>(
             () => Database.CommitBatchAsync(load.Id, Me, Batch(1), SliceRows, new LoadCheckpoint(), false, Lease, None));
     }
@@ -272,7 +272,7 @@ public abstract partial class BreachDatabaseContract
     {
         var first = await StartAsync();
         Assert.Equal(0, first.Mark);
-        Assert.True(await Database.TryTakeLoadAsync(first.Id, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(first.Id, Me, Lease, None));
         await using (var copy = await Database.OpenCopyAsync(new BatchCopyOrder(first.Id, Me, 7, SliceRows, Lease), None))
             await copy.CommitAsync(Batch(1, "a@example.com"), new LoadCheckpoint(), false, None);
         await using (var copy = await Database.OpenCopyAsync(new BatchCopyOrder(first.Id, Me, 8, SliceRows, Lease), None))
@@ -342,7 +342,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Ingesting, await Database.ResumeLoadAsync(load.Id, None));
         var resumed = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((4, 1, new SliceCounts(1, 0, 1, 0)), (resumed.LastPosition, resumed.Batches, resumed.Slices));
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Other, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Other, Lease, None));
         await Database.CommitBatchAsync(load.Id, Other, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
         Assert.Equal(5, await CountAsync("rows"));
     }

@@ -10,7 +10,7 @@ public abstract partial class BreachDatabaseContract
         var load = await IngestAsync(Numbered(7));
         Assert.Empty(await Database.PlanSegmentsAsync(load.Id, 3, None));
         await Database.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
-        LogSegment[] expected = [new(1, 1, 3, null), new(2, 4, 6, null), new(3, 7, 7, null)];
+        JournalSegment[] expected = [new(1, 1, 3, null), new(2, 4, 6, null), new(3, 7, 7, null)];
         Assert.Equal(expected, await Database.PlanSegmentsAsync(load.Id, 3, None));
         Assert.Equal(expected, await Database.PlanSegmentsAsync(load.Id, 100, None));
         Assert.Empty(await Database.PlanSegmentsAsync(load.Id + 1, 3, None));

@@ -84,15 +84,15 @@ public abstract partial class BreachDatabaseContract
     {
         await ImportAsync([.. Numbered(6)]);
         var load = await UpsertAsync(Numbered(6));
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, LoadState.Matching, Me, Lease, None));
         Assert.Equal(1, (await Database.GetLoadAsync(load.Id, None))!.Attempts);
         Time.Advance(Lease * 2);
         Assert.True(await Database.MatchRowsAsync(load.Id, 0, 6, Lease, None));
         var found = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((0, Now + Lease), (found.Attempts, found.LeaseExpiresAt));
-        Assert.False(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
+        Assert.False(await Database.TryClaimLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
         Time.Advance(Lease * 2);
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
         Assert.Equal(LoadState.Matching, await Database.FinishMatchingAsync(load.Id, Send with { StepRows = 2, Lease = Lease / 2 }, None));
         found = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((0, Now + (Lease / 2)), (found.Attempts, found.LeaseExpiresAt));
@@ -223,11 +223,13 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(3));
         await MatchAsync(load.Id);
         var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 2, Me, Lease, None);
-        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: true), await Database.CompleteNotificationAsync(claimed[0].Id, Me, null,
+        Assert.Equal(new NotificationEnd(Recorded: true, MayContinue: true),
+            await Database.CompleteNotificationAsync(claimed[0].Id, Me, null,
             None));
         await Database.MarkMessageSentAsync(load.Id, None);
         await Database.SetHiddenAsync("Adobe", hidden: true, None);
-        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: false), await Database.CompleteNotificationAsync(claimed[1].Id, Me, null,
+        Assert.Equal(new NotificationEnd(Recorded: true, MayContinue: false),
+            await Database.CompleteNotificationAsync(claimed[1].Id, Me, null,
             None));
         Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
         Assert.Equal(new MailProgress(false, 0, 3, 3), await Database.GetMailProgressAsync(load.Id, None));
@@ -329,10 +331,10 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
         Assert.Null((await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
         Time.Advance(pause - TimeSpan.FromSeconds(1));
-        Assert.Empty(await Database.TakeDueNotificationsAsync(load.Id, 10, None));
+        Assert.Empty(await Database.ClaimDueNotificationsAsync(load.Id, 10, None));
         Time.Advance(TimeSpan.FromSeconds(1));
-        Assert.Equal([2], await Database.TakeDueNotificationsAsync(load.Id, 10, None));
-        Assert.Empty(await Database.TakeDueNotificationsAsync(load.Id, 10, None));
+        Assert.Equal([2], await Database.ClaimDueNotificationsAsync(load.Id, 10, None));
+        Assert.Empty(await Database.ClaimDueNotificationsAsync(load.Id, 10, None));
         Assert.Equal(2, (await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
 
         var again = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);

@@ -369,7 +369,7 @@ public abstract partial class BreachDatabaseContract
         {
             while (await database.GetLoadAsync(load.Id, None) is { State: LoadState.Ingesting } found)
             {
-                if (!await database.TryTakeLoadAsync(load.Id, owner, Lease, None))
+                if (!await database.TryClaimLoadAsync(load.Id, owner, Lease, None))
                 {
                     await Task.Yield();
                     continue;

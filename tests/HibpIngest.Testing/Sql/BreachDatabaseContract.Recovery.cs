@@ -135,7 +135,7 @@ public abstract partial class BreachDatabaseContract
         var id = DatabaseSteps.DrawId();
         var order = Recovery(id);
         await Database.RecoverLoadAsync(
-            order with { Breach = order.Breach with { Metadata = new BreachMetadata(), Hidden = true, IsTold = false } }, None);
+            order with { Breach = order.Breach with { Metadata = new BreachMetadata(), Hidden = true, IsReported = false } }, None);
         Assert.True((await Database.GetBreachAsync("Adobe", None))!.Hidden);
         Assert.True(await Database.GetLoadAsync(id, None) is { WaitsForLog: true, LoggedVersion: 70, LogVersion: > 70 });
     }
@@ -235,7 +235,7 @@ public abstract partial class BreachDatabaseContract
         Rows = rows,
         Accounts = rows - 1,
         Segments = [.. Enumerable.Range(0, (rows + 11) / 12).Select(
-            i => new LogSegment(i + 1, (i * 12) + 1, Math.Min((i + 1) * 12, rows), 1_000 + i))],
+            i => new JournalSegment(i + 1, (i * 12) + 1, Math.Min((i + 1) * 12, rows), 1_000 + i))],
         Slices = [.. Enumerable.Range(0, (rows + 2) / 3).Select(i => new Slice
         {
             Load = load,
@@ -257,7 +257,7 @@ public abstract partial class BreachDatabaseContract
             PublishedAt = Published.AddDays(-3),
             ModifiedAt = Published.AddDays(2),
             Version = 70,
-            IsTold = true,
+            IsReported = true,
         },
     };
 

@@ -98,7 +98,7 @@ public abstract partial class BreachDatabaseContract
 
         // The new load is being matched when the rest of the old one is deleted.
         var fresh = await Database.StartLoadAsync(new NewLoad(DatabaseSteps.DrawId(), "Adobe", Blob("Adobe.2.zip"), Settings), None);
-        Assert.True(await Database.TryTakeLoadAsync(fresh.Id, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(fresh.Id, Me, Lease, None));
         await Database.CommitBatchAsync(fresh.Id, Me, Batch(1, Numbered(6)), SliceRows, new LoadCheckpoint(), false, Lease, None);
         Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
         await Database.FinishIngestAsync(fresh.Id, Me, new LoadCheckpoint(), None);
@@ -280,7 +280,7 @@ public abstract partial class BreachDatabaseContract
     private async Task<long> MarkedAsync(string breach, string blob, int mark)
     {
         var load = await StartAsync(breach, Blob(blob));
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         await using (var copy = await Database.OpenCopyAsync(new BatchCopyOrder(load.Id, Me, mark, SliceRows, Lease), None))
             await copy.CommitAsync(Batch(1, Numbered(2)), new LoadCheckpoint(), false, None);
         await Database.FailLoadAsync(load.Id, "bad", None);

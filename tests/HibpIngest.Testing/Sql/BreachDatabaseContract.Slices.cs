@@ -34,7 +34,7 @@ public abstract partial class BreachDatabaseContract
         await Database.BeginSliceAsync(load.Id, 1, "host-a", SliceLease, MaxTries, None);
         await Database.BeginSliceAsync(load.Id, 2, "host-b", SliceLease * 2, MaxTries, None);
         var started = await Database.StartLoadAsync("Bold", new BreachMetadata(), Blob("Bold.zip"), Settings, null, None);
-        Assert.True(await Database.TryTakeLoadAsync(started.Id, LoadState.Ingesting, "host-c", Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(started.Id, LoadState.Ingesting, "host-c", Lease, None));
         var held = (await Database.ListHeldAsync(None)).Where(work => work.Owner != ingester.Owner)
             .OrderBy(work => work.Owner, StringComparer.Ordinal).ToList();
         Assert.Equal(

@@ -104,7 +104,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
         var load = await StartAsync(breach, blob);
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         await Database.CommitBatchAsync(load.Id, Me, Batch(1, accounts), SliceRows, new LoadCheckpoint(), duplicatesPossible, Lease, None);
         return (await Database.GetLoadAsync(load.Id, None))!;
     }

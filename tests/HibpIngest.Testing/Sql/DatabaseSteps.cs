@@ -113,7 +113,7 @@ internal static class DatabaseSteps
         database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
 
     /// <summary>Takes a load in state ingesting.</summary>
-    public static Task<bool> TryTakeLoadAsync(
+    public static Task<bool> TryClaimLoadAsync(
         this IBreachDatabase database, long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        database.TryTakeLoadAsync(load, LoadState.Ingesting, owner, lease, cancellationToken);
+        database.TryClaimLoadAsync(load, LoadState.Ingesting, owner, lease, cancellationToken);
 }

@@ -49,7 +49,7 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
         builder.Logging.ClearProviders();
         builder.WebHost.UseUrls("http://127.0.0.1:0");
         var endpoint = new TelemetryEndpoint(builder.Build());
-        endpoint._app.Run(endpoint.TakeAsync);
+        endpoint._app.Run(endpoint.ClaimAsync);
         await endpoint._app.StartAsync();
         return endpoint;
     }
@@ -58,7 +58,7 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
 
     public ValueTask DisposeAsync() => _app.DisposeAsync();
 
-    private async Task TakeAsync(HttpContext context)
+    private async Task ClaimAsync(HttpContext context)
     {
         if (context.Request.Path == "/token")
         {

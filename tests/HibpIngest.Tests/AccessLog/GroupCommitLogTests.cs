@@ -153,7 +153,7 @@ public sealed class GroupCommitLogTests
     public async Task A_blob_is_left_before_it_has_as_many_blocks_as_it_may()
     {
         var writer = new AccessBlobWriter(_memory, Guid.NewGuid(), ["(none)"], _clock);
-        for (var i = 0; i < AccessBlobWriter.MostBlocks; i++)
+        for (var i = 0; i < AccessBlobWriter.MaxBlocks; i++)
             await writer.AppendAsync(AccessFrame.End(Guid.NewGuid()), None);
         var blobs = await _memory.ListAsync(None).ToListAsync();
         Assert.Equal(2, blobs.Count);

@@ -103,7 +103,7 @@ public sealed class HostileTextTests
         LookupCommand.Show(screen, hostile, []);
         SubscribersListCommand.Show(screen, [new Subscription(hostile, hostile)]);
         DoctorCommand.Show(screen, [new DoctorLine("blobs", "broken", hostile, hostile)]);
-        var host = new HostSign("aa", hostile, 1, hostile, hostile, Now, Now, []);
+        var host = new Heartbeat("aa", hostile, 1, hostile, hostile, Now, Now, []);
         screen.Show(StatusView.Create(
             new StatusPicture(
                 [], [new QueueDocument(hostile, 7, 1)], [host, host with { Host = "bb", Version = "2" }],

@@ -11,10 +11,10 @@ public sealed partial class HostsViewTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
 
-    private static readonly HostSign Alive =
+    private static readonly Heartbeat Alive =
         new("aa", "web-1", 11, "ingest, upsert", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
 
-    private static readonly HostSign Dead = Alive with { Host = "dd", Machine = "web-2", ProcessId = 22, SeenAt = Now.AddSeconds(-21) };
+    private static readonly Heartbeat Dead = Alive with { Host = "dd", Machine = "web-2", ProcessId = 22, SeenAt = Now.AddSeconds(-21) };
 
     [Fact]
     public void What_a_dead_host_holds_is_told_with_the_time_when_it_is_free()
@@ -30,9 +30,9 @@ public sealed partial class HostsViewTests
                 $"load 8 of Adobe: it is held by a host whose heartbeat is missed (web-2, process 22); free again at {Clock(25)}",
             ],
             HostsView.HeldByDead(held, [Alive, Dead], Now));
-        Assert.True(HostsView.IsInHand(Of(7, LoadState.Upserting), held, [Alive, Dead], Now));
-        Assert.False(HostsView.IsInHand(Of(8, LoadState.Ingesting), held, [Alive, Dead], Now));
-        Assert.False(HostsView.IsInHand(Of(7, LoadState.Upserting), held, [Dead], Now));
+        Assert.True(HostsView.IsInProgress(Of(7, LoadState.Upserting), held, [Alive, Dead], Now));
+        Assert.False(HostsView.IsInProgress(Of(8, LoadState.Ingesting), held, [Alive, Dead], Now));
+        Assert.False(HostsView.IsInProgress(Of(7, LoadState.Upserting), held, [Dead], Now));
     }
 
     [Theory]
@@ -58,22 +58,22 @@ public sealed partial class HostsViewTests
     {
         var load = Of(7, LoadState.Notifying);
         var sends = Alive with { Roles = "sweep, notify" };
-        Assert.True(HostsView.IsInHand(load, [], [sends], Now));
-        Assert.True(HostsView.IsInHand(load, [], [Alive with { Roles = HostSign.Everything }], Now));
-        Assert.False(HostsView.IsInHand(load, [], [], Now));
-        Assert.False(HostsView.IsInHand(load, [], [Alive, Dead with { Roles = "notify" }], Now));
-        var trouble = new HostTrouble(8, "breach-mail", "the mail server refuses", Now);
-        Assert.True(HostsView.IsInHand(load, [], [sends with { Troubles = [trouble] }], Now));
-        Assert.False(HostsView.IsInHand(load, [], [sends with { Troubles = [trouble with { Load = 7 }] }], Now));
+        Assert.True(HostsView.IsInProgress(load, [], [sends], Now));
+        Assert.True(HostsView.IsInProgress(load, [], [Alive with { Roles = Heartbeat.Everything }], Now));
+        Assert.False(HostsView.IsInProgress(load, [], [], Now));
+        Assert.False(HostsView.IsInProgress(load, [], [Alive, Dead with { Roles = "notify" }], Now));
+        var trouble = new BlockedTask(8, "breach-mail", "the mail server refuses", Now);
+        Assert.True(HostsView.IsInProgress(load, [], [sends with { Troubles = [trouble] }], Now));
+        Assert.False(HostsView.IsInProgress(load, [], [sends with { Troubles = [trouble with { Load = 7 }] }], Now));
     }
 
     [Fact]
     public void What_hosts_wait_for_is_told_once_with_the_next_try()
     {
-        var trouble = new HostTrouble(7, "breach-mail", "the mail server refuses", Now.AddSeconds(10));
+        var trouble = new BlockedTask(7, "breach-mail", "the mail server refuses", Now.AddSeconds(10));
         var hosts = new[]
         {
-            Alive with { Troubles = [trouble with { NextTry = Now.AddSeconds(30) }, new HostTrouble(0, "sweep", "no answer", Now)] },
+            Alive with { Troubles = [trouble with { NextTry = Now.AddSeconds(30) }, new BlockedTask(0, "sweep", "no answer", Now)] },
             Alive with { Host = "bb", Troubles = [trouble] },
             Dead with { Troubles = [trouble with { Reason = "of a dead one" }] },
         };
@@ -90,7 +90,7 @@ public sealed partial class HostsViewTests
     {
         QueueDocument[] queues = [.. QueueNames.All.Select(queue => new QueueDocument(queue, 1, 0))];
         var roles = string.Join(", ", OperatingRoles());
-        Assert.Empty(HostsView.Unserved(queues, [Alive with { Roles = HostSign.Everything }], Now));
+        Assert.Empty(HostsView.Unserved(queues, [Alive with { Roles = Heartbeat.Everything }], Now));
         Assert.Empty(HostsView.Unserved(queues, [Alive with { Roles = roles }], Now));
         var withoutCalls = Alive with { Roles = "ingest, upsert, notify, log, sweep, passwords, access" };
         Assert.Equal(
@@ -98,7 +98,7 @@ public sealed partial class HostsViewTests
                 "breach-calls: 1 message waits for a host with the role 'call', and no live host has it: hibp run --roles call",
                 "breach-callbacks: 1 message waits for a host with the role 'call', and no live host has it: hibp run --roles call",
             ],
-            HostsView.Unserved(queues, [withoutCalls, Dead with { Roles = HostSign.Everything }], Now));
+            HostsView.Unserved(queues, [withoutCalls, Dead with { Roles = Heartbeat.Everything }], Now));
         Assert.Empty(HostsView.Unserved([.. queues.Select(queue => queue with { Messages = 0 })], [], Now));
 
         var status = StatusView.Create(

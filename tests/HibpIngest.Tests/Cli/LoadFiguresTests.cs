@@ -8,7 +8,7 @@ namespace HibpIngest.Tests.Cli;
 /// <summary>Tests the displayed time left, rates and shares of a load, against loads simulated slice by slice.</summary>
 public sealed class LoadFiguresTests
 {
-    private const double MostOff = 1.5;
+    private const double MaxShare = 1.5;
     private static readonly DateTimeOffset Start = new(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
 
     public static TheoryData<int, int, int, double, double> SteadyLoads()
@@ -38,7 +38,7 @@ public sealed class LoadFiguresTests
             var now = run.Began + ((run.Ended - run.Began) * (percent / 100.0));
             var left = run.FiguresAt(now).Left;
             var factor = left is { } time ? time / (run.Ended - now) : double.NaN;
-            if (!(factor is > 1 / MostOff and < MostOff))
+            if (!(factor is > 1 / MaxShare and < MaxShare))
                 off.Add($"{percent}%: {factor:0.00}");
         }
         Assert.True(off.Count == 0, string.Join(", ", off));
@@ -56,7 +56,7 @@ public sealed class LoadFiguresTests
         {
             var now = run.AtWork(percent / 100.0);
             var factor = run.FiguresAt(now).Left!.Value / run.WorkAfter(now);
-            Assert.InRange(factor, 1 / MostOff, MostOff);
+            Assert.InRange(factor, 1 / MaxShare, MaxShare);
         }
         var end = run.FiguresAt(run.Ended);
         Assert.InRange(end.Elapsed, run.WorkAfter(run.Began) * 0.9, run.WorkAfter(run.Began) * 1.2);
@@ -75,7 +75,7 @@ public sealed class LoadFiguresTests
         var window = TimeSpan.FromSeconds(Math.Max(130, 70 * secondsOfLaterSlice / 8));
         var seen = 0;
         for (var now = changed + window; now < run.Began + ((run.Ended - run.Began) * 0.9); now += TimeSpan.FromSeconds(5), seen++)
-            Assert.InRange(run.FiguresAt(now).Left!.Value / (run.Ended - now), 1 / MostOff, MostOff);
+            Assert.InRange(run.FiguresAt(now).Left!.Value / (run.Ended - now), 1 / MaxShare, MaxShare);
         Assert.True(seen > 2);
     }
 
@@ -162,7 +162,7 @@ public sealed class LoadFiguresTests
         Assert.All(seen.Where(one => one.Done < 20 && one.At < TimeSpan.FromSeconds(30)), one => Assert.Null(one.Left));
         Assert.All(
             seen.Where(one => one.Done > total * 0.2 && one.Done < total * 0.9),
-            one => Assert.InRange(one.Left!.Value / (at - one.At), 1 / MostOff, MostOff));
+            one => Assert.InRange(one.Left!.Value / (at - one.At), 1 / MaxShare, MaxShare));
     }
 
     /// <summary>A load of equal slices that each take a random time.</summary>

@@ -140,7 +140,7 @@ public sealed class PipelineSettingsTests
         Assert.Equal(
             (isOn, isOn, isOn, isOn, isOn),
             (settings.Get<CallbackOptions>().CallLoopback, settings.Get<WebOptions>().TestAccounts,
-                settings.Get<JournalOptions>().Log == LogMode.On, settings.Get<UpsertOptions>().Ranges == RangesMode.On,
+                settings.Get<JournalOptions>().Log == JournalMode.On, settings.Get<UpsertOptions>().Ranges == RangesMode.On,
                 settings.Get<WebOptions>().AccessLog));
         var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_CALLLOOPBACK", "yes")));
         Assert.Contains("HIBP_CALLLOOPBACK is expected to be on or off, found 'yes'", refused.Message, StringComparison.Ordinal);

@@ -46,7 +46,7 @@ public sealed class RemovalViewTests
     [Fact]
     public void Status_tells_a_running_removal_from_an_interrupted_one()
     {
-        var remover = new HostSign("aa", "web-1", 4711, "removal of Adobe", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
+        var remover = new Heartbeat("aa", "web-1", 4711, "removal of Adobe", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
         var load = new Load
         {
             Id = 7,
@@ -68,8 +68,8 @@ public sealed class RemovalViewTests
         // However long ago it was loaded.
         Assert.Single(picture.Recent(Now, newest: 0).Loads);
 
-        HostSign[] others = [remover with { SeenAt = Now.AddMinutes(-1) }, remover with { Roles = "removal of Bold" }];
-        foreach (var hosts in (HostSign[][])[[], others])
+        Heartbeat[] others = [remover with { SeenAt = Now.AddMinutes(-1) }, remover with { Roles = "removal of Bold" }];
+        foreach (var hosts in (Heartbeat[][])[[], others])
         {
             var interrupted = picture with { Hosts = hosts };
             Assert.Contains(

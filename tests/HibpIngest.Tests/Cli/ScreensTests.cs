@@ -18,8 +18,8 @@ public sealed class ScreensTests
     // In this machine's time zone, so that the output is the same everywhere.
     private static readonly DateTimeOffset Now = new(new DateTime(2026, 3, 4, 22, 41, 0, DateTimeKind.Local));
 
-    private static readonly HostSign Host =
-        new("aa", "web-1", 4711, HostSign.Everything, "1.0.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
+    private static readonly Heartbeat Host =
+        new("aa", "web-1", 4711, Heartbeat.Everything, "1.0.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
 
     private static readonly PublicBreach Adobe = new()
     {

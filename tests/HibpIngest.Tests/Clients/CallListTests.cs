@@ -9,9 +9,9 @@ namespace HibpIngest.Tests.Clients;
 public sealed class CallListTests
 {
     private static readonly CallbackKey Key = new(7, 1, 2);
-    private static readonly CallAnswer Accepted = new(CallOutcome.Accepted, 200, null, null);
-    private static readonly CallAnswer Throttled = new(CallOutcome.Throttled, 429, null, "it answered 429");
-    private static readonly CallAnswer Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
+    private static readonly CallResponse Accepted = new(CallOutcome.Accepted, 200, null, null);
+    private static readonly CallResponse Throttled = new(CallOutcome.Throttled, 429, null, "it answered 429");
+    private static readonly CallResponse Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
 
     private readonly SecretKeys _keys = SecretKeys.Parse(Convert.ToBase64String(RandomNumberGenerator.GetBytes(32)))!;
 

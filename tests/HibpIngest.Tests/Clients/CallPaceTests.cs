@@ -5,8 +5,8 @@ namespace HibpIngest.Tests.Clients;
 public sealed class CallPaceTests
 {
     private const int Cap = 4;
-    private static readonly CallAnswer Accepted = new(CallOutcome.Accepted, 200, null, null);
-    private static readonly CallAnswer Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
+    private static readonly CallResponse Accepted = new(CallOutcome.Accepted, 200, null, null);
+    private static readonly CallResponse Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
 
     private readonly TestClock _clock = TestClock.WithTimersByHand();
 
@@ -102,7 +102,7 @@ public sealed class CallPaceTests
         var began = _clock.GetTimestamp();
         _clock.Advance(TimeSpan.FromMilliseconds(30));
         pace.After(Accepted, began);
-        pace.After(new CallAnswer(CallOutcome.Gone, 410, null, "it answered 410"), _clock.GetTimestamp());
+        pace.After(new CallResponse(CallOutcome.Gone, 410, null, "it answered 410"), _clock.GetTimestamp());
         Assert.True(pace.IsGone && pace.IsStopped);
         Assert.Null(pace.Before());
         Assert.Equal(
@@ -110,7 +110,7 @@ public sealed class CallPaceTests
         Assert.Equal(TimeSpan.FromMilliseconds(15), pace.End().CallTime);
     }
 
-    private static CallAnswer Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
+    private static CallResponse Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
 
     private CallPace NewPace(int failures = 0, int cap = Cap) =>
         new(new CallbackTurn(failures, null), cap, before => TimeSpan.FromSeconds(before + 1), _clock);

@@ -37,7 +37,7 @@ public sealed class CallbackSenderTests
         using var activity = new Activity("test").Start();
 
         for (var i = 0; i < 3; i++)
-            Assert.Equal(new CallAnswer(CallOutcome.Accepted, 202, null, null), await CallAsync(sender, receiver));
+            Assert.Equal(new CallResponse(CallOutcome.Accepted, 202, null, null), await CallAsync(sender, receiver));
 
         Assert.Equal(3, receiver.Calls.Count);
         Assert.All(receiver.Calls, call =>
@@ -102,7 +102,7 @@ public sealed class CallbackSenderTests
 
         var answer = await CallAsync(sender, receiver);
 
-        Assert.Equal(new CallAnswer(outcome, int.Parse(status.AsSpan(0, 3)), null, error), answer);
+        Assert.Equal(new CallResponse(outcome, int.Parse(status.AsSpan(0, 3)), null, error), answer);
         Assert.Single(receiver.Calls);
     }
 
@@ -223,7 +223,7 @@ public sealed class CallbackSenderTests
         var answer = await CallAsync(sender, new Uri($"https://{Host}{Path}"));
 
         Assert.Equal(
-            new CallAnswer(CallOutcome.Forbidden, 0, null, $"its address resolves to {named}, which is not a public address"), answer);
+            new CallResponse(CallOutcome.Forbidden, 0, null, $"its address resolves to {named}, which is not a public address"), answer);
         Assert.Equal([Host], network.Resolved);
         Assert.Empty(network.Connected);
     }
@@ -253,7 +253,7 @@ public sealed class CallbackSenderTests
         var third = await CallAsync(sender, url, "3");
 
         Assert.Equal(
-            new CallAnswer(CallOutcome.Forbidden, 0, null, "its address resolves to 127.0.0.1, which is not a public address"), third);
+            new CallResponse(CallOutcome.Forbidden, 0, null, "its address resolves to 127.0.0.1, which is not a public address"), third);
         Assert.Equal([Host, Host], network.Resolved);
         Assert.Equal([Public6, Public4], Assert.Single(network.Connected));
         Assert.Equal(["1", "2"], receiver.Calls.Select(call => call.Body));
@@ -286,7 +286,7 @@ public sealed class CallbackSenderTests
         // On Unix, a path alone would be parsed as a file URL.
         var answer = await CallAsync(sender, new Uri(url, url[0] == '/' ? UriKind.Relative : UriKind.Absolute));
 
-        Assert.Equal(new CallAnswer(CallOutcome.Forbidden, 0, null, "its address is not one of https"), answer);
+        Assert.Equal(new CallResponse(CallOutcome.Forbidden, 0, null, "its address is not one of https"), answer);
         Assert.Empty(network.Resolved);
     }
 
@@ -303,7 +303,7 @@ public sealed class CallbackSenderTests
         var answer = await CallAsync(sender, new Uri($"http://{Host}{Path}"));
 
         Assert.Equal(
-            new CallAnswer(CallOutcome.Forbidden, 0, null, $"its address resolves to {address}, which is not a public address"), answer);
+            new CallResponse(CallOutcome.Forbidden, 0, null, $"its address resolves to {address}, which is not a public address"), answer);
     }
 
     [Theory]
@@ -320,7 +320,7 @@ public sealed class CallbackSenderTests
         var answer = await CallAsync(sender, new Uri($"https://{Host}{Path}"));
 
         Assert.Equal(
-            isCalled ? new CallAnswer(CallOutcome.Accepted, 200, null, null) : new CallAnswer(CallOutcome.Unreachable, 0, null, NoTls),
+            isCalled ? new CallResponse(CallOutcome.Accepted, 200, null, null) : new CallResponse(CallOutcome.Unreachable, 0, null, NoTls),
             answer);
         Assert.Equal(isCalled ? 1 : 0, receiver.Calls.Count);
     }
@@ -343,7 +343,7 @@ public sealed class CallbackSenderTests
             await client.GetStream().WriteAsync(Encoding.ASCII.GetBytes(said));
         }
 
-        Assert.Equal(new CallAnswer(CallOutcome.Unreachable, 0, null, NoTls), await calling);
+        Assert.Equal(new CallResponse(CallOutcome.Unreachable, 0, null, NoTls), await calling);
     }
 
     [Theory]
@@ -356,7 +356,7 @@ public sealed class CallbackSenderTests
         await using var receiver = new CallbackReceiver { Answer = CallbackReceiver.Says(answer, keeps: false) };
         await using var sender = NewSender();
 
-        Assert.Equal(new CallAnswer(CallOutcome.Unreachable, 0, null, error), await CallAsync(sender, receiver));
+        Assert.Equal(new CallResponse(CallOutcome.Unreachable, 0, null, error), await CallAsync(sender, receiver));
     }
 
     [Fact]
@@ -373,7 +373,8 @@ public sealed class CallbackSenderTests
         Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, receiver)).Outcome);
         answer = 66_000;
         Assert.Equal(
-            new CallAnswer(CallOutcome.Unreachable, 0, null, "it answered more than 64 KB of headers"), await CallAsync(sender, receiver));
+            new CallResponse(CallOutcome.Unreachable, 0, null, "it answered more than 64 KB of headers"),
+                await CallAsync(sender, receiver));
     }
 
     [Theory]
@@ -386,7 +387,7 @@ public sealed class CallbackSenderTests
         await using var sender = network.NewSender();
 
         Assert.Equal(
-            new CallAnswer(CallOutcome.Unreachable, 0, null, error), await CallAsync(sender, new Uri($"https://{Host}{Path}")));
+            new CallResponse(CallOutcome.Unreachable, 0, null, error), await CallAsync(sender, new Uri($"https://{Host}{Path}")));
         Assert.Empty(network.Connected);
     }
 
@@ -409,7 +410,7 @@ public sealed class CallbackSenderTests
         await using var sender = NewSender();
 
         Assert.Equal(
-            new CallAnswer(CallOutcome.Unreachable, 0, null, "the connection to it failed (ConnectionRefused)"),
+            new CallResponse(CallOutcome.Unreachable, 0, null, "the connection to it failed (ConnectionRefused)"),
             await CallAsync(sender, new Uri($"http://{Host}:{port}{Path}")));
     }
 
@@ -443,7 +444,7 @@ public sealed class CallbackSenderTests
         Assert.False(calling.IsCompleted);
         time.Advance(TimeSpan.FromSeconds(1));
 
-        Assert.Equal(new CallAnswer(CallOutcome.Unreachable, 0, null, "it gave no answer within 10 s"), await calling);
+        Assert.Equal(new CallResponse(CallOutcome.Unreachable, 0, null, "it gave no answer within 10 s"), await calling);
     }
 
     [Fact]
@@ -457,7 +458,7 @@ public sealed class CallbackSenderTests
         sender.Handler.ConnectTimeout = TimeSpan.FromMilliseconds(1);
 
         Assert.Equal(
-            new CallAnswer(CallOutcome.Unreachable, 0, null, "there was no connection to it within 5 s"),
+            new CallResponse(CallOutcome.Unreachable, 0, null, "there was no connection to it within 5 s"),
             await CallAsync(sender, new Uri($"https://{Host}{Path}")));
     }
 
@@ -493,7 +494,7 @@ public sealed class CallbackSenderTests
         await using var sender = NewSender();
 
         for (var i = 0; i < 3; i++)
-            Assert.Equal(new CallAnswer(CallOutcome.Accepted, 200, null, null), await CallAsync(sender, receiver));
+            Assert.Equal(new CallResponse(CallOutcome.Accepted, 200, null, null), await CallAsync(sender, receiver));
 
         Assert.Equal(isKept ? 1 : 3, receiver.Connections);
     }
@@ -522,7 +523,7 @@ public sealed class CallbackSenderTests
         // The clock doesn't end it.
         await using var sender = NewSender(TestClock.WithTimersByHand());
 
-        Assert.Equal(new CallAnswer(CallOutcome.Refused, 500, null, "it answered 500"), await CallAsync(sender, receiver));
+        Assert.Equal(new CallResponse(CallOutcome.Refused, 500, null, "it answered 500"), await CallAsync(sender, receiver));
         await closed.Task.WaitAsync(TestTimeout);
     }
 
@@ -562,7 +563,7 @@ public sealed class CallbackSenderTests
         else
             time.Advance(CallbackClient.CallTimeout);
 
-        Assert.Equal(new CallAnswer(CallOutcome.Accepted, 200, null, null), await calling);
+        Assert.Equal(new CallResponse(CallOutcome.Accepted, 200, null, null), await calling);
     }
 
     [Theory]
@@ -595,18 +596,18 @@ public sealed class CallbackSenderTests
         Assert.Null(sender.Handler.SslOptions.CertificateChainPolicy);
         // Follows a change of the name's address.
         Assert.InRange(sender.Handler.PooledConnectionLifetime, TimeSpan.FromSeconds(1), TimeSpan.FromMinutes(2));
-        Assert.Equal(CallbackClient.MostCap, sender.Handler.MaxConnectionsPerServer);
+        Assert.Equal(CallbackClient.MaxCap, sender.Handler.MaxConnectionsPerServer);
     }
 
     private static CallbackSender NewSender(TimeProvider? time = null) =>
         new(time ?? TimeProvider.System, allowsLoopback: true, (_, _) => Task.FromResult<IPAddress[]>([IPAddress.Loopback]));
 
-    private static Task<CallAnswer> CallAsync(
+    private static Task<CallResponse> CallAsync(
         CallbackSender sender, CallbackReceiver receiver, CancellationToken cancellationToken = default) =>
         CallAsync(sender, new Uri($"http://{Host}:{receiver.Port}{Path}"), Body, cancellationToken);
 
     /// <summary>Makes a call, and checks its log line: present if the call isn't accepted, and without anything confidential.</summary>
-    private static async Task<CallAnswer> CallAsync(
+    private static async Task<CallResponse> CallAsync(
         CallbackSender sender, Uri url, string body = Body, CancellationToken cancellationToken = default)
     {
         var answer = await sender.CallAsync(new CallTarget(url, Secret), Encoding.UTF8.GetBytes(body), Key, cancellationToken)

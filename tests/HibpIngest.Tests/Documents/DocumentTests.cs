@@ -6,7 +6,7 @@ namespace HibpIngest.Tests.Documents;
 /// <summary>Tests the documents: links resolve, paths exist, and the README is one screen.</summary>
 public sealed partial class DocumentTests
 {
-    private const int MostLinesOfReadme = 150;
+    private const int MaxLinesOfReadme = 150;
 
     // Prose wraps at about 110; unbreakable text may be longer.
     private const int LongestLine = 120;
@@ -51,7 +51,7 @@ public sealed partial class DocumentTests
     public void The_readme_is_one_screen()
     {
         var lines = DocumentFiles.Read("README.md").TrimEnd('\n').Split('\n').Length;
-        Assert.True(lines <= MostLinesOfReadme, $"README.md has {lines} lines, expected {MostLinesOfReadme} at most: move text into docs/");
+        Assert.True(lines <= MaxLinesOfReadme, $"README.md has {lines} lines, expected {MaxLinesOfReadme} at most: move text into docs/");
     }
 
     [Fact]

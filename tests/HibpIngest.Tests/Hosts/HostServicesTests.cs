@@ -19,7 +19,7 @@ public sealed class HostServicesTests
             Assert.NotNull(provider.GetRequiredService(service.ServiceType));
         Assert.Same(provider.GetRequiredService<IBreachDatabase>(), provider.GetRequiredService<ILoads>());
         Assert.Same(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IStoreIds>());
-        Assert.NotSame(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IHostSigns>());
+        Assert.NotSame(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IHeartbeats>());
     }
 
     [Theory]

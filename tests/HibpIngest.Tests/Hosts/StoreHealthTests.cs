@@ -32,7 +32,7 @@ public sealed class StoreHealthTests
     public void What_is_down_is_remembered_until_its_next_try_has_had_time()
     {
         var clock = TestClock.Standing();
-        var troubles = new HostTroubles(clock);
+        var troubles = new BlockedWork(clock);
         var health = new StoreHealth(new CollectingLogger(), (what, reason, pause) => troubles.Note(0, what, reason, pause));
         troubles.Note(3, "breach-mail", "refused", TimeSpan.FromMinutes(2));
         health.Down("sweep", Reason("listing"), Pause);

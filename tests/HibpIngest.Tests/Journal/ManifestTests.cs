@@ -15,39 +15,40 @@ public sealed class ManifestTests
     {
         var load = Entry(7, new BlobVersion("Adobe.zip", "\"0x8DC1\""), DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000));
         var expected = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes("Adobe.zip\n\"0x8DC1\"\n1\n1700000000000")))[..16];
-        var folder = LogNames.Folder(load);
+        var folder = JournalNames.Folder(load);
         Assert.Equal($"0000000007-{expected}/", folder);
         var page = DocumentFiles.Read("docs/account-log.md");
         Assert.Contains($"`{folder}`", page, StringComparison.Ordinal);
-        Assert.Contains($"`{LogNames.Segment(folder, 1)}`", page, StringComparison.Ordinal);
-        Assert.Contains($"`{LogNames.Document(folder, 42)}`", page, StringComparison.Ordinal);
-        Assert.Equal((7, 42, 0), (LogNames.LoadOf(folder), LogNames.VersionOf("load.000000000042.json"), LogNames.VersionOf("load.json")));
-        Assert.Null(LogNames.VersionOf("removed.json"));
+        Assert.Contains($"`{JournalNames.Segment(folder, 1)}`", page, StringComparison.Ordinal);
+        Assert.Contains($"`{JournalNames.Document(folder, 42)}`", page, StringComparison.Ordinal);
+        Assert.Equal((7, 42, 0), (JournalNames.LoadOf(folder), JournalNames.VersionOf("load.000000000042.json"),
+            JournalNames.VersionOf("load.json")));
+        Assert.Null(JournalNames.VersionOf("removed.json"));
     }
 
     [Fact]
     public async Task The_pages_document_is_read_and_a_later_one_tells()
     {
         using var folder = new TemporaryFolder();
-        var log = new FolderLog(folder.Path);
+        var log = new FolderJournal(folder.Path);
         var page = DocumentFiles.Read("docs/account-log.md");
         var json = JsonExample(page);
         await WriteAsync(log, "0000000007-a/load.json", json);
-        var read = Assert.Single((await LogManifest.ReadAsync(log, None)).Loads);
-        Assert.Equal((LoggedState.Counts, "Adobe", 41), (read.State, read.Document!.Breach, read.Document.Version));
+        var read = Assert.Single((await JournalManifest.ReadAsync(log, None)).Loads);
+        Assert.Equal((JournaledState.Counts, "Adobe", 41), (read.State, read.Document!.Breach, read.Document.Version));
         Assert.Equal("Adobe", BreachMetadata.Parse(Encoding.UTF8.GetBytes(read.Document.Metadata.GetRawText())).Title);
         // Reading and writing a document returns the same bytes.
         await log.WriteAsync("0000000008-a/load.json", read.Document.ToJson(), None);
-        Assert.Equal(read.Document.ToJson(), (await LogManifest.FindAsync(log, "0000000008-a/", None))!.Document!.ToJson());
+        Assert.Equal(read.Document.ToJson(), (await JournalManifest.FindAsync(log, "0000000008-a/", None))!.Document!.ToJson());
 
         await WriteAsync(log, "0000000007-a/load.000000000050.json", json.Replace("\"version\": 41", "\"version\": 50"));
         await WriteAsync(log, "0000000007-a/load.000000000044.json", json.Replace("\"version\": 41", "\"version\": 44"));
-        Assert.Equal(50, (await LogManifest.FindAsync(log, "0000000007-a/", None))!.Document!.Version);
+        Assert.Equal(50, (await JournalManifest.FindAsync(log, "0000000007-a/", None))!.Document!.Version);
         // The load replaced load 3.
         await WriteAsync(log, "0000000003-a/load.json", json.Replace("\"load\": 7", "\"load\": 3").Replace("[3]", "[]"));
         Assert.Equal(
-            [LoggedState.Replaced, LoggedState.Counts, LoggedState.Counts],
-            (await LogManifest.ReadAsync(log, None)).Loads.Select(load => load.State));
+            [JournaledState.Replaced, JournaledState.Counts, JournaledState.Counts],
+            (await JournalManifest.ReadAsync(log, None)).Loads.Select(load => load.State));
         await WriteAsync(log, "0000000009-a/000000000001.alog", "x");
         await WriteAsync(
             log, "0000000007-a/removed.json",
@@ -55,8 +56,8 @@ public sealed class ManifestTests
         await log.DeleteAsync("0000000008-a/load.json", None);
         await WriteAsync(log, "notes.txt", "somebody's");
         Assert.Equal(
-            [LoggedState.Replaced, LoggedState.Removed, LoggedState.Begun],
-            (await LogManifest.ReadAsync(log, None)).Loads.Select(load => load.State));
+            [JournaledState.Replaced, JournaledState.Removed, JournaledState.Begun],
+            (await JournalManifest.ReadAsync(log, None)).Loads.Select(load => load.State));
     }
 
     [Theory]
@@ -66,17 +67,17 @@ public sealed class ManifestTests
     public async Task A_document_that_cannot_be_read_is_named(string json, string said)
     {
         using var folder = new TemporaryFolder();
-        var log = new FolderLog(folder.Path);
+        var log = new FolderJournal(folder.Path);
         await WriteAsync(log, "0000000007-a/load.json", json);
-        var refused = await Assert.ThrowsAsync<BadInputException>(() => LogManifest.ReadAsync(log, None));
+        var refused = await Assert.ThrowsAsync<BadInputException>(() => JournalManifest.ReadAsync(log, None));
         Assert.Contains("0000000007-a/load.json", refused.Message, StringComparison.Ordinal);
         Assert.Contains(said, refused.Message, StringComparison.Ordinal);
     }
 
-    private static async Task WriteAsync(FolderLog log, string name, string text) =>
+    private static async Task WriteAsync(FolderJournal log, string name, string text) =>
         Assert.True(await log.WriteAsync(name, Encoding.UTF8.GetBytes(text), None));
 
-    private static LoadLogEntry Entry(long load, BlobVersion blob, DateTimeOffset startedAt) => new()
+    private static JournalEntry Entry(long load, BlobVersion blob, DateTimeOffset startedAt) => new()
     {
         Load = load,
         Mark = 1,

@@ -85,7 +85,7 @@ public sealed class MergeTests(ITestOutputHelper output)
     {
         using var folder = new TemporaryFolder();
         var (loads, log) = await WriteAsync(folder.Path);
-        var figures = await LogStatistics.CountAsync(
+        var figures = await JournalStatistics.CountAsync(
             log, new MergeAccounts(folder.Path, memory), [.. loads.Select(load => load.Logged)], domains: 5, null, None);
 
         var breaches = loads.GroupBy(load => load.Logged.Document!.Breach, load => load.Accounts)
@@ -122,14 +122,14 @@ public sealed class MergeTests(ITestOutputHelper output)
     }
 
     /// <summary>Writes three loads of two breaches and one of a third, with shared accounts, a duplicate, and a large domain.</summary>
-    private async Task<(List<(LoggedLoad Logged, List<string> Accounts)> Loads, FolderLog Log)> WriteAsync(string folder)
+    private async Task<(List<(JournaledLoad Logged, List<string> Accounts)> Loads, FolderJournal Log)> WriteAsync(string folder)
     {
         var seed = Environment.TickCount;
         output.WriteLine($"seed {seed}");
         var random = new Random(seed);
-        var log = new FolderLog(Path.Combine(folder, "log"));
+        var log = new FolderJournal(Path.Combine(folder, "log"));
         await log.CreateAsync(None);
-        var loads = new List<(LoggedLoad, List<string>)>();
+        var loads = new List<(JournaledLoad, List<string>)>();
         string[] breaches = ["Adobe", "Adobe", "Bold", "Cash"];
         for (var load = 1; load <= breaches.Length; load++)
         {
@@ -143,7 +143,7 @@ public sealed class MergeTests(ITestOutputHelper output)
         return (loads, log);
     }
 
-    private static async Task<LoggedLoad> WriteAsync(FolderLog log, long load, string breach, List<string> accounts)
+    private static async Task<JournaledLoad> WriteAsync(FolderJournal log, long load, string breach, List<string> accounts)
     {
         var facts = new SegmentFacts
         {
@@ -162,7 +162,7 @@ public sealed class MergeTests(ITestOutputHelper output)
         };
         var folder = $"{load:D10}-0123456789abcdef/";
         var (seal, created) = await SegmentUpload.RunAsync(
-            log, LogNames.Segment(folder, 1),
+            log, JournalNames.Segment(folder, 1),
             async (stream, token) =>
             {
                 using var writer = new SegmentWriter(stream, facts);
@@ -179,7 +179,7 @@ public sealed class MergeTests(ITestOutputHelper output)
             },
             None);
         Assert.True(created);
-        var document = new JournalLoad
+        var document = new JournalLoadDocument
         {
             Store = facts.Store,
             Load = load,
@@ -201,8 +201,8 @@ public sealed class MergeTests(ITestOutputHelper output)
             Hidden = false,
             Metadata = JsonSerializer.SerializeToElement(new { Title = breach }),
         };
-        Assert.True(await log.WriteAsync(folder + LogNames.Load, document.ToJson(), None));
-        return (await LogManifest.FindAsync(log, folder, None))!;
+        Assert.True(await log.WriteAsync(folder + JournalNames.Load, document.ToJson(), None));
+        return (await JournalManifest.FindAsync(log, folder, None))!;
     }
 
     private static string Text(ReadOnlySpan<byte> bytes) => Encoding.ASCII.GetString(bytes);

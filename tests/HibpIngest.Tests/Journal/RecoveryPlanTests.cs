@@ -17,12 +17,12 @@ public sealed class RecoveryPlanTests
     public async Task Loads_their_breaches_and_what_was_replaced_or_removed_are_told_by_the_newest_documents()
     {
         using var folder = new TemporaryFolder();
-        var log = new FolderLog(folder.Path);
+        var log = new FolderJournal(folder.Path);
         await WriteAsync(log, Document(3));
         await WriteAsync(log, Document(7) with { Replaces = [3], Version = 12 });
         await WriteAsync(log, Document(9, "ADOBE") with { Version = 60 });
         await WriteAsync(log, Document(11, "Bold"));
-        await log.WriteAsync(LogNames.Folder(Document(5, "Cash")) + LogNames.Removed, Removal(5, 44, 2).ToJson(), None);
+        await log.WriteAsync(JournalNames.Folder(Document(5, "Cash")) + JournalNames.Removed, Removal(5, 44, 2).ToJson(), None);
         await log.WriteAsync("0000000021-0123456789abcdef/000000000001.alog", "x"u8.ToArray(), None);
         await log.WriteAsync("2024-01/notes.txt", "x"u8.ToArray(), None);
 
@@ -35,7 +35,7 @@ public sealed class RecoveryPlanTests
         Assert.Equal((21L, 44), (plan.Highest.Load, plan.Highest.Mark));
         Assert.Equal([Store], plan.Stores);
         Assert.All(
-            plan.Loads.Take(3), load => Assert.Equal(("ADOBE", 60, true), (load.Breach.Name, load.Breach.Version, load.Breach.IsTold)));
+            plan.Loads.Take(3), load => Assert.Equal(("ADOBE", 60, true), (load.Breach.Name, load.Breach.Version, load.Breach.IsReported)));
     }
 
     [Theory]
@@ -72,14 +72,14 @@ public sealed class RecoveryPlanTests
     public async Task What_cannot_be_is_said_in_one_line_and_the_others_are_taken(string property, string value)
     {
         using var folder = new TemporaryFolder();
-        var log = new FolderLog(folder.Path);
+        var log = new FolderJournal(folder.Path);
         await WriteAsync(log, Document(9, "Bold"));
         var json = JsonNode.Parse(Document(7).ToJson())!;
         json[property] = JsonNode.Parse(value);
-        await log.WriteAsync(LogNames.Folder(Document(7)) + LogNames.Load, Encoding.UTF8.GetBytes(json.ToJsonString()), None);
+        await log.WriteAsync(JournalNames.Folder(Document(7)) + JournalNames.Load, Encoding.UTF8.GetBytes(json.ToJsonString()), None);
         var plan = await PlanAsync(log);
         var problem = Assert.Single(plan.Problems);
-        Assert.Contains(LogNames.Folder(Document(7)), problem, StringComparison.Ordinal);
+        Assert.Contains(JournalNames.Folder(Document(7)), problem, StringComparison.Ordinal);
         Assert.DoesNotContain("example.com", problem, StringComparison.Ordinal);
         Assert.Equal([9L], plan.Loads.Select(load => load.Document.Load));
         Assert.Empty(plan.Replaced);
@@ -96,19 +96,19 @@ public sealed class RecoveryPlanTests
         })
         {
             using var folder = new TemporaryFolder();
-            var log = new FolderLog(folder.Path);
-            foreach (var document in (JournalLoad[])[Document(7), other, Document(9, "Cash")])
+            var log = new FolderJournal(folder.Path);
+            foreach (var document in (JournalLoadDocument[])[Document(7), other, Document(9, "Cash")])
                 await WriteAsync(log, document);
             var plan = await PlanAsync(log);
             var problem = Assert.Single(plan.Problems);
             Assert.Contains($"the same {what}", problem, StringComparison.Ordinal);
-            Assert.Contains(LogNames.Folder(other), problem, StringComparison.Ordinal);
-            Assert.Contains(LogNames.Folder(Document(7)), problem, StringComparison.Ordinal);
+            Assert.Contains(JournalNames.Folder(other), problem, StringComparison.Ordinal);
+            Assert.Contains(JournalNames.Folder(Document(7)), problem, StringComparison.Ordinal);
             Assert.Equal([9L], plan.Loads.Select(load => load.Document.Load));
         }
         // Loads of one breach may share a mark.
         using var shared = new TemporaryFolder();
-        var of1 = new FolderLog(shared.Path);
+        var of1 = new FolderJournal(shared.Path);
         await WriteAsync(of1, Document(7));
         await WriteAsync(of1, Document(8) with { Mark = 7 });
         Assert.Empty((await PlanAsync(of1)).Problems);
@@ -118,7 +118,7 @@ public sealed class RecoveryPlanTests
     public async Task Another_stores_folder_and_another_loads_document_are_not_gone_by()
     {
         using var folder = new TemporaryFolder();
-        var log = new FolderLog(folder.Path);
+        var log = new FolderJournal(folder.Path);
         await WriteAsync(log, Document(7));
         await WriteAsync(log, Document(8, "Bold") with { Store = Guid.NewGuid(), Replaces = [7] });
         foreach (var (number, of) in new[] { ("0000000009", 7L), ("0000000010", 10) })
@@ -129,7 +129,7 @@ public sealed class RecoveryPlanTests
         Assert.Equal([7L], plan.Loads.Select(load => load.Document.Load));
         Assert.Empty(plan.Replaced);
         Assert.Equal(7, plan.Highest.Load);
-        Assert.Equal(2, RecoveryPlan.Of(await LogManifest.ReadAsync(log, None, tolerant: true), null).Stores.Count);
+        Assert.Equal(2, RecoveryPlan.Of(await JournalManifest.ReadAsync(log, None, tolerant: true), null).Stores.Count);
     }
 
     [Theory]
@@ -141,33 +141,34 @@ public sealed class RecoveryPlanTests
     public async Task A_breach_whose_flags_nobody_tells_is_hidden(string property, string? value, long version)
     {
         using var folder = new TemporaryFolder();
-        var log = new FolderLog(folder.Path);
+        var log = new FolderJournal(folder.Path);
         await WriteAsync(log, Document(6) with { Version = 4 });
         var json = JsonNode.Parse(Document(7).ToJson())!.AsObject();
         json.Remove(property);
         if (value is not null)
             json[property] = JsonNode.Parse(value);
-        await log.WriteAsync(LogNames.Folder(Document(7)) + LogNames.Load, Encoding.UTF8.GetBytes(json.ToJsonString()), None);
+        await log.WriteAsync(JournalNames.Folder(Document(7)) + JournalNames.Load, Encoding.UTF8.GetBytes(json.ToJsonString()), None);
         if (version > 5)
-            await log.WriteAsync(LogNames.Document(LogNames.Folder(Document(7)), version), "{"u8.ToArray(), None);
+            await log.WriteAsync(JournalNames.Document(JournalNames.Folder(Document(7)), version), "{"u8.ToArray(), None);
         var plan = await PlanAsync(log);
         Assert.Equal(version > 5 ? 1 : 0, plan.Problems.Count);
-        Assert.All(plan.Loads, load => Assert.Equal((true, false, version), (load.Breach.Hidden, load.Breach.IsTold, load.Breach.Version)));
+        Assert.All(plan.Loads, load => Assert.Equal(
+            (true, false, version), (load.Breach.Hidden, load.Breach.IsReported, load.Breach.Version)));
         Assert.Equal([6L, 7], plan.Loads.Select(load => load.Document.Load));
         // It can also be serialized again.
         Assert.NotEmpty(plan.Loads[1].Document.ToJson());
     }
 
-    private static async Task<RecoveryPlan> PlanAsync(FolderLog log) =>
-        RecoveryPlan.Of(await LogManifest.ReadAsync(log, None, tolerant: true), Store);
+    private static async Task<RecoveryPlan> PlanAsync(FolderJournal log) =>
+        RecoveryPlan.Of(await JournalManifest.ReadAsync(log, None, tolerant: true), Store);
 
-    private static async Task WriteAsync(FolderLog log, JournalLoad document) =>
-        Assert.True(await log.WriteAsync(LogNames.Folder(document) + LogNames.Load, document.ToJson(), None));
+    private static async Task WriteAsync(FolderJournal log, JournalLoadDocument document) =>
+        Assert.True(await log.WriteAsync(JournalNames.Folder(document) + JournalNames.Load, document.ToJson(), None));
 
     private static RemovedDocument Removal(long load, int mark, long replaced) =>
         new() { Store = Store, Load = load, Mark = mark, Replaces = [replaced] };
 
-    private static JournalLoad Document(long load, string breach = "Adobe") => new()
+    private static JournalLoadDocument Document(long load, string breach = "Adobe") => new()
     {
         Store = Store,
         Load = load,
@@ -193,6 +194,6 @@ public sealed class RecoveryPlanTests
         BreachPublishedAt = Start,
         ModifiedAt = Start,
         Hidden = false,
-        Metadata = System.Text.Json.JsonSerializer.Deserialize("{}"u8, LogJson.Default.JsonElement),
+        Metadata = System.Text.Json.JsonSerializer.Deserialize("{}"u8, JournalJson.Default.JsonElement),
     };
 }

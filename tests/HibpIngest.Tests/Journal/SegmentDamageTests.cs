@@ -13,7 +13,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     private const int Times = 10_000;
 
     /// <summary>A block with as many rows as the header allows.</summary>
-    private static readonly int MostAllocated = SegmentLimits.RawBytes(SegmentSamples.Facts(1, 1).SliceRows);
+    private static readonly int MaxAllocated = SegmentLimits.RawBytes(SegmentSamples.Facts(1, 1).SliceRows);
 
     [Fact]
     public async Task Every_damaged_segment_is_refused_with_its_place()
@@ -58,7 +58,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
                 damaged.Block is not { } block || (refused.Block == block && refused.Offset == segment.Index.Blocks[block].Offset),
                 $"{name}, number {done}: {refused.Message}");
             Assert.True(!damaged.OutsideBlocks || refused.Block is null, $"{name}, number {done}: {refused.Message}");
-            Assert.True(allocated <= MostAllocated, $"{name}, number {done}: {allocated} bytes allocated");
+            Assert.True(allocated <= MaxAllocated, $"{name}, number {done}: {allocated} bytes allocated");
             counts[name] = counts.GetValueOrDefault(name) + 1;
             done++;
         }
@@ -119,7 +119,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
             var damaged = WithPayload(segment, 0, BlockCodec.Lz4, new byte[segment.Index.Blocks[0].RawBytes], stored);
             var allocated = GC.GetAllocatedBytesForCurrentThread();
             (refused, taken) = Refusal(damaged.Bytes) is null ? (refused, taken + 1) : (refused + 1, taken);
-            Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - allocated, 0, MostAllocated);
+            Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - allocated, 0, MaxAllocated);
         }
         output.WriteLine($"{refused} refused, {taken} segments of other rows");
         Assert.True(refused > 1_000 && taken > 50, $"{refused} refused, {taken} taken");

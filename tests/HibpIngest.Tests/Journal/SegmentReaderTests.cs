@@ -119,10 +119,10 @@ public sealed class SegmentReaderTests : IDisposable
         }
     }
 
-    private async Task<(IAccountLogBlobs Blobs, byte[] Bytes)> LogAsync(
+    private async Task<(IJournalBlobs Blobs, byte[] Bytes)> LogAsync(
         IReadOnlyList<(string Domain, string Alias)> rows, int sliceRows, long first = 1)
     {
-        var blobs = new FolderLog(_folder.Path);
+        var blobs = new FolderJournal(_folder.Path);
         await blobs.CreateAsync(CancellationToken.None);
         var (bytes, _) = await SegmentSamples.WriteAsync(rows, sliceRows, first: first);
         Assert.True(await blobs.UploadAsync(SegmentSamples.Name, new MemoryStream(bytes), CancellationToken.None));

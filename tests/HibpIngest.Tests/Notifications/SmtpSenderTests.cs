@@ -508,7 +508,7 @@ public sealed class SmtpSenderTests
 
         Assert.Equal(30, server.Mails.Select(mail => mail.To).Distinct().Count());
         Assert.Equal(30, server.Mails.Count);
-        Assert.Equal(3, server.MostAtOnce);
+        Assert.Equal(3, server.MaxAtOnce);
         Assert.Equal(3, server.Connections);
     }
 

@@ -66,8 +66,8 @@ public sealed class ImportTests : IDisposable
                         Length = content.Length,
                         Version = "1",
                     })]);
-                Assert.Contains(import.Start, new[] { ImportStart.New, ImportStart.GoesOn });
-                goneOn += import.Start == ImportStart.GoesOn ? 1 : 0;
+                Assert.Contains(import.Start, new[] { ImportStart.New, ImportStart.Continues });
+                goneOn += import.Start == ImportStart.Continues ? 1 : 0;
                 ImportSummary summary;
                 try
                 {
@@ -174,7 +174,7 @@ public sealed class ImportTests : IDisposable
                 using var import = HashImport.Open(
                     Options(HashMode.Sha1) with { BlockBytes = 1_000, CheckpointBytes = 1_500 },
                     [new ImportInput(name, () => new MemoryStream(bytes)) { Length = bytes.Length, Version = "1" }]);
-                Assert.Equal(run > 0, import.Start == ImportStart.GoesOn);
+                Assert.Equal(run > 0, import.Start == ImportStart.Continues);
                 var message = (await Assert.ThrowsAsync<BadInputException>(() => import.ReadAsync(null, default))).Message;
                 Assert.StartsWith(
                     name == "list.zip" ? "'list.zip/one.txt', line 1001: " : $"'{name}', line 1001: ", message, StringComparison.Ordinal);
@@ -314,7 +314,7 @@ public sealed class ImportTests : IDisposable
         }
         using (var import = HashImport.Open(options, [ImportInput.File(file)]))
         {
-            Assert.Equal(ImportStart.GoesOn, import.Start);
+            Assert.Equal(ImportStart.Continues, import.Start);
             var told = new List<ImportProgress>();
             await import.ReadAsync(new Told(told.Add), default);
             var length = new FileInfo(file).Length;

@@ -11,7 +11,7 @@ public sealed class NearestHealthTests
     public void It_is_skipped_after_failures_in_a_row_and_tried_by_one_request_every_few_seconds()
     {
         var health = new NearestHealth(_time);
-        for (var failure = 1; failure < NearestHealth.MostFailures; failure++)
+        for (var failure = 1; failure < NearestHealth.MaxFailures; failure++)
             Assert.Equal(NearestChange.None, health.Failed());
         Assert.Equal(NearestTrial.First, health.Next());
         Assert.Equal(NearestChange.Skipped, health.Failed());
@@ -36,7 +36,7 @@ public sealed class NearestHealthTests
         var health = new NearestHealth(_time);
         for (var round = 0; round < 10; round++)
         {
-            for (var failure = 1; failure < NearestHealth.MostFailures; failure++)
+            for (var failure = 1; failure < NearestHealth.MaxFailures; failure++)
                 health.Failed();
             Assert.Equal(NearestChange.None, health.Succeeded());
             Assert.Equal(NearestTrial.First, health.Next());

@@ -99,8 +99,8 @@ public sealed partial class SqliteBreachDatabaseTests
         await writing.OpenAsync();
         await using var transaction = writing.BeginTransaction(deferred: false);
         using var cancellation = new CancellationTokenSource();
-        var cancelled = Database.TryTakeLoadAsync(load.Id, Other, Lease, cancellation.Token);
-        var waiting = OpenAnother().TryTakeLoadAsync(load.Id, Me, Lease, None);
+        var cancelled = Database.TryClaimLoadAsync(load.Id, Other, Lease, cancellation.Token);
+        var waiting = OpenAnother().TryClaimLoadAsync(load.Id, Me, Lease, None);
         Assert.NotNull(await Database.GetLoadAsync(load.Id, None));
         await cancellation.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => cancelled);

@@ -110,7 +110,7 @@ public sealed partial class CompleteImport(
         }
         try
         {
-            await releases.RequireToLackNothingAsync(
+            await releases.RequireCompleteAsync(
                 known.FirstOrDefault(release => release.Key == plan.Key), [plan.Mode], cancellationToken);
         }
         catch (NotPossibleException e)

@@ -18,7 +18,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
     private readonly SemaphoreSlim _groups = new(GroupsAtOnce);
 
     // Each round is another process's commit between two calls of this one.
-    private const int MostRounds = 16;
+    private const int MaxRounds = 16;
 
     /// <summary>Returns when the group is done, by any process, or its plan no longer exists.</summary>
     /// <exception cref="StoreUnavailableException">A store is unavailable, the disk is full, or other groups take longer here.</exception>
@@ -45,7 +45,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         var release = ReleaseKey.Parse(message.Release);
         var name = PasswordNames.Pack(release, message.Mode, message.Group);
         string? written = null;
-        for (var round = 0; round < MostRounds; round++)
+        for (var round = 0; round < MaxRounds; round++)
         {
             // First: if the version is still the same at the end, no later plan has written the pack.
             var pack = await blobs.FindAsync(name, cancellationToken);
@@ -112,7 +112,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
             var ranges = PackSource.ReadPackAsync(blobs, plan.Key, plan.Mode, group, record.Pack!, cancellationToken);
             return await ReleaseSums.SumAsync(ranges, plan.Mode) == record.Total;
         }
-        catch (Exception e) when (e is StoreMismatchException or RangeGoneException)
+        catch (Exception e) when (e is StoreMismatchException or RangeMissingException)
         {
             return false; // damaged, another draft's, or replaced in the meantime
         }

@@ -88,7 +88,7 @@ public sealed record RefusedFile(string File, string Reason, DateTimeOffset At);
 
 /// <summary>The import of a dropped file, as reported to operators.</summary>
 /// <param name="Done">The number of groups that are written and read back.</param>
-public sealed record ImportInHand(ImportPlan Plan, int Done);
+public sealed record ImportInProgress(ImportPlan Plan, int Done);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, UseStringEnumConverter = true)]
 [JsonSerializable(typeof(ImportPlan))]

@@ -11,11 +11,11 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
     private const string RecordEnding = ".json";
 
     /// <summary>Lists all imports in progress, by release.</summary>
-    public async Task<IReadOnlyList<ImportInHand>> ListInHandAsync(CancellationToken cancellationToken)
+    public async Task<IReadOnlyList<ImportInProgress>> ListInProgressAsync(CancellationToken cancellationToken)
     {
-        var found = new List<ImportInHand>();
+        var found = new List<ImportInProgress>();
         await foreach (var plan in ListAsync(cancellationToken))
-            found.Add(new ImportInHand(plan, (await ListRecordsAsync(plan, cancellationToken)).Done.Count));
+            found.Add(new ImportInProgress(plan, (await ListRecordsAsync(plan, cancellationToken)).Done.Count));
         return found;
     }
 

@@ -84,7 +84,7 @@ public sealed partial class PlanImport(
                 throw new NotPossibleException($"'{file.Name}': release {release} has {mode.Name()} in pack already, and is never changed: "
                     + "drop the file into the folder of another one, or delete it");
             }
-            await releases.RequireToLackNothingAsync(there, [mode], cancellationToken);
+            await releases.RequireCompleteAsync(there, [mode], cancellationToken);
             var key = await releases.BeginAsync(release, cancellationToken);
             var plan = new ImportPlan
             {

@@ -16,7 +16,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
     /// The maximum number of rows held at once: 500 times the size of a range in a release of 2,000 million hashes, about 100 MB with its
     /// text.
     /// </summary>
-    private const int MostRows = 1 << 20;
+    private const int MaxRows = 1 << 20;
 
     private readonly HashLines _lines = new(mode, text.Name, 0);
     private HashCount[] _range = new HashCount[4_096];
@@ -113,9 +113,9 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
             if (isWhole)
                 return true;
         }
-        if (_rows == MostRows)
+        if (_rows == MaxRows)
         {
-            throw new BadInputException($"'{text.Name}': expected at most {MostRows:N0} different hashes in range "
+            throw new BadInputException($"'{text.Name}': expected at most {MaxRows:N0} different hashes in range "
                 + $"{HashModes.PrefixText(row.Prefix)}, found more; import it by 'hibp passwords import', and delete it");
         }
         if (_rows == _range.Length)

@@ -1,0 +1,49 @@
+using System.Buffers;
+using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
+
+namespace HibpIngest.Api.Responses;
+
+/// <summary>
+/// A document made for one request. Not <see cref="Results.Json(object?, JsonSerializerOptions?, string?, int?)"/>: clients rely on a
+/// Content-Length, without which a truncated response may look complete.
+/// </summary>
+internal sealed class JsonResponse : IResult
+{
+    public const string ContentType = "application/json; charset=utf-8";
+
+    private readonly byte[] _json;
+
+    private JsonResponse(byte[] json) => _json = json;
+
+    public static JsonResponse Of<T>(T value, JsonTypeInfo<T> type) => new(JsonSerializer.SerializeToUtf8Bytes(value, type));
+
+    public Task ExecuteAsync(HttpContext httpContext)
+    {
+        var response = httpContext.Response;
+        response.ContentType = ContentType;
+        response.ContentLength = _json.Length;
+        return response.Body.WriteAsync(_json).AsTask();
+    }
+}
+
+/// <summary>An array of values that are already serialised as JSON.</summary>
+internal sealed class JsonArrayResponse<T>(IReadOnlyList<T> items, Func<T, ReadOnlyMemory<byte>> json) : IResult
+{
+    public Task ExecuteAsync(HttpContext httpContext)
+    {
+        var response = httpContext.Response;
+        response.ContentType = JsonResponse.ContentType;
+        response.ContentLength = 2 + Math.Max(0, items.Count - 1) + items.Sum(item => (long)json(item).Length);
+        var body = response.BodyWriter;
+        body.Write("["u8);
+        for (var i = 0; i < items.Count; i++)
+        {
+            if (i > 0)
+                body.Write(","u8);
+            body.Write(json(items[i]).Span);
+        }
+        body.Write("]"u8);
+        return body.FlushAsync().AsTask();
+    }
+}

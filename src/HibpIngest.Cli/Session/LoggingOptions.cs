@@ -1,0 +1,59 @@
+using System.Collections;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Cli.Session;
+
+/// <summary>The logging options of the commands that are hosts.</summary>
+internal static class LoggingOptions
+{
+    private const string FormatVariable = "HIBP_LOG_FORMAT";
+    private const string LevelVariable = "HIBP_LOG_LEVEL";
+
+    private static readonly Option<LogFormat?> Format = new("--log-format")
+    {
+        Description = $"How it logs: text, or json, an object a line. Default: {FormatVariable}, else text.",
+        HelpName = "json|text",
+    };
+
+    private static readonly Option<LogLevel?> Level = new("--log-level")
+    {
+        Description = "What it logs: trace, debug, information, warning, error or critical, and what is worse. Default: "
+            + $"{LevelVariable}, else information of the pipeline and warning of the rest.",
+        HelpName = "LEVEL",
+    };
+
+    static LoggingOptions()
+    {
+        // Completes the names in lower case.
+        Format.CompletionSources.Clear();
+        Format.CompletionSources.Add("json", "text");
+        Level.CompletionSources.Clear();
+        Level.CompletionSources.Add("trace", "debug", "information", "warning", "error", "critical");
+    }
+
+    public static IReadOnlyList<Option> All => [Format, Level];
+
+    /// <summary>Returns the options of the command line, or else those of the environment.</summary>
+    /// <exception cref="BadInputException">A variable has an invalid value.</exception>
+    public static (LogFormat Format, LogLevel? Level) Read(ParseResult parsed, IDictionary variables)
+    {
+        if (!parsed.CommandResult.Command.Options.Contains(Format))
+            return (LogFormat.Text, null);
+        return (
+            parsed.GetValue(Format) ?? ReadVariable<LogFormat>(variables, FormatVariable) ?? LogFormat.Text,
+            parsed.GetValue(Level) ?? ReadVariable<LogLevel>(variables, LevelVariable));
+    }
+
+    private static T? ReadVariable<T>(IDictionary variables, string variable)
+        where T : struct, Enum
+    {
+        if (variables[variable] is not string value || string.IsNullOrWhiteSpace(value))
+            return null;
+        // Matches names only: enum parsing would also accept numbers.
+        var name = Enum.GetNames<T>().FirstOrDefault(name => name.Equals(value.Trim(), StringComparison.OrdinalIgnoreCase));
+        return name is null
+            ? throw new BadInputException(
+                $"{variable} is expected to be {string.Join(" or ", Enum.GetNames<T>()).ToLowerInvariant()}, found '{value}'")
+            : Enum.Parse<T>(name);
+    }
+}

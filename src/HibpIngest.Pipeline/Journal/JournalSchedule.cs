@@ -1,0 +1,47 @@
+namespace HibpIngest.Pipeline.Journal;
+
+/// <summary>Sends the journal's messages. A load stays open until it is journaled; Sweep sends messages that a crash lost.</summary>
+public sealed class JournalSchedule(ILoads loads, IJournalEntries log, IOpenLoads open, PipelineMessages messages,
+    IOptions<JournalOptions> options)
+{
+    /// <summary>Whether the journal is written.</summary>
+    public bool IsOn => options.Value.Log == JournalMode.On;
+
+    /// <summary>Sends the message that journals a load as far as is possible now.</summary>
+    public async Task SendAsync(long load, CancellationToken cancellationToken)
+    {
+        if (!IsOn)
+            return;
+        await messages.SendAsync(new JournalMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+        await log.MarkLogMessageSentAsync(load, cancellationToken);
+    }
+
+    /// <summary>Must be called before a change of a breach: marks its loads as open, so that Sweep finishes them after a crash.</summary>
+    public async Task OpenAsync(string breach, CancellationToken cancellationToken)
+    {
+        if (!IsOn)
+            return;
+        foreach (var load in await loads.ListLoadsAsync(breach, cancellationToken))
+        {
+            if (load.PublishedAt is not null)
+                await open.MarkOpenAsync(load.Id, cancellationToken);
+        }
+    }
+
+    /// <summary>Must be called after such a change: sends the messages that journal it.</summary>
+    /// <param name="except">A load that needs no message.</param>
+    public async Task SendAsync(string breach, CancellationToken cancellationToken, long except = 0)
+    {
+        foreach (var load in await ListWaitingAsync(breach, cancellationToken))
+        {
+            if (load.Id == except)
+                continue;
+            await open.MarkOpenAsync(load.Id, cancellationToken);
+            await SendAsync(load.Id, cancellationToken);
+        }
+    }
+
+    /// <summary>Returns the loads of a breach with a change that isn't in the journal yet.</summary>
+    public async Task<IReadOnlyList<Load>> ListWaitingAsync(string breach, CancellationToken cancellationToken) =>
+        IsOn ? [.. (await loads.ListLoadsAsync(breach, cancellationToken)).Where(load => load.WaitsForLog)] : [];
+}

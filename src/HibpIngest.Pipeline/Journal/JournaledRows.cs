@@ -1,0 +1,43 @@
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Segments;
+
+namespace HibpIngest.Pipeline.Journal;
+
+/// <summary>Reads a slice's rows from SQL or, once they are purged, from the slice's block in the journal.</summary>
+public sealed class JournaledRows(IRows rows, IJournalEntries log, IJournalBlobs blobs)
+{
+    /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice. The journal has them in another order.</summary>
+    /// <exception cref="DamagedSegmentException">The block in the journal is damaged.</exception>
+    /// <exception cref="JournalConflictException">The journal holds another load's rows there.</exception>
+    /// <exception cref="NotPossibleException">The journal has no segment with these rows.</exception>
+    /// <exception cref="RowsMissingException">The number of rows differs from the recorded one.</exception>
+    /// <param name="purged">Whether some or all of the load's rows are purged.</param>
+    public async Task ReadAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
+    {
+        await ReadRowsAsync(slice, mark, purged, into, cancellationToken);
+        if (into.Count != slice.Count)
+            throw new RowsMissingException(slice, into.Count);
+    }
+
+    private async Task ReadRowsAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
+    {
+        if (!purged)
+        {
+            await rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, into, cancellationToken);
+            return;
+        }
+        var load = await log.GetLogEntryAsync(slice.Load, cancellationToken);
+        var segment = load?.Segments.FirstOrDefault(one => one.First <= slice.First && slice.Last <= one.Last)
+            ?? throw new NotPossibleException(
+                $"the rows of load {slice.Load} are purged, and the account log has no segment of slice {slice.Number}: drop its archive "
+                + "again under another name");
+        await using var reader = await SegmentReader.OpenAsync(
+            blobs, JournalNames.Segment(JournalNames.Folder(load), segment.First), cancellationToken);
+        await reader.ReadBlockAsync(slice.First, into, cancellationToken);
+        if (reader.Facts.Load != slice.Load || reader.Facts.Mark != mark || into.FirstPosition != slice.First)
+        {
+            throw new JournalConflictException(
+                $"the account log has another load's rows in the place of load {slice.Load}'s: see hibp log verify");
+        }
+    }
+}

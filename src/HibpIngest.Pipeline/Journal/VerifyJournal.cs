@@ -1,0 +1,61 @@
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Segments;
+
+namespace HibpIngest.Pipeline.Journal;
+
+/// <summary>Reads every byte that the journal has of a load, and compares it with the load in SQL.</summary>
+public sealed class VerifyJournal(IJournalEntries log, IDatabaseSetup database, IJournalBlobs blobs)
+{
+    /// <summary>Verifies a load. If it returns, the journal can stand in for the rows.</summary>
+    /// <param name="load">Id of a load that counts.</param>
+    /// <param name="progress">Receives the number of rows read.</param>
+    /// <returns>Number of rows that the journal has of the load.</returns>
+    /// <exception cref="NotPossibleException">There is no such load, or it isn't (completely) in the journal.</exception>
+    /// <exception cref="JournalConflictException">The journal doesn't match the database.</exception>
+    /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
+    public async Task<long> RunAsync(long load, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        var entry = await log.GetLogEntryAsync(load, cancellationToken)
+            ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
+        if (!entry.IsLogged)
+        {
+            throw new NotPossibleException(
+                $"load {load} of {entry.Breach.Name} is not in the account log, or not as it is by now: a host writes it, and so does: "
+                + $"hibp log write --load {load}");
+        }
+        var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
+        var folder = JournalNames.Folder(entry);
+        var logged = await JournalManifest.FindAsync(blobs, folder, cancellationToken);
+        if (logged is not { State: JournaledState.Counts, Document: { } document }
+            || !document.IsOfSameLoad(JournalLoadDocument.Of(entry, store)))
+        {
+            throw new JournalConflictException(
+                $"folder '{folder}' of the account log {Found(logged)}, and the database has it as logged: was "
+                + "one of the two restored, or changed by hand?");
+        }
+        var rows = 0L;
+        foreach (var segment in entry.Segments)
+        {
+            await using var reader = await SegmentReader.OpenAsync(blobs, JournalNames.Segment(folder, segment.First), cancellationToken);
+            if (!SegmentCopy.IsOf(reader.Facts, SegmentCopy.Facts(entry, store, segment)))
+            {
+                throw new JournalConflictException(
+                    $"'{reader.Name}' of the account log is of something else than load {load}'s segment {segment.Number}");
+            }
+            rows += (await reader.VerifyAsync(cancellationToken)).Rows;
+            progress?.Report(rows);
+        }
+        if (rows != entry.LastPosition)
+            throw new JournalConflictException(
+                $"the account log has {rows} rows of load {load}, and the database counts {entry.LastPosition}");
+        return rows;
+    }
+
+    private static string Found(JournaledLoad? logged) => logged?.State switch
+    {
+        null => "has nothing of it",
+        JournaledState.Removed => "says that it was removed",
+        JournaledState.Begun => "has no document of it",
+        _ => "tells of another load",
+    };
+}

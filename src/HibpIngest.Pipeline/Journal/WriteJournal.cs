@@ -1,0 +1,180 @@
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Journal.Segments;
+
+namespace HibpIngest.Pipeline.Journal;
+
+/// <summary>
+/// Writes a load into the journal: its segments as soon as its rows are in the tables, and, once it is published, the document that makes
+/// them count; later, a new version of the document for each change of the breach's metadata or state. Idempotency key: the load. All
+/// content is deterministic and written with a condition, so a late or concurrent redelivery finds the blobs there.
+/// </summary>
+public sealed partial class WriteJournal(
+    IJournalEntries log, IDatabaseSetup database, ISlices slices, IJournalBlobs blobs, SegmentCopy copy, JournalSchedule schedule,
+    IOptions<JournalOptions> journal, IOptions<IngestOptions> ingest, TimeProvider time, ILogger<WriteJournal> logger)
+    : IStage<JournalMessage, JournalRun>
+{
+    public async Task<JournalRun?> ClaimAsync(JournalMessage message, CancellationToken cancellationToken)
+    {
+        var entry = await log.GetLogEntryAsync(message.Load, cancellationToken);
+        // Blobs that an earlier delivery wrote after the removal and had no time to delete.
+        if (entry is null or { Removing: true })
+            await DeleteRemovedAsync(message.Load, cancellationToken);
+        return schedule.IsOn && entry is { IsComplete: true, Stopped: false } ? new JournalRun(entry) : null;
+    }
+
+    public Task RunAsync(JournalRun work, CancellationToken cancellationToken) => RunAsync(work.Entry, null, cancellationToken);
+
+    /// <summary>Writes as much of the load as is possible now, or until the time budget is used up.</summary>
+    /// <param name="progress">Receives the number of rows in segments.</param>
+    /// <param name="cancellationToken">Stops it within a segment, which is then not created.</param>
+    /// <exception cref="JournalConflictException">The journal holds something other than expected.</exception>
+    public Task RunAsync(JournalEntry entry, IProgress<long>? progress, CancellationToken cancellationToken) =>
+        RunAsync(entry, progress, tellsOthers: true, cancellationToken);
+
+    /// <summary>
+    /// Writes a change of a breach into the documents of its loads, within an operator's command, so that a database restored from the
+    /// journal has the change once the command has ended.
+    /// </summary>
+    /// <param name="withSegments">False: loads whose segments are not all written yet are skipped.</param>
+    /// <param name="cancellationToken">Stops it between two blobs.</param>
+    /// <exception cref="JournalConflictException">As for <see cref="RunAsync(JournalEntry, IProgress{long},
+    /// CancellationToken)"/>.</exception>
+    public async Task TellAsync(string breach, bool withSegments, CancellationToken cancellationToken)
+    {
+        foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
+        {
+            if (await log.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
+                continue;
+            if (withSegments || (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null)))
+                await RunAsync(entry, null, tellsOthers: false, cancellationToken);
+        }
+    }
+
+    private async Task RunAsync(JournalEntry entry, IProgress<long>? progress, bool tellsOthers, CancellationToken cancellationToken)
+    {
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Accounts, entry.Accounts);
+        var folder = JournalNames.Folder(entry);
+        if (await blobs.FindAsync(folder + JournalNames.Removed, cancellationToken) is not null)
+        {
+            throw new JournalConflictException($"the account log says that load {entry.Load} of {entry.Breach.Name} was removed, and the "
+                + "database has it: was it restored from a backup? Remove the breach again: hibp breach remove");
+        }
+        try
+        {
+            await WriteAsync(entry, folder, progress, tellsOthers, cancellationToken);
+        }
+        finally
+        {
+            // If a removal began meanwhile, either it lists these blobs before it deletes, or they are deleted here.
+            if (await blobs.FindAsync(folder + JournalNames.Removed, CancellationToken.None) is not null)
+                await DeleteAsync(blobs, folder, CancellationToken.None);
+        }
+    }
+
+    public Task ReleaseAsync(JournalRun work, Exception cause) => Task.CompletedTask;
+
+    /// <inheritdoc/>
+    /// <remarks>Sweep retries; until then the load counts as not journaled, and shows the reason.</remarks>
+    public async Task<bool> FailAsync(JournalRun work, Exception error)
+    {
+        var reason = UnexpectedError.Reason(error);
+        await log.SetLogErrorAsync(work.LoadId, reason, CancellationToken.None);
+        LogFailed(work.LoadId, work.Breach, reason);
+        return false;
+    }
+
+    public string DescribeExhaustedRetries(JournalRun work) => throw new NotSupportedException("its tries don't count");
+
+    /// <summary>Deletes all blobs of a load except the document of its removal.</summary>
+    internal static async Task DeleteAsync(IJournalBlobs blobs, string folder, CancellationToken cancellationToken)
+    {
+        await foreach (var blob in blobs.ListAsync(folder, cancellationToken))
+        {
+            if (blob.Name != folder + JournalNames.Removed)
+                await blobs.DeleteAsync(blob.Name, cancellationToken);
+        }
+    }
+
+    private async Task WriteAsync(
+        JournalEntry entry, string folder, IProgress<long>? progress, bool tellsOthers, CancellationToken cancellationToken)
+    {
+        var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
+        if (!await WriteSegmentsAsync(entry, store, progress, cancellationToken))
+            return;
+        // Read again: a load that is published later gets its message then.
+        var published = await log.GetLogEntryAsync(entry.Load, cancellationToken);
+        if (published is { Stopped: false, PublishedAt: not null, IsLogged: false })
+        {
+            await WriteDocumentAsync(folder, JournalLoadDocument.Of(published, store), cancellationToken);
+            // A change from its zip's metadata must reach the documents of the breach's other loads too, before this load is closed.
+            if (tellsOthers)
+                await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
+            await log.MarkLoggedAsync(entry.Load, published.Version, CancellationToken.None);
+            LogLogged(entry.Load, published.Breach.Name, published.Segments.Count, published.LastPosition);
+        }
+    }
+
+    private async Task DeleteRemovedAsync(long load, CancellationToken cancellationToken)
+    {
+        var removed = new List<string>();
+        await foreach (var blob in blobs.ListAsync(JournalNames.Folders(load), cancellationToken))
+        {
+            if (JournalNames.FolderOf(blob.Name) is { } folder && blob.Name == folder + JournalNames.Removed)
+                removed.Add(folder);
+        }
+        foreach (var folder in removed)
+            await DeleteAsync(blobs, folder, cancellationToken);
+    }
+
+    /// <returns>False: another message continues, or the load may not be written any more.</returns>
+    private async Task<bool> WriteSegmentsAsync(
+        JournalEntry entry, Guid store, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        var began = time.GetTimestamp();
+        // Whole batches, as many as fit, because a slice lies in one batch.
+        var (batch, slice) = (entry.Settings.BatchRows, entry.Settings.SliceRows);
+        var batches = Math.Min(SegmentLimits.Rows / batch, SegmentLimits.Blocks / ((batch + slice - 1) / slice));
+        var rows = (long)batch * Math.Clamp(batches, 1, journal.Value.SegmentBatches);
+        var planned = await log.PlanSegmentsAsync(entry.Load, rows, cancellationToken);
+        if (planned.Count == 0)
+            return false;
+        var of = planned.All(segment => segment.Bytes is not null)
+            ? [] : await slices.ListSlicesAsync(entry.Load, failedOnly: false, cancellationToken);
+        foreach (var segment in planned)
+        {
+            if (segment.Bytes is null)
+            {
+                if (ingest.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= ingest.Value.TimeBudget)
+                {
+                    await schedule.SendAsync(entry.Load, cancellationToken);
+                    LogHandedOn(entry.Load, entry.Breach.Name);
+                    return false;
+                }
+                var bytes = await copy.WriteAsync(entry, store, segment, of, cancellationToken);
+                await log.MarkSegmentWrittenAsync(entry.Load, segment.Number, bytes, CancellationToken.None);
+                JournalSegment(entry.Load, segment.Number, planned.Count, bytes);
+            }
+            progress?.Report(segment.Last);
+        }
+        return true;
+    }
+
+    private async Task WriteDocumentAsync(string folder, JournalLoadDocument document, CancellationToken cancellationToken)
+    {
+        if (await blobs.WriteAsync(folder + JournalNames.Load, document.ToJson(), cancellationToken))
+            return;
+        var there = (await JournalManifest.FindAsync(blobs, folder, cancellationToken))?.Document;
+        if (there is not null && !there.IsOfSameLoad(document))
+            throw Conflict(document);
+        if (there?.Version >= document.Version)
+        {
+            // Written by a concurrent run from the same state, or newer.
+            return;
+        }
+        await blobs.WriteAsync(JournalNames.Document(folder, document.Version), document.ToJson(), cancellationToken);
+    }
+
+    private static JournalConflictException Conflict(JournalLoadDocument document) =>
+        new($"the account log has a document of load {document.Load} that tells of another one of that number: was the log restored, or "
+            + $"put together from two stores? Move the folder away, then: hibp log write --load {document.Load}");
+}

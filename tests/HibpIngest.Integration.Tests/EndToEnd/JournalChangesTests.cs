@@ -1,0 +1,89 @@
+using HibpIngest.Journal.Manifest;
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Recovery;
+using HibpIngest.Pipeline.Removal;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>Tests that an operator's change is in the account log when the command ends, or that the command reports otherwise.</summary>
+public sealed class TellLogTests
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task A_change_is_told_by_the_time_its_command_ends()
+    {
+        await using var rig = await StartAsync();
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
+        Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Hidden));
+        await rig.Context.Get<BreachOperations>().DescribeAsync("Adobe", """{"IsSensitive":true}"""u8.ToArray(), None);
+        Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Metadata.GetProperty("IsSensitive").GetBoolean()));
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None);
+        Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
+        await rig.Context.Get<LoadOperations>().AssignAsync(2, "Bold", None);
+        Assert.Equal(["Adobe", "Bold"], (await DocumentsAsync(rig)).Select(document => document.Breach));
+        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Log]);
+    }
+
+    [Fact]
+    public async Task A_load_that_is_not_logged_yet_is_written_within_the_command()
+    {
+        await using var rig = await StartAsync(JournalMode.Off);
+        rig.Options.Journal.Log = JournalMode.On;
+        await rig.Context.Log.CreateAsync(None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
+        Assert.Equal([true, true], (await DocumentsAsync(rig)).Select(document => document.Hidden));
+        Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsLogged));
+    }
+
+    [Fact]
+    public async Task A_log_that_is_down_is_reported_and_the_catalogue_is_published()
+    {
+        await using var rig = await StartAsync();
+        var down = rig.Context with
+        {
+            Log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, _ => throw new StoreUnavailableException("the log is down")),
+        };
+        var behind = await Assert.ThrowsAsync<JournalBehindException>(
+            () => down.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None));
+        Assert.Contains("the log is down", behind.Message, StringComparison.Ordinal);
+        Assert.Empty((await new RawCatalogue(rig.Context.Catalogue).IdsAsync()).Breaches);
+        Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
+        // A host repairs it, and so does the command.
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
+        Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Hidden));
+        await Assert.ThrowsAsync<JournalBehindException>(() => down.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None));
+        await rig.RunToEndAsync();
+        Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
+    }
+
+    [Fact]
+    public async Task A_removal_does_not_begin_while_the_log_is_down()
+    {
+        await using var rig = await StartAsync();
+        var down = rig.Context with
+        {
+            Log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, _ => throw new StoreUnavailableException("the log is down")),
+        };
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.Get<RemoveBreach>().RunAsync("Adobe", null, None));
+        await new RawCatalogue(rig.Context.Catalogue).AssertShowsAsync("not begun", "Adobe");
+        Assert.All(await rig.LoadsAsync(), load => Assert.False(load.Removing));
+    }
+
+    private static async Task<IReadOnlyList<JournalLoadDocument>> DocumentsAsync(PipelineRig rig) =>
+        [.. (await JournalManifest.ReadAsync(rig.Context.Log, None)).Counting.Select(load => load.Document!)];
+
+    /// <summary>Starts with two loads of one breach.</summary>
+    private static async Task<PipelineRig> StartAsync(JournalMode log = JournalMode.On)
+    {
+        var rig = await PipelineRig.StartAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log)
+            = (100, 50, log));
+        foreach (var (zip, first) in new[] { ("Adobe.zip", 0), ("Adobe.2.zip", 10) })
+        {
+            await rig.DropAsync(zip, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, 6))));
+            await rig.RunToEndAsync();
+        }
+        return rig;
+    }
+}

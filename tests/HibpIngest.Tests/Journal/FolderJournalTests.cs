@@ -1,0 +1,70 @@
+using HibpIngest.Journal.Files;
+
+namespace HibpIngest.Tests.Journal;
+
+public sealed class FolderLogTests : AccountLogBlobsContract, IDisposable
+{
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    protected override Task<IJournalBlobs> NewContainerAsync() =>
+        Task.FromResult<IJournalBlobs>(new FolderJournal(Path.Combine(_folder.Path, "log")));
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("/etc/passwd")]
+    [InlineData("../a")]
+    [InlineData("1/../../a")]
+    [InlineData("1/..")]
+    [InlineData("1//a")]
+    [InlineData("1/")]
+    [InlineData("./a")]
+    [InlineData(".unfinished/a")]
+    [InlineData("a\\b")]
+    [InlineData("a\0")]
+    [InlineData("C:a")]
+    [InlineData("a.")]
+    [InlineData("a b")]
+    [InlineData("ä")]
+    public async Task A_name_that_leads_elsewhere_or_reads_in_another_way_is_refused(string name)
+    {
+        var blobs = await NewContainerAsync();
+        await blobs.CreateAsync(CancellationToken.None);
+        await Assert.ThrowsAsync<ArgumentException>(async () => await blobs.WriteAsync(name, new byte[1], CancellationToken.None));
+        await Assert.ThrowsAsync<ArgumentException>(
+            async () => await blobs.UploadAsync(name, new MemoryStream(), CancellationToken.None));
+        await Assert.ThrowsAsync<ArgumentException>(async () => await blobs.FindAsync(name, CancellationToken.None));
+        await Assert.ThrowsAsync<ArgumentException>(async () => await blobs.OpenAsync(name, 0, 1, CancellationToken.None));
+        await Assert.ThrowsAsync<ArgumentException>(async () => await blobs.DeleteAsync(name, CancellationToken.None));
+        Assert.Equal([Path.Combine(_folder.Path, "log")], Directory.GetFileSystemEntries(_folder.Path, "*", SearchOption.AllDirectories));
+    }
+
+    [Fact]
+    public async Task What_a_process_that_died_left_half_written_is_not_listed()
+    {
+        var blobs = await NewContainerAsync();
+        await blobs.CreateAsync(CancellationToken.None);
+        Assert.True(await blobs.WriteAsync("1/a", new byte[1], CancellationToken.None));
+        var unfinished = Path.Combine(_folder.Path, "log", ".unfinished");
+        Assert.Empty(Directory.GetFiles(unfinished));
+        await File.WriteAllBytesAsync(Path.Combine(unfinished, "x"), new byte[10]);
+        var listed = new List<string>();
+        await foreach (var blob in blobs.ListAsync("", CancellationToken.None))
+            listed.Add(blob.Name);
+        Assert.Equal(["1/a"], listed);
+    }
+
+    [Fact]
+    public async Task What_is_deleted_while_it_is_read_is_read_to_its_end()
+    {
+        var blobs = await NewContainerAsync();
+        await blobs.CreateAsync(CancellationToken.None);
+        Assert.True(await blobs.WriteAsync("1/a", new byte[] { 1, 2, 3, 4 }, CancellationToken.None));
+        await using var stream = (await blobs.OpenAsync("1/a", 1, 2, CancellationToken.None))!;
+        await blobs.DeleteAsync("1/a", CancellationToken.None);
+        var read = new byte[10];
+        Assert.Equal(2, await stream.ReadAtLeastAsync(read, 10, throwOnEndOfStream: false));
+        Assert.Equal([2, 3], read[..2]);
+    }
+}
