@@ -38,7 +38,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         get
         {
             lock (_lock)
-                return _stopped || time.GetElapsedTime(_began) >= TurnTime;
+                return HasEnded();
         }
     }
 
@@ -46,10 +46,9 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     /// <returns>Null: the turn has ended.</returns>
     public TimeSpan? Before()
     {
-        if (IsStopped)
-            return null;
+        // One lock: a turn that another worker's failure ends in between has a pause of up to an hour.
         lock (_lock)
-            return Rest();
+            return HasEnded() ? null : Rest();
     }
 
     public void Stop()
@@ -125,6 +124,8 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         lock (_lock)
             return _outcomes[(int)outcome];
     }
+
+    private bool HasEnded() => _stopped || time.GetElapsedTime(_began) >= TurnTime;
 
     private TimeSpan Rest()
     {

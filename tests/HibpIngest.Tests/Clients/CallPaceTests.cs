@@ -110,6 +110,17 @@ public sealed class CallPaceTests
         Assert.Equal(TimeSpan.FromMilliseconds(15), pace.End().CallTime);
     }
 
+    /// <summary>A worker that waited for such a pause held its place, and the client's lease, for up to an hour.</summary>
+    [Fact]
+    public void The_pause_of_a_turn_that_ends_meanwhile_is_not_waited_for()
+    {
+        for (var i = 0; i < 100_000; i++)
+        {
+            var pace = NewPace(failures: 3_600);
+            Parallel.Invoke(pace.Fail, () => Assert.True(pace.Before() is not { } wait || wait == TimeSpan.Zero));
+        }
+    }
+
     private static CallResponse Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
 
     private CallPace NewPace(int failures = 0, int cap = Cap) =>
