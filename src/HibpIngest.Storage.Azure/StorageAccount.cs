@@ -1,9 +1,7 @@
 using System.Collections.Concurrent;
-using Azure.Core;
 using Azure.Core.Pipeline;
 using Azure.Identity;
 using Azure.Storage;
-using Azure.Storage.Blobs;
 using Azure.Storage.Queues;
 using HibpIngest.Storage.Azure.Blobs;
 using HibpIngest.Storage.Azure.Queues;
@@ -12,10 +10,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Storage.Azure;
 
-/// <summary>
-/// A storage account: its containers (breaches, catalogue, Pwned Passwords, account log, access log, callbacks), queues, tables (accounts,
-/// hashes, API keys, callback clients) and the store register. Thread-safe; opening it calls no service.
-/// </summary>
+/// <summary>The stores in a storage account: containers, queues and tables. Thread-safe; opening it calls no service.</summary>
 public sealed class StorageAccount : IDisposable
 {
     /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite).</summary>
@@ -49,67 +44,56 @@ public sealed class StorageAccount : IDisposable
         _http = new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
         var transport = new HttpClientTransport(_http);
 
-        var blobs = Configure(new BlobClientOptions(), options, transport);
+        var sharedKey = connection.Key is null ? null
+            : new StorageSharedKeyCredential(connection.Account, Convert.ToBase64String(connection.Key));
+        var blobService = BlobService(Configure(new BlobClientOptions(), options, transport));
         // Appends aren't retried by the library: the writer of the access log checks itself whether a block was appended.
         var once = Configure(new BlobClientOptions(), options, transport);
         once.Retry.MaxRetries = 0;
         once.Retry.NetworkTimeout = options.AppendTimeout ?? options.NetworkTimeout;
-        var queues = Configure(new QueueClientOptions(), options, transport);
-        BlobServiceClient blobService, onceService;
-        QueueServiceClient queueService;
-        if (connection.Key is not null)
-        {
-            var key = new StorageSharedKeyCredential(connection.Account, Convert.ToBase64String(connection.Key));
-            blobService = new BlobServiceClient(connection.Blobs, key, blobs);
-            onceService = new BlobServiceClient(connection.Blobs, key, once);
-            queueService = new QueueServiceClient(connection.Queues, key, queues);
-        }
-        else if (connection.Sas is not null)
-        {
-            var sas = new AzureSasCredential(connection.Sas);
-            blobService = new BlobServiceClient(connection.Blobs, sas, blobs);
-            onceService = new BlobServiceClient(connection.Blobs, sas, once);
-            queueService = new QueueServiceClient(connection.Queues, sas, queues);
-        }
-        else
-        {
-            blobService = new BlobServiceClient(connection.Blobs, token, blobs);
-            onceService = new BlobServiceClient(connection.Blobs, token, once);
-            queueService = new QueueServiceClient(connection.Queues, token, queues);
-        }
+        var onceService = BlobService(once);
+        var queueOptions = Configure(new QueueClientOptions(), options, transport);
+        var queueService = sharedKey is not null ? new QueueServiceClient(connection.Queues, sharedKey, queueOptions)
+            : connection.Sas is not null ? new QueueServiceClient(connection.Queues, new AzureSasCredential(connection.Sas), queueOptions)
+            : new QueueServiceClient(connection.Queues, token, queueOptions);
 
         var reads = new HttpMessageInvoker(handler, disposeHandler: false);
         _throttle = new WriteThrottle(options.TimeProvider, options.TransactionsInFlight);
-        var tables = new TableService(connection, token, options, transport, _throttle.Lost);
-        Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
-        Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
+        _tables = new TableService(connection, token, options, transport, _throttle.Lost);
+        _tablePrefix = options.TablePrefix;
+        Blobs = new BreachBlobs(Container(options.BreachContainer));
+        Catalogue = new CatalogueBlobs(Container(options.CatalogueContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
-        (_tables, _tablePrefix) = (tables, options.TablePrefix);
         _reads = new PointReads(reads, connection, token, options);
         var all = new StorageTables([this, .. further]);
         (Tables, TableReads, StoreAccounts) = (all, all, all);
-        Keys = new ApiKeyTable(tables.Table(options.KeysTable));
-        OwnRegister = new StoreRegister(tables.Table(options.RegisterTable), options.TimeProvider);
+        Keys = new ApiKeyTable(_tables.Table(options.KeysTable));
+        OwnRegister = new StoreRegister(_tables.Table(options.RegisterTable), options.TimeProvider);
         // Own connections, so that heartbeats never wait for other requests. No retries: the next heartbeat follows anyway.
         _heartbeats = new HttpClient(CreateHandler(connection, isForHeartbeats: true)) { Timeout = Timeout.InfiniteTimeSpan };
         var heartbeats = new TableService(
             connection, token,
             new StorageOptions { MaxRetries = 0, NetworkTimeout = HeartbeatTimeout, TimeProvider = options.TimeProvider },
             new HttpClientTransport(_heartbeats));
-        Signs = new StoreRegister(heartbeats.Table(options.RegisterTable), options.TimeProvider);
-        var passwords = blobService.GetBlobContainerClient(options.PasswordsContainer);
+        Heartbeats = new StoreRegister(heartbeats.Table(options.RegisterTable), options.TimeProvider);
+        var passwords = Container(options.PasswordsContainer);
         PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
-        PasswordTables = new PasswordTables(tables, _throttle);
-        PasswordAppends = new PasswordAppends(
-            tables.Table(options.PasswordAppends), blobService.GetBlobContainerClient(options.PasswordAppends));
-        PasswordDrops = new PasswordDrops(blobService.GetBlobContainerClient(options.PasswordDropsContainer));
-        AccessLog = new AccessBlobs(
-            blobService.GetBlobContainerClient(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
-        Usage = new UsageTable(tables.Table(options.UsageTable), _throttle);
-        Clients = new CallbackClientTable(tables.Table(options.ClientsTable));
-        Prefixes = new PrefixBlobs(blobService.GetBlobContainerClient(options.ClientsContainer));
-        Callbacks = new CallbackBlobs(blobService.GetBlobContainerClient(options.CallbacksContainer));
-        AccountLog = new JournalBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
+        PasswordTables = new PasswordTables(_tables, _throttle);
+        PasswordAppends = new PasswordAppends(_tables.Table(options.PasswordAppends), Container(options.PasswordAppends));
+        PasswordDrops = new PasswordDrops(Container(options.PasswordDropsContainer));
+        AccessLog = new AccessBlobs(Container(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
+        Usage = new UsageTable(_tables.Table(options.UsageTable), _throttle);
+        Clients = new CallbackClientTable(_tables.Table(options.ClientsTable));
+        Prefixes = new PrefixBlobs(Container(options.ClientsContainer));
+        Callbacks = new CallbackBlobs(Container(options.CallbacksContainer));
+        AccountLog = new JournalBlobs(Container(options.AccountLogContainer));
+
+        BlobServiceClient BlobService(BlobClientOptions client) =>
+            sharedKey is not null ? new BlobServiceClient(connection.Blobs, sharedKey, client)
+            : connection.Sas is not null ? new BlobServiceClient(connection.Blobs, new AzureSasCredential(connection.Sas), client)
+            : new BlobServiceClient(connection.Blobs, token, client);
+
+        BlobContainerClient Container(string name) => blobService.GetBlobContainerClient(name);
     }
 
     public IBreachBlobs Blobs { get; }
@@ -121,7 +105,6 @@ public sealed class StorageAccount : IDisposable
     /// <summary>The tables of accounts and of their hashes, in all storage accounts of the store.</summary>
     public IStoreTables Tables { get; }
 
-    /// <summary>The tables of <see cref="Tables"/>, for readers.</summary>
     public ITableReads TableReads { get; }
 
     /// <summary>All storage accounts of the store, beginning with this one.</summary>
@@ -131,8 +114,8 @@ public sealed class StorageAccount : IDisposable
 
     internal StoreRegister OwnRegister { get; }
 
-    /// <summary>Hosts' heartbeats in the register, over connections that nothing else uses.</summary>
-    public IHeartbeats Signs { get; }
+    /// <summary>The hosts' heartbeats, over connections that nothing else uses.</summary>
+    public IHeartbeats Heartbeats { get; }
 
     public IApiKeys Keys { get; }
 
@@ -150,13 +133,10 @@ public sealed class StorageAccount : IDisposable
 
     public IUsageTable Usage { get; }
 
-    /// <summary>The clients that receive callbacks.</summary>
     public ICallbackClients Clients { get; }
 
-    /// <summary>The prefixes that each callback client watches.</summary>
     public IPrefixBlobs Prefixes { get; }
 
-    /// <summary>The content of pending callbacks.</summary>
     public ICallbackBlobs Callbacks { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>

@@ -3,24 +3,23 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Storage.Azure;
 
-/// <summary>Registers the storage account's services.</summary>
 public static class StorageServices
 {
-    private const string Log = "log";
+    private const string Journal = "journal";
 
     /// <summary>Adds the storage account and its stores. It is opened on first use, which calls no service.</summary>
     /// <param name="services">Must provide an <see cref="ILoggerFactory"/>.</param>
     /// <param name="further">Connections of the store's other storage accounts, in order.</param>
-    /// <param name="log">Connection of the account log's storage account; null: the first account.</param>
+    /// <param name="journal">Connection of the journal's storage account; null: the first account.</param>
     /// <param name="options">Retries and timeouts; null: the defaults.</param>
     public static IServiceCollection AddHibpStorage(
-        this IServiceCollection services, string connection, IReadOnlyList<string> further, string? log = null,
+        this IServiceCollection services, string connection, IReadOnlyList<string> further, string? journal = null,
         StorageOptions? options = null)
     {
         services.AddSingleton(provider => StorageAccount.Open(connection, LogsOf(provider), options, further));
         Add(account => account.Tables);
         Add(account => account.StoreAccounts);
-        Add<IHeartbeats>(account => account.Signs);
+        Add(account => account.Heartbeats);
         Add(account => account.Blobs);
         Add(account => account.Catalogue);
         Add(account => account.TableReads);
@@ -37,14 +36,14 @@ public static class StorageServices
         Add(account => account.AccessLog);
         Add(account => account.Usage);
         services.AddRegisterPorts();
-        if (log is null)
+        if (journal is null)
         {
             Add(account => account.AccountLog);
         }
         else
         {
-            services.AddKeyedSingleton(Log, (provider, _) => StorageAccount.Open(log, LogsOf(provider)));
-            services.AddSingleton(provider => provider.GetRequiredKeyedService<StorageAccount>(Log).AccountLog);
+            services.AddKeyedSingleton(Journal, (provider, _) => StorageAccount.Open(journal, LogsOf(provider)));
+            services.AddSingleton(provider => provider.GetRequiredKeyedService<StorageAccount>(Journal).AccountLog);
         }
         return services;
 

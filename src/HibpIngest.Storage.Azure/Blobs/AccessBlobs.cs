@@ -1,8 +1,4 @@
-using System.Globalization;
-using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
@@ -17,55 +13,45 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
     public Task CreateAsync(CancellationToken cancellationToken) =>
         container.CreateIfMissingAsync("creation of the access log's container", cancellationToken);
 
-    public Task<bool> BeginAsync(string name, CancellationToken cancellationToken) =>
-        ContainerCalls.TryCreateAsync(
-            $"beginning of blob '{name}'",
-            () => once.GetAppendBlobClient(name).CreateAsync(
-                new AppendBlobCreateOptions { Conditions = new AppendBlobRequestConditions { IfNoneMatch = ETag.All } }, cancellationToken),
-            cancellationToken);
+    public Task<bool> BeginAsync(string name, CancellationToken cancellationToken) => StorageCall.TryAsync(
+        $"beginning of blob '{name}'",
+        () => once.GetAppendBlobClient(name).CreateAsync(
+            new AppendBlobCreateOptions { Conditions = new() { IfNoneMatch = ETag.All } }, cancellationToken),
+        StorageCall.IsExistingBlob, cancellationToken);
 
     public Task<BlockAppend> AppendAsync(string name, long position, ReadOnlyMemory<byte> block, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"appending to blob '{name}'", async () =>
+        StorageCall.RunAsync($"appending to blob '{name}'", async () =>
         {
             try
             {
                 await using var content = Read(block);
                 await once.GetAppendBlobClient(name).AppendBlockAsync(
-                    content,
-                    new AppendBlobAppendBlockOptions
-                    {
-                        Conditions = new AppendBlobRequestConditions { IfAppendPositionEqual = position },
-                    },
+                    content, new AppendBlobAppendBlockOptions { Conditions = new() { IfAppendPositionEqual = position } },
                     cancellationToken);
                 return BlockAppend.Appended;
             }
-            catch (RequestFailedException e) when (e.Status == 412)
+            catch (RequestFailedException e) when (StorageCall.IsConditionNotMet(e))
             {
                 return BlockAppend.OtherPosition;
             }
-            catch (RequestFailedException e) when (e.Status == 404)
+            catch (RequestFailedException e) when (StorageCall.IsNotFound(e))
             {
                 return BlockAppend.NoBlob; // also if the container doesn't exist
             }
         }, cancellationToken);
 
-    public Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"marking of blob '{blob.Name}'", async () =>
-        {
-            var metadata = new Dictionary<string, string>(StringComparer.Ordinal) { [StateName] = TextOf(state) };
-            if (sentAt is { } sent)
-                metadata[SentName] = sent.ToUnixTimeSeconds().ToString(CultureInfo.InvariantCulture);
-            try
-            {
-                await container.GetBlobClient(blob.Name).SetMetadataAsync(
-                    metadata, new BlobRequestConditions { IfMatch = new ETag(blob.Version) }, cancellationToken);
-            }
-            catch (RequestFailedException e) when (e.Status is 412 or 404)
-            {
-                // Another process has changed the blob's state.
-            }
-            return true;
-        }, cancellationToken);
+    public Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken)
+    {
+        var metadata = new Dictionary<string, string>(StringComparer.Ordinal) { [StateName] = TextOf(state) };
+        if (sentAt is { } sent)
+            metadata[SentName] = sent.ToUnixTimeSeconds().ToString(CultureInfo.InvariantCulture);
+        // Has no effect if another process has changed the blob's state.
+        return StorageCall.TryAsync(
+            $"marking of blob '{blob.Name}'",
+            () => container.GetBlobClient(blob.Name).SetMetadataAsync(
+                metadata, ContainerCalls.VersionIs(blob.Version), cancellationToken),
+            e => e.Status is 412 or 404, cancellationToken);
+    }
 
     public async Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
         await container.FindAsync(name, $"look-up of blob '{name}'", cancellationToken) is not { } blob ? null : new AccessBlob(
@@ -86,27 +72,16 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
     public Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken)
     {
         var reading = $"reading of blob '{name}'";
-        return BreachBlobs.Call<Stream?>(reading, async () =>
-        {
-            try
-            {
-                // Buffered reads of 4 MiB: the emulator opens every block of the requested range before it responds. Metadata may change
-                // during the read; the content already written doesn't.
-                return new BlobBody(
-                    await container.GetBlobClient(name).OpenReadAsync(
-                        new BlobOpenReadOptions(allowModifications: true) { Position = offset, BufferSize = PieceBytes },
-                        cancellationToken),
-                    reading);
-            }
-            catch (RequestFailedException e) when (e.Status == 404)
-            {
-                return null;
-            }
-        }, cancellationToken);
+        // Buffered reads of 4 MiB: the emulator opens every block of the requested range before it responds. Metadata may change during the
+        // read; the content already written doesn't.
+        var options = new BlobOpenReadOptions(allowModifications: true) { Position = offset, BufferSize = PieceBytes };
+        return StorageCall.FindAsync<Stream>(
+            reading, async () => new BlobBody(await container.GetBlobClient(name).OpenReadAsync(options, cancellationToken), reading),
+            StorageCall.IsNotFound, cancellationToken);
     }
 
-    public Task DeleteAsync(string name, CancellationToken cancellationToken) => BreachBlobs.Call($"deletion of blob '{name}'",
-        async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
+        container.DeleteAsync(name, $"deletion of blob '{name}'", cancellationToken);
 
     /// <summary>With quotes, as in the ETag header; listings omit them.</summary>
     private static string Quoted(ETag etag) => etag.ToString("H");

@@ -3,14 +3,14 @@ namespace HibpIngest.Storage.Azure.Blobs;
 /// <summary>A forward-only stream of a blob's content, which throws the pipeline's errors.</summary>
 internal sealed class BlobBody(Stream content, string operation) : ForwardStream
 {
-    public override int Read(byte[] buffer, int offset, int count) => BreachBlobs.Call(
+    public override int Read(byte[] buffer, int offset, int count) => StorageCall.RunAsync(
         operation, () => Task.FromResult(content.Read(buffer, offset, count)), CancellationToken.None).GetAwaiter().GetResult();
 
     public override Task<int> ReadAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
         ReadAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
 
     public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default) => new(
-        BreachBlobs.Call(operation, async () => await content.ReadAsync(buffer, cancellationToken), cancellationToken));
+        StorageCall.RunAsync(operation, async () => await content.ReadAsync(buffer, cancellationToken), cancellationToken));
 
     protected override void Dispose(bool disposing)
     {

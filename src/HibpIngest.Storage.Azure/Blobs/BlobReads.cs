@@ -1,8 +1,5 @@
-using System.Globalization;
 using System.Net;
 using System.Security.Cryptography;
-using System.Text;
-using Azure.Core;
 
 namespace HibpIngest.Storage.Azure.Blobs;
 
@@ -16,7 +13,7 @@ internal sealed class BlobReads(
     HttpMessageInvoker http, Uri container, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {
     /// <summary>The largest range whose MD5 the service returns (learn.microsoft.com/rest/api/storageservices/get-blob).</summary>
-    private const int LongestDigested = 4 << 20;
+    private const int MaxMd5Bytes = 4 << 20;
 
     /// <summary>Supports tokens, and ranges in either header; nothing from later versions is needed.</summary>
     private const string ServiceVersion = "2021-12-02";
@@ -24,7 +21,6 @@ internal sealed class BlobReads(
     private const string NoteHeader = $"x-ms-meta-{PasswordBlobs.NoteName}";
 
     private readonly string _container = container.AbsoluteUri.TrimEnd('/');
-    private readonly string _query = connection.Sas is null ? "" : $"?{connection.Sas}";
     private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
 
     /// <param name="name">The blob's name, which needs no escaping.</param>
@@ -38,7 +34,7 @@ internal sealed class BlobReads(
         timeout.CancelAfter(options.NetworkTimeout);
         try
         {
-            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri($"{_container}/{name}{_query}"));
+            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri($"{_container}/{name}{connection.Query}"));
             await AddHeadersAsync(request, part, timeout.Token);
             using var response = await http.SendAsync(request, timeout.Token);
             if (response.StatusCode != (part is null ? HttpStatusCode.OK : HttpStatusCode.PartialContent))
@@ -79,7 +75,7 @@ internal sealed class BlobReads(
             headers.TryAddWithoutValidation("If-Match", etag);
             ours.Add(("x-ms-range", string.Create(CultureInfo.InvariantCulture, $"bytes={offset}-{offset + length - 1}")));
             // The service computes the MD5, which the API passes on in a header.
-            if (length <= LongestDigested)
+            if (length <= MaxMd5Bytes)
                 ours.Add(("x-ms-range-get-content-md5", "true"));
         }
         ours.Add(("x-ms-version", ServiceVersion));
@@ -101,8 +97,6 @@ internal sealed class BlobReads(
         foreach (var (name, value) in ours)
             text.Append(name).Append(':').Append(value).Append('\n');
         text.Append('/').Append(connection.Account).Append(address.AbsolutePath);
-        Span<byte> signature = stackalloc byte[HMACSHA256.HashSizeInBytes];
-        HMACSHA256.HashData(connection.Key, Encoding.UTF8.GetBytes(text.ToString()), signature);
-        return $"SharedKey {connection.Account}:{Convert.ToBase64String(signature)}";
+        return connection.Sign(text.ToString());
     }
 }

@@ -1,6 +1,4 @@
 using System.Buffers;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
 
 namespace HibpIngest.Storage.Azure.Blobs;
 
@@ -21,8 +19,8 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
     /// <summary>Maximum prefetched after the reader's range.</summary>
     private const int AheadBytes = 2 * RangeBytes;
 
-    /// <summary>Maximum kept: the range being read, those prefetched, and one more for a reader that goes back and forth.</summary>
-    private const int KeptBytes = AheadBytes + (2 * RangeBytes);
+    /// <summary>Maximum in memory: the range being read, those prefetched, and one more for a reader that goes back and forth.</summary>
+    private const int MaxCachedBytes = AheadBytes + (2 * RangeBytes);
 
     /// <summary>Bytes read without a jump after which ranges are prefetched.</summary>
     private const int ForwardBytes = 64 * 1024;
@@ -36,7 +34,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
     /// <summary>Ranges fetched or being fetched, the most recently used last.</summary>
     private readonly List<Fetched> _ranges = [];
 
-    private long _keptBytes;
+    private long _cachedBytes;
     private long _position;
     private long _expected;
     private long _forward;
@@ -114,13 +112,11 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
                 dropped = [.. _ranges];
                 _ranges.Clear();
             }
-
             // Wakes a reader that waits for a range. One that is copying holds the lock, and no new one starts.
             _closed.Cancel();
-            dropped.ForEach(GiveBack);
+            dropped.ForEach(ReturnBuffer);
             _closed.Dispose();
         }
-
         base.Dispose(disposing);
     }
 
@@ -141,7 +137,6 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
                 for (var next = range.End; next < end;)
                     next = Get(next, (int)Math.Min(end - next, RangeBytes)).End;
             }
-
             return range;
         }
     }
@@ -176,13 +171,10 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
                     _ranges.RemoveAt(index);
                     _ranges.Add(found);
                 }
-
                 return found;
             }
-
             Drop(index);
         }
-
         // At least the bytes requested, or as many as were read since the last jump; without those already fetched.
         var start = position - (position % GrainBytes);
         var bytes = Math.Max(position - start + wanted, _forward);
@@ -193,13 +185,12 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
             if (range.Start > start)
                 end = Math.Min(end, range.Start);
         }
-
         var count = (int)(end - start);
-        while (_ranges.Count > 0 && _keptBytes + count > KeptBytes)
+        while (_ranges.Count > 0 && _cachedBytes + count > MaxCachedBytes)
             Drop(0);
         var fetched = new Fetched(start, count, FetchAsync(start, count, _closed.Token));
         _ranges.Add(fetched);
-        _keptBytes += count;
+        _cachedBytes += count;
         return fetched;
     }
 
@@ -207,11 +198,11 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
     {
         var range = _ranges[index];
         _ranges.RemoveAt(index);
-        _keptBytes -= range.Bytes;
-        GiveBack(range);
+        _cachedBytes -= range.Bytes;
+        ReturnBuffer(range);
     }
 
-    private static void GiveBack(Fetched range) => _ = range.Content.ContinueWith(
+    private static void ReturnBuffer(Fetched range) => _ = range.Content.ContinueWith(
         static done =>
         {
             if (done.IsCompletedSuccessfully)
@@ -219,40 +210,26 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
             else
                 _ = done.Exception;
         },
-        CancellationToken.None,
-        TaskContinuationOptions.ExecuteSynchronously,
-        TaskScheduler.Default);
+        CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
 
-    private Task<byte[]> FetchAsync(long offset, int count, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"reading of blob '{version.Name}'", async () =>
-    {
-        var options = new BlobDownloadOptions
+    private async Task<byte[]> FetchAsync(long offset, int count, CancellationToken cancellationToken) =>
+        await StorageCall.FindAsync($"reading of blob '{version.Name}'", async () =>
         {
-            Range = new HttpRange(offset, count),
-            Conditions = new BlobRequestConditions { IfMatch = new ETag(version.ETag) },
-        };
-        try
-        {
+            var options = new BlobDownloadOptions
+            {
+                Range = new HttpRange(offset, count),
+                Conditions = ContainerCalls.VersionIs(version.ETag),
+            };
             using BlobDownloadStreamingResult download = await blob.DownloadStreamingAsync(options, cancellationToken);
             // Not returned to the pool if reading fails: the connection may still write to it.
             var buffer = ArrayPool<byte>.Shared.Rent(count);
             await download.Content.ReadExactlyAsync(buffer.AsMemory(0, count), cancellationToken);
             return buffer;
-        }
-        catch (RequestFailedException e) when (e.Status is 412 or 416 || BreachBlobs.IsMissingBlob(e))
-        {
-            throw new BlobSupersededException(version.Name);
-        }
-    }, cancellationToken);
+        }, e => e.Status is 412 or 416 || StorageCall.IsMissingBlob(e), cancellationToken)
+        ?? throw new BlobSupersededException(version.Name);
 
-    private sealed class Fetched(long start, int bytes, Task<byte[]> content)
+    private sealed record Fetched(long Start, int Bytes, Task<byte[]> Content)
     {
-        public long Start => start;
-
-        public int Bytes => bytes;
-
-        public long End => start + bytes;
-
-        public Task<byte[]> Content => content;
+        public long End => Start + Bytes;
     }
 }

@@ -1,7 +1,6 @@
 using System.Buffers;
 using System.Buffers.Binary;
 using System.Security.Cryptography;
-using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
@@ -44,13 +43,12 @@ internal static class BlockUpload
         BlockBlobClient blob, Stream content, BlobRequestConditions? conditions, IProgress<long>? progress,
         CancellationToken cancellationToken, IncrementalHash? sha256 = null)
     {
-        Task<T> Call<T>(Func<Task<T>> call, CancellationToken token) => BreachBlobs.Call($"upload of blob '{blob.Name}'", call, token);
-
-        var there = await Call(() => FindStagedAsync(blob, cancellationToken), cancellationToken);
+        var operation = $"upload of blob '{blob.Name}'";
+        var staged = await FindStagedAsync(blob, operation, cancellationToken);
         var blockBytes = BlockSize(content);
         var ids = new List<string>();
         var staging = new List<Task>();
-        long known = 0;
+        var uploaded = 0L;
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         try
         {
@@ -64,19 +62,17 @@ internal static class BlockUpload
                     ArrayPool<byte>.Shared.Return(buffer);
                     break;
                 }
-
                 if (ids.Count == MaxBlocks)
                     throw new BadInputException($"the file is too large for a blob: more than {MaxBlocks} blocks of {blockBytes} bytes");
                 sha256?.AppendData(buffer, 0, length);
                 var id = BlockId(ids.Count, buffer.AsSpan(0, length));
                 ids.Add(id);
-                if (there.TryGetValue(id, out var size) && size == length)
+                if (staged.TryGetValue(id, out var size) && size == length)
                 {
                     ArrayPool<byte>.Shared.Return(buffer);
-                    progress?.Report(Interlocked.Add(ref known, length));
+                    progress?.Report(Interlocked.Add(ref uploaded, length));
                     continue;
                 }
-
                 staging.Add(StageAsync(id, buffer, length));
                 if (staging.Count < BlocksInFlight)
                     continue;
@@ -84,7 +80,6 @@ internal static class BlockUpload
                 staging.Remove(done);
                 await done;
             }
-
             await Task.WhenAll(staging);
         }
         catch
@@ -94,7 +89,6 @@ internal static class BlockUpload
             await Task.WhenAll(staging).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             throw;
         }
-
         var options = new CommitBlockListOptions
         {
             Conditions = conditions,
@@ -103,46 +97,29 @@ internal static class BlockUpload
                 [Sha256Key] = Convert.ToHexStringLower(sha256.GetHashAndReset()),
             },
         };
-        return await Call<ETag?>(async () =>
-        {
-            try
-            {
-                BlobContentInfo info = await blob.CommitBlockListAsync(ids, options, cancellationToken);
-                return info.ETag;
-            }
-            catch (RequestFailedException e) when (conditions is not null && (e.Status == 412 || e.ErrorCode is not null
-                && (e.ErrorCode == BlobErrorCode.BlobAlreadyExists || e.ErrorCode == BlobErrorCode.InvalidBlockList)))
-            {
-                // A commit by another upload dropped the blocks of this one.
-                return null;
-            }
-        }, cancellationToken);
+        // Another upload's commit drops the blocks of this one: InvalidBlockList.
+        return await StorageCall.FindAsync<ETag?>(
+            operation, async () => (await blob.CommitBlockListAsync(ids, options, cancellationToken)).Value.ETag,
+            e => conditions is not null && (StorageCall.IsExistingBlob(e) || e.ErrorCode == BlobErrorCode.InvalidBlockList),
+            cancellationToken);
 
         async Task StageAsync(string id, byte[] buffer, int length)
         {
             using var block = new MemoryStream(buffer, 0, length, writable: false);
-            await Call(async () => await blob.StageBlockAsync(id, block, cancellationToken: stop.Token), stop.Token);
+            await StorageCall.RunAsync(operation, () => blob.StageBlockAsync(id, block, cancellationToken: stop.Token), stop.Token);
             ArrayPool<byte>.Shared.Return(buffer);
-            progress?.Report(Interlocked.Add(ref known, length));
+            progress?.Report(Interlocked.Add(ref uploaded, length));
         }
     }
 
     /// <summary>Returns ids and sizes of uncommitted blocks.</summary>
-    private static async Task<Dictionary<string, long>> FindStagedAsync(BlockBlobClient blob, CancellationToken cancellationToken)
+    private static async Task<Dictionary<string, long>> FindStagedAsync(
+        BlockBlobClient blob, string operation, CancellationToken cancellationToken)
     {
-        var there = new Dictionary<string, long>();
-        try
-        {
-            BlockList list = await blob.GetBlockListAsync(BlockListTypes.Uncommitted, cancellationToken: cancellationToken);
-            foreach (var block in list.UncommittedBlocks)
-                there[block.Name] = block.SizeLong;
-        }
-        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
-        {
-            // Neither a blob nor blocks of that name exist.
-        }
-
-        return there;
+        var blocks = await StorageCall.FindAsync<BlockList>(
+            operation, async () => await blob.GetBlockListAsync(BlockListTypes.Uncommitted, cancellationToken: cancellationToken),
+            StorageCall.IsMissingBlob, cancellationToken);
+        return blocks?.UncommittedBlocks.ToDictionary(block => block.Name, block => block.SizeLong) ?? [];
     }
 
     /// <summary>The same for the same file every time, or the block ids would differ.</summary>

@@ -1,6 +1,3 @@
-using System.Runtime.CompilerServices;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
@@ -35,42 +32,28 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
 
     // Without the name, which isn't validated yet and may not be logged.
     public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
-        Call<BreachBlob?>("look-up of a breach's blob", async () =>
-    {
-        try
+        StorageCall.FindAsync("look-up of a breach's blob", async () =>
         {
             BlobProperties properties = await container.GetBlobClient(name).GetPropertiesAsync(null, cancellationToken);
             return new BreachBlob(Version(name, properties.ETag), properties.ContentLength, properties.LastModified)
             {
                 Sha256 = Sha256Of(properties.Metadata),
             };
-        }
-        catch (RequestFailedException e) when (IsMissingBlob(e))
-        {
-            return null;
-        }
-    }, cancellationToken);
+        }, StorageCall.IsMissingBlob, cancellationToken);
 
-    public Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken) =>
-        Call<Stream>($"opening of blob '{version.Name}'", async () =>
+    public async Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken)
     {
         var blob = container.GetBlobClient(version.Name);
-        try
-        {
-            BlobProperties properties = await blob.GetPropertiesAsync(
-                new BlobRequestConditions { IfMatch = new ETag(version.ETag) }, cancellationToken);
-            return new BlobVersionStream(blob, version, properties.ContentLength);
-        }
-        catch (RequestFailedException e) when (e.Status == 412 || IsMissingBlob(e))
-        {
-            throw new BlobSupersededException(version.Name);
-        }
-    }, cancellationToken);
+        var properties = await StorageCall.FindAsync<BlobProperties>(
+            $"opening of blob '{version.Name}'",
+            async () => await blob.GetPropertiesAsync(ContainerCalls.VersionIs(version.ETag), cancellationToken),
+            e => StorageCall.IsConditionNotMet(e) || StorageCall.IsMissingBlob(e), cancellationToken)
+            ?? throw new BlobSupersededException(version.Name);
+        return new BlobVersionStream(blob, version, properties.ContentLength);
+    }
 
     public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) =>
-        Call<byte[]?>($"reading of blob '{name}'", async () =>
-    {
-        try
+        StorageCall.FindAsync($"reading of blob '{name}'", async () =>
         {
             using BlobDownloadStreamingResult download = await container.GetBlobClient(name).DownloadStreamingAsync(
                 null, cancellationToken);
@@ -80,19 +63,11 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
             var content = new byte[download.Details.ContentLength];
             await download.Content.ReadExactlyAsync(content, cancellationToken);
             return content;
-        }
-        catch (RequestFailedException e) when (IsMissingBlob(e))
-        {
-            return null;
-        }
-    }, cancellationToken);
+        }, StorageCall.IsMissingBlob, cancellationToken);
 
-    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) =>
-        Call($"writing of blob '{name}'", async () =>
-    {
-        await container.GetBlobClient(name).UploadAsync(new BinaryData(content), overwrite: true, cancellationToken);
-        return true;
-    }, cancellationToken);
+    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) => StorageCall.RunAsync(
+        $"writing of blob '{name}'",
+        () => container.GetBlobClient(name).UploadAsync(new BinaryData(content), overwrite: true, cancellationToken), cancellationToken);
 
     public async Task<BlobVersion> UploadAsync(
         string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
@@ -102,22 +77,5 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         metadata is not null && metadata.TryGetValue(BlockUpload.Sha256Key, out var hash) ? hash : null;
 
     /// <summary>Normalises the ETag: listings return it without quotes, all other calls with them.</summary>
-    internal static BlobVersion Version(string name, ETag etag) => new(name, etag.ToString("H"));
-
-    internal static bool IsMissingBlob(RequestFailedException e) => e.Status == 404 && e.ErrorCode != BlobErrorCode.ContainerNotFound;
-
-    internal static async Task<T> Call<T>(string what, Func<Task<T>> call, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await call();
-        }
-        catch (Exception e)
-        {
-            var mapped = StorageErrors.Map(e, what, cancellationToken);
-            if (ReferenceEquals(mapped, e))
-                throw;
-            throw mapped;
-        }
-    }
+    private static BlobVersion Version(string name, ETag etag) => new(name, etag.ToString("H"));
 }

@@ -1,7 +1,3 @@
-using System.Globalization;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
-
 namespace HibpIngest.Storage.Azure.Blobs;
 
 /// <summary>One blob per delivery: <c>load/slice/client</c>.</summary>
@@ -11,22 +7,19 @@ internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBl
         container.CreateIfMissingAsync("creation of the callbacks' container", cancellationToken);
 
     public Task<bool> WriteAsync(
-        CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken)
-    {
-        var conditions = replaces ? null : new BlobRequestConditions { IfNoneMatch = ETag.All };
-        return ContainerCalls.TryCreateAsync(
+        CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken) =>
+        StorageCall.TryAsync(
             $"writing of what client {delivery.Client} is called of",
             () => Blob(delivery).UploadAsync(
-                new BinaryData(content), new BlobUploadOptions { Conditions = conditions }, cancellationToken),
-            cancellationToken);
-    }
+                new BinaryData(content),
+                new BlobUploadOptions { Conditions = replaces ? null : ContainerCalls.VersionIs(null) }, cancellationToken),
+            StorageCall.IsExistingBlob, cancellationToken);
 
     public async Task<byte[]?> ReadAsync(CallbackKey delivery, CancellationToken cancellationToken) => (await BlobDownload.RunAsync(
         Blob(delivery), $"reading of what client {delivery.Client} is called of", knownETag: null, cancellationToken))?.Content;
 
-    public Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken) => BreachBlobs.Call(
-        $"deletion of what client {delivery.Client} was called of",
-        async () => await Blob(delivery).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+    public Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken) =>
+        container.DeleteAsync(NameOf(delivery), $"deletion of what client {delivery.Client} was called of", cancellationToken);
 
     public async Task DeleteAsync(long load, CancellationToken cancellationToken)
     {
@@ -35,11 +28,7 @@ internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBl
         try
         {
             await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, operation, isOptional: false, cancellationToken))
-            {
-                await BreachBlobs.Call(operation, async () =>
-                    await container.GetBlobClient(blob.Name).DeleteIfExistsAsync(cancellationToken: cancellationToken),
-                    cancellationToken);
-            }
+                await container.DeleteAsync(blob.Name, operation, cancellationToken);
         }
         catch (StoreMissingException)
         {
@@ -47,6 +36,8 @@ internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBl
         }
     }
 
-    private BlobClient Blob(CallbackKey delivery) => container.GetBlobClient(
-        string.Create(CultureInfo.InvariantCulture, $"{delivery.Load}/{delivery.Slice}/{delivery.Client}"));
+    private static string NameOf(CallbackKey delivery) =>
+        string.Create(CultureInfo.InvariantCulture, $"{delivery.Load}/{delivery.Slice}/{delivery.Client}");
+
+    private BlobClient Blob(CallbackKey delivery) => container.GetBlobClient(NameOf(delivery));
 }

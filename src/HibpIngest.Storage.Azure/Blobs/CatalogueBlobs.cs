@@ -1,8 +1,3 @@
-using System.Globalization;
-using System.Runtime.CompilerServices;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
-
 namespace HibpIngest.Storage.Azure.Blobs;
 
 /// <summary>The catalogue's container. Each blob's metadata holds the catalogue's version and the content's tag.</summary>
@@ -23,47 +18,38 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
             : blob.Details is null ? new CatalogueBlob(knownETag!, 0, ReadOnlyMemory<byte>.Empty, IsUnchanged: true)
             : new CatalogueBlob(blob.Details.ETag.ToString("H"), VersionOf(blob.Details.Metadata), blob.Content, IsUnchanged: false);
 
-    public Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"writing of catalogue blob '{name}'", async () =>
+    public async Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken)
     {
-        var blob = container.GetBlobClient(name);
+        var operation = $"writing of catalogue blob '{name}'";
+        var options = new BlobUploadOptions
+        {
+            HttpHeaders = new BlobHttpHeaders
+            {
+                ContentType = content.ContentType,
+                ContentEncoding = content.IsGzip ? "gzip" : null,
+                CacheControl = CacheControl,
+            },
+            Metadata = new Dictionary<string, string>
+            {
+                [Version] = version.ToString(CultureInfo.InvariantCulture),
+                [Tag] = content.Tag,
+            },
+        };
         while (true)
         {
-            var there = await FindAsync(blob, cancellationToken);
-            if (there is not null && VersionOf(there.Metadata) > version)
+            var existing = await StorageCall.FindAsync<BlobProperties>(
+                operation, async () => await container.GetBlobClient(name).GetPropertiesAsync(null, cancellationToken),
+                StorageCall.IsMissingBlob, cancellationToken);
+            if (existing is not null && VersionOf(existing.Metadata) > version)
                 return false;
-            if (there is not null && TagOf(there.Metadata) == content.Tag)
+            if (existing is not null && TagOf(existing.Metadata) == content.Tag)
                 return true;
-            try
-            {
-                await blob.UploadAsync(
-                    new BinaryData(content.Bytes),
-                    new BlobUploadOptions
-                    {
-                        HttpHeaders = new BlobHttpHeaders
-                        {
-                            ContentType = content.ContentType,
-                            ContentEncoding = content.IsGzip ? "gzip" : null,
-                            CacheControl = CacheControl,
-                        },
-                        Metadata = new Dictionary<string, string>
-                        {
-                            [Version] = version.ToString(CultureInfo.InvariantCulture),
-                            [Tag] = content.Tag,
-                        },
-                        Conditions = there is null
-                            ? new BlobRequestConditions { IfNoneMatch = ETag.All } : new BlobRequestConditions { IfMatch = there.ETag },
-                    },
-                    cancellationToken);
+            options.Conditions = ContainerCalls.VersionIs(existing?.ETag.ToString("H"));
+            // Null: another writer was first, or the response to this write was lost. The loop decides by the blob that exists now.
+            if (await container.TryUploadAsync(name, content.Bytes, options, operation, cancellationToken) is not null)
                 return true;
-            }
-            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
-                || BreachBlobs.IsMissingBlob(e))
-            {
-                // Another writer was first, or the response to this write was lost: the loop decides by the blob that exists now.
-            }
         }
-    }, cancellationToken);
+    }
 
     public async IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
@@ -75,32 +61,9 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
         }
     }
 
-    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"deletion of catalogue blob '{name}'", async () =>
-    {
-        try
-        {
-            await container.GetBlobClient(name).DeleteIfExistsAsync(
-                DeleteSnapshotsOption.IncludeSnapshots, new BlobRequestConditions { IfMatch = new ETag(etag) }, cancellationToken);
-        }
-        catch (RequestFailedException e) when (e.Status == 412)
-        {
-            // Another version was written meanwhile, which must stay.
-        }
-        return true;
-    }, cancellationToken);
-
-    private static async Task<BlobProperties?> FindAsync(BlobClient blob, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await blob.GetPropertiesAsync(null, cancellationToken);
-        }
-        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
-        {
-            return null;
-        }
-    }
+    // A version that was written meanwhile stays.
+    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) => container.DeleteVersionAsync(
+        name, etag, $"deletion of catalogue blob '{name}'", cancellationToken, DeleteSnapshotsOption.IncludeSnapshots);
 
     private static long VersionOf(IDictionary<string, string> metadata) =>
         metadata.TryGetValue(Version, out var text) && long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var version)

@@ -1,15 +1,11 @@
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
-
 namespace HibpIngest.Storage.Azure.Blobs;
 
 /// <summary>Calls that several containers need. Each takes the operation's name for error messages.</summary>
 internal static class ContainerCalls
 {
     public static Task CreateIfMissingAsync(this BlobContainerClient container, string operation, CancellationToken cancellationToken) =>
-        BreachBlobs.Call(
-            operation, async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken),
-            cancellationToken);
+        StorageCall.RunAsync(
+            operation, () => container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
 
     /// <param name="isOptional">Whether a container that doesn't exist counts as an empty one.</param>
     public static IAsyncEnumerable<BlobItem> ListAsync(
@@ -21,47 +17,55 @@ internal static class ContainerCalls
     /// <returns>Null if the blob or the container doesn't exist: a response to HEAD has no body to say which.</returns>
     public static Task<BlobProperties?> FindAsync(
         this BlobContainerClient container, string name, string operation, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<BlobProperties?>(operation, async () =>
-        {
-            try
-            {
-                return await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken);
-            }
-            catch (RequestFailedException e) when (e.Status == 404)
-            {
-                return null;
-            }
-        }, cancellationToken);
+        StorageCall.FindAsync<BlobProperties>(
+            operation, async () => await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken),
+            StorageCall.IsNotFound, cancellationToken);
 
-    /// <summary>Creates a blob on the condition that it doesn't exist.</summary>
-    /// <returns>False if it exists.</returns>
-    public static Task<bool> TryCreateAsync(string operation, Func<Task> create, CancellationToken cancellationToken) =>
-        BreachBlobs.Call(operation, async () =>
+    /// <returns>The new ETag; null if the options' conditions aren't met.</returns>
+    public static Task<string?> TryUploadAsync(
+        this BlobContainerClient container, string name, ReadOnlyMemory<byte> content, BlobUploadOptions options, string operation,
+        CancellationToken cancellationToken) =>
+        StorageCall.FindAsync(operation, async () =>
         {
-            try
-            {
-                await create();
-                return true;
-            }
-            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists)
-            {
-                return false;
-            }
-        }, cancellationToken);
+            BlobContentInfo info = await container.GetBlobClient(name).UploadAsync(new BinaryData(content), options, cancellationToken);
+            return info.ETag.ToString("H");
+        }, StorageCall.IsOtherVersion, cancellationToken);
+
+    public static Task DeleteAsync(
+        this BlobContainerClient container, string name, string operation, CancellationToken cancellationToken) => StorageCall.RunAsync(
+            operation, () => container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
 
     /// <summary>Deletes a blob if it still has this ETag.</summary>
     public static Task DeleteVersionAsync(
-        this BlobContainerClient container, string name, string etag, string operation, CancellationToken cancellationToken) =>
-        BreachBlobs.Call(operation, async () =>
+        this BlobContainerClient container, string name, string etag, string operation, CancellationToken cancellationToken,
+        DeleteSnapshotsOption snapshots = DeleteSnapshotsOption.None) =>
+        StorageCall.TryAsync(
+            operation, () => container.GetBlobClient(name).DeleteIfExistsAsync(snapshots, VersionIs(etag), cancellationToken),
+            StorageCall.IsConditionNotMet, cancellationToken);
+
+    /// <param name="etag">Null: the blob must not exist.</param>
+    public static BlobRequestConditions VersionIs(string? etag) =>
+        etag is null ? new() { IfNoneMatch = ETag.All } : new() { IfMatch = new ETag(etag) };
+
+    /// <param name="isOptional">Whether a container or table that doesn't exist counts as an empty one.</param>
+    public static async IAsyncEnumerable<T> EnumerateAsync<T>(
+        this AsyncPageable<T> pages, string operation, bool isOptional, [EnumeratorCancellation] CancellationToken cancellationToken)
+        where T : notnull
+    {
+        await using var items = pages.GetAsyncEnumerator(cancellationToken);
+        while (await MoveNextAsync())
+            yield return items.Current;
+
+        async Task<bool> MoveNextAsync()
         {
             try
             {
-                return await container.GetBlobClient(name).DeleteIfExistsAsync(
-                    conditions: new BlobRequestConditions { IfMatch = new ETag(etag) }, cancellationToken: cancellationToken);
+                return await StorageCall.RunAsync(operation, async () => await items.MoveNextAsync(), cancellationToken);
             }
-            catch (RequestFailedException e) when (e.Status == 412)
+            catch (StoreMissingException) when (isOptional)
             {
-                return null;
+                return false;
             }
-        }, cancellationToken);
+        }
+    }
 }

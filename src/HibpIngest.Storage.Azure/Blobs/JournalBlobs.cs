@@ -1,6 +1,3 @@
-using System.Runtime.CompilerServices;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
@@ -27,38 +24,33 @@ internal sealed class JournalBlobs(BlobContainerClient container) : IJournalBlob
         ArgumentOutOfRangeException.ThrowIfNegative(offset);
         ArgumentOutOfRangeException.ThrowIfLessThan(length, 1);
         var reading = $"reading of blob '{name}'";
-        return BreachBlobs.Call<Stream?>(reading, async () =>
+        return StorageCall.FindAsync(reading, async () =>
         {
             try
             {
                 // If the connection is lost, the library resumes after the bytes received, under If-Match.
-                var answer = await container.GetBlobClient(name).DownloadStreamingAsync(
+                var response = await container.GetBlobClient(name).DownloadStreamingAsync(
                     new BlobDownloadOptions { Range = new HttpRange(offset, length) }, cancellationToken);
-                return new BlobBody(answer.Value.Content, reading);
+                return new BlobBody(response.Value.Content, reading);
             }
-            catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.InvalidRange || e.Status == 416)
+            catch (RequestFailedException e) when (StorageCall.IsBeyondEnd(e))
             {
-                return Stream.Null; // the range begins after the end
+                return Stream.Null;
             }
-            catch (RequestFailedException e) when (e.Status == 404)
-            {
-                return null; // also if the container doesn't exist
-            }
-        }, cancellationToken);
+        }, StorageCall.IsNotFound, cancellationToken);
     }
 
     public Task<bool> WriteAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) =>
-        ContainerCalls.TryCreateAsync(
+        StorageCall.TryAsync(
             $"writing of blob '{name}'",
             () => container.GetBlobClient(name).UploadAsync(
-                new BinaryData(content), new BlobUploadOptions { Conditions = Absent() }, cancellationToken),
-            cancellationToken);
+                new BinaryData(content), new BlobUploadOptions { Conditions = ContainerCalls.VersionIs(null) }, cancellationToken),
+            StorageCall.IsExistingBlob, cancellationToken);
 
     public async Task<bool> UploadAsync(string name, Stream content, CancellationToken cancellationToken) =>
-        await BlockUpload.TryRunAsync(container.GetBlockBlobClient(name), content, Absent(), null, cancellationToken) is not null;
+        await BlockUpload.TryRunAsync(
+            container.GetBlockBlobClient(name), content, ContainerCalls.VersionIs(null), null, cancellationToken) is not null;
 
-    public Task DeleteAsync(string name, CancellationToken cancellationToken) => BreachBlobs.Call($"deletion of blob '{name}'",
-        async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
-
-    private static BlobRequestConditions Absent() => new() { IfNoneMatch = ETag.All };
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
+        container.DeleteAsync(name, $"deletion of blob '{name}'", cancellationToken);
 }

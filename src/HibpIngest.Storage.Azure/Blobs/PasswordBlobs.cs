@@ -1,12 +1,16 @@
-using System.Runtime.CompilerServices;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
 
 internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads reads) : IPasswordBlobs
 {
+    /// <summary>Metadata key of a note, which the service returns as a header.</summary>
+    internal const string NoteName = "note";
+
+    // Without the name: a range's name is the prefix that a caller asked for.
+    private const string Reading = "reading of passwords";
+    private const string Listing = "listing of passwords";
+
     public Task CreateAsync(CancellationToken cancellationToken) =>
         container.CreateIfMissingAsync("creation of the passwords' container", cancellationToken);
 
@@ -31,24 +35,11 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
     {
         if (await reads.TryReadAsync(name, (etag, offset, length), cancellationToken) is { } read)
             return read;
-        try
-        {
-            var part = await BlobDownload.RunAsync(
-                container.GetBlobClient(name), Reading,
-                new BlobDownloadOptions
-                {
-                    Range = new HttpRange(offset, length),
-                    Conditions = new BlobRequestConditions { IfMatch = new ETag(etag) },
-                },
-                cancellationToken);
-            return part is null ? null
-                : part.Content.Length == length ? Read(part)
-                : throw new StoreMismatchException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
-        }
-        catch (EntityChangedException)
-        {
-            return null;
-        }
+        var part = await BlobDownload.ReadRangeAsync(
+            container.GetBlobClient(name), Reading, offset, length, etag, cancellationToken);
+        return part is null ? null
+            : part.Content.Length == length ? Read(part)
+            : throw new StoreMismatchException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
     }
 
     public async Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
@@ -56,38 +47,26 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
             : new PasswordBlobVersion(blob.ETag.ToString("H"), blob.ContentLength);
 
     public Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<string?>("writing of a blob of passwords", async () =>
-    {
-        try
-        {
-            BlobContentInfo info = await container.GetBlobClient(name).UploadAsync(
-                new BinaryData(content.Bytes),
-                new BlobUploadOptions
+        container.TryUploadAsync(
+            name, content.Bytes,
+            new BlobUploadOptions
+            {
+                HttpHeaders = new BlobHttpHeaders
                 {
-                    HttpHeaders = new BlobHttpHeaders
-                    {
-                        ContentType = content.ContentType,
-                        ContentEncoding = content.IsGzip ? "gzip" : null,
-                    },
-                    Metadata = content.Note is null ? null : new Dictionary<string, string> { [NoteName] = content.Note },
-                    Conditions = Conditions(replaces),
+                    ContentType = content.ContentType,
+                    ContentEncoding = content.IsGzip ? "gzip" : null,
                 },
-                cancellationToken);
-            return info.ETag.ToString("H");
-        }
-        catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
-            || BreachBlobs.IsMissingBlob(e))
-        {
-            return null;
-        }
-    }, cancellationToken);
+                Metadata = content.Note is null ? null : new Dictionary<string, string> { [NoteName] = content.Note },
+                Conditions = Conditions(replaces),
+            },
+            "writing of a blob of passwords", cancellationToken);
 
     public async Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken) =>
         (await BlockUpload.TryRunAsync(
             container.GetBlockBlobClient(name), content, Conditions(replaces), null, cancellationToken))?.ToString("H");
 
     public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
-        BreachBlobs.Call("adding to a blob of passwords", async () =>
+        StorageCall.RunAsync("adding to a blob of passwords", async () =>
     {
         var blob = container.GetAppendBlobClient(name);
         using var content = new MemoryStream(bytes.ToArray());
@@ -95,7 +74,7 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         {
             return await AppendAsync(blob, content, cancellationToken);
         }
-        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
+        catch (RequestFailedException e) when (StorageCall.IsMissingBlob(e))
         {
             await blob.CreateIfNotExistsAsync(cancellationToken: cancellationToken);
             content.Position = 0;
@@ -104,23 +83,19 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
     }, cancellationToken);
 
     public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<ReadOnlyMemory<byte>?>(Reading, async () =>
-    {
-        try
+        StorageCall.FindAsync<ReadOnlyMemory<byte>?>(Reading, async () =>
         {
-            BlobDownloadResult read = await container.GetBlobClient(name).DownloadContentAsync(
-                new BlobDownloadOptions { Range = new HttpRange(offset, most) }, cancellationToken);
-            return read.Content.ToMemory();
-        }
-        catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.InvalidRange || e.Status == 416)
-        {
-            return ReadOnlyMemory<byte>.Empty;
-        }
-        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e) || e.ErrorCode == BlobErrorCode.ContainerNotFound)
-        {
-            return null;
-        }
-    }, cancellationToken);
+            try
+            {
+                BlobDownloadResult read = await container.GetBlobClient(name).DownloadContentAsync(
+                    new BlobDownloadOptions { Range = new HttpRange(offset, most) }, cancellationToken);
+                return read.Content.ToMemory();
+            }
+            catch (RequestFailedException e) when (StorageCall.IsBeyondEnd(e))
+            {
+                return ReadOnlyMemory<byte>.Empty;
+            }
+        }, StorageCall.IsNotFound, cancellationToken);
 
     public async IAsyncEnumerable<string> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
@@ -138,26 +113,14 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         }
     }
 
-    public Task DeleteAsync(string name, CancellationToken cancellationToken) => BreachBlobs.Call(
-        "deletion of a blob of passwords",
-        async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
+        container.DeleteAsync(name, "deletion of a blob of passwords", cancellationToken);
 
     public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
         container.DeleteVersionAsync(name, etag, "deletion of a blob of passwords", cancellationToken);
 
-    /// <summary>Metadata key of a note, which the service returns as a header.</summary>
-    internal const string NoteName = "note";
-
-    // Without the name: a range's name is the prefix that a caller asked for.
-    private const string Reading = "reading of passwords";
-    private const string Listing = "listing of passwords";
-
-    private static BlobRequestConditions? Conditions(string? replaces) => replaces switch
-    {
-        null => new BlobRequestConditions { IfNoneMatch = ETag.All },
-        IPasswordBlobs.Anything => null,
-        _ => new BlobRequestConditions { IfMatch = new ETag(replaces) },
-    };
+    private static BlobRequestConditions? Conditions(string? replaces) =>
+        replaces == IPasswordBlobs.Anything ? null : ContainerCalls.VersionIs(replaces);
 
     private static PasswordBlob Read(BlobDownload blob) =>
         new(blob.Details!.ETag.ToString("H"), blob.Details.LastModified, blob.Content, IsUnchanged: false)

@@ -1,7 +1,3 @@
-using System.Runtime.CompilerServices;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
-
 namespace HibpIngest.Storage.Azure.Blobs;
 
 internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDrops
@@ -20,35 +16,22 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
             var (name, blob) = (item.Name, item.Properties);
             // Listings return ETags without quotes, all other calls with them.
             yield return new DroppedPasswords(
-                name, BreachBlobs.Version(name, blob.ETag!.Value).ETag, blob.ContentLength ?? 0, blob.LastModified ?? default);
+                name, blob.ETag!.Value.ToString("H"), blob.ContentLength ?? 0, blob.LastModified ?? default);
         }
     }
 
     public async Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken) =>
         await container.FindAsync(name, Reading, cancellationToken) is not { } blob ? null
-            : new DroppedPasswords(name, BreachBlobs.Version(name, blob.ETag).ETag, blob.ContentLength, blob.LastModified);
+            : new DroppedPasswords(name, blob.ETag.ToString("H"), blob.ContentLength, blob.LastModified);
 
     public async Task<ReadOnlyMemory<byte>?> ReadAsync(
         DroppedPasswords file, long offset, int length, CancellationToken cancellationToken)
     {
-        try
-        {
-            var part = await BlobDownload.RunAsync(
-                container.GetBlobClient(file.Name), Reading,
-                new BlobDownloadOptions
-                {
-                    Range = new HttpRange(offset, length),
-                    Conditions = new BlobRequestConditions { IfMatch = new ETag(file.ETag) },
-                },
-                cancellationToken);
-            return part is null ? null
-                : part.Content.Length == length ? part.Content
-                : throw new StoreUnavailableException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
-        }
-        catch (EntityChangedException)
-        {
-            return null;
-        }
+        var part = await BlobDownload.ReadRangeAsync(
+            container.GetBlobClient(file.Name), Reading, offset, length, file.ETag, cancellationToken);
+        return part is null ? null
+            : part.Content.Length == length ? part.Content
+            : throw new StoreUnavailableException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
     }
 
     public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>

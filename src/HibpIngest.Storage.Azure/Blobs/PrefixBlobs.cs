@@ -1,7 +1,3 @@
-using System.Globalization;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
-
 namespace HibpIngest.Storage.Azure.Blobs;
 
 /// <summary>One blob per client, named by its number.</summary>
@@ -32,35 +28,16 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
     }
 
     public Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<string?>($"writing of client {client}'s prefixes", async () =>
-        {
-            var conditions = version is null
-                ? new BlobRequestConditions { IfNoneMatch = ETag.All } : new BlobRequestConditions { IfMatch = new ETag(version) };
-            try
-            {
-                BlobContentInfo written = await Blob(client).UploadAsync(
-                    new BinaryData(prefixes.Bytes), new BlobUploadOptions { Conditions = conditions }, cancellationToken);
-                return written.ETag.ToString("H");
-            }
-            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
-                || BreachBlobs.IsMissingBlob(e))
-            {
-                return null;
-            }
-        }, cancellationToken);
+        container.TryUploadAsync(
+            NameOf(client), prefixes.Bytes, new BlobUploadOptions { Conditions = ContainerCalls.VersionIs(version) },
+            $"writing of client {client}'s prefixes", cancellationToken);
 
-    public Task DeleteAsync(int client, CancellationToken cancellationToken) => BreachBlobs.Call($"deletion of client {client}'s prefixes",
-        async () =>
-        {
-            try
-            {
-                return await Blob(client).DeleteIfExistsAsync(cancellationToken: cancellationToken);
-            }
-            catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.ContainerNotFound)
-            {
-                return null!; // no client ever watched a prefix
-            }
-        }, cancellationToken);
+    // A missing container means that no client ever watched a prefix.
+    public Task DeleteAsync(int client, CancellationToken cancellationToken) => StorageCall.TryAsync(
+        $"deletion of client {client}'s prefixes", () => Blob(client).DeleteIfExistsAsync(cancellationToken: cancellationToken),
+        e => e.ErrorCode == BlobErrorCode.ContainerNotFound, cancellationToken);
 
-    private BlobClient Blob(int client) => container.GetBlobClient(client.ToString(CultureInfo.InvariantCulture));
+    private static string NameOf(int client) => client.ToString(CultureInfo.InvariantCulture);
+
+    private BlobClient Blob(int client) => container.GetBlobClient(NameOf(client));
 }

@@ -1,5 +1,4 @@
 using System.Net;
-using Azure.Core;
 using Azure.Identity;
 
 namespace HibpIngest.Storage.Azure.Connections;
@@ -10,7 +9,7 @@ namespace HibpIngest.Storage.Azure.Connections;
 /// </summary>
 internal sealed class AccountTokens(TokenCredential credential) : TokenCredential
 {
-    private volatile bool _taken;
+    private volatile bool _accepted;
 
     public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken)
     {
@@ -18,7 +17,7 @@ internal sealed class AccountTokens(TokenCredential credential) : TokenCredentia
         {
             return credential.GetToken(requestContext, cancellationToken);
         }
-        catch (AuthenticationFailedException e) when (_taken)
+        catch (AuthenticationFailedException e) when (_accepted)
         {
             throw new TokenOutageException(e);
         }
@@ -30,7 +29,7 @@ internal sealed class AccountTokens(TokenCredential credential) : TokenCredentia
         {
             return await credential.GetTokenAsync(requestContext, cancellationToken);
         }
-        catch (AuthenticationFailedException e) when (_taken)
+        catch (AuthenticationFailedException e) when (_accepted)
         {
             throw new TokenOutageException(e);
         }
@@ -39,17 +38,15 @@ internal sealed class AccountTokens(TokenCredential credential) : TokenCredentia
     /// <summary>Wraps the network below the client libraries, so that the responses of all three services are seen.</summary>
     public HttpMessageHandler Watch(HttpMessageHandler network) => new Watcher(this) { InnerHandler = network };
 
-    // 401 and 403 reject the token; 500 and above may be sent before the token was checked.
-    private static bool TakesToken(HttpStatusCode status) =>
-        status is < HttpStatusCode.InternalServerError and not (HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden);
-
     private sealed class Watcher(AccountTokens tokens) : DelegatingHandler
     {
         protected override async Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
         {
             var response = await base.SendAsync(request, cancellationToken);
-            if (TakesToken(response.StatusCode))
-                tokens._taken = true;
+            // 401 and 403 reject the token; 500 and above may be sent before the token was checked.
+            if (response.StatusCode is < HttpStatusCode.InternalServerError
+                and not (HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden))
+                tokens._accepted = true;
             return response;
         }
     }

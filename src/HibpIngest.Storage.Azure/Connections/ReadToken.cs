@@ -1,5 +1,3 @@
-using Azure.Core;
-
 namespace HibpIngest.Storage.Azure.Connections;
 
 /// <summary>
@@ -12,21 +10,21 @@ internal sealed class ReadToken(TokenCredential credential, TimeProvider clock)
 
     private static readonly TimeSpan RenewBefore = TimeSpan.FromMinutes(5);
 
-    private volatile Kept? _kept;
+    private volatile Token? _current;
 
     public async ValueTask<string> GetAsync(CancellationToken cancellationToken)
     {
-        var kept = _kept;
-        if (kept is null || kept.ExpiresOn - clock.GetUtcNow() < RenewBefore)
+        var current = _current;
+        if (current is null || current.ExpiresOn - clock.GetUtcNow() < RenewBefore)
         {
             var token = await credential.GetTokenAsync(Scope, cancellationToken);
-            _kept = kept = new Kept($"Bearer {token.Token}", token.ExpiresOn);
+            _current = current = new Token($"Bearer {token.Token}", token.ExpiresOn);
         }
-        return kept.Header;
+        return current.Header;
     }
 
     /// <summary>Called when the service rejects a request: the token may have been revoked.</summary>
-    public void Forget() => _kept = null;
+    public void Forget() => _current = null;
 
-    private sealed record Kept(string Header, DateTimeOffset ExpiresOn);
+    private sealed record Token(string Header, DateTimeOffset ExpiresOn);
 }

@@ -1,4 +1,5 @@
 using System.Net;
+using System.Security.Cryptography;
 using System.Text.RegularExpressions;
 
 namespace HibpIngest.Storage.Azure.Connections;
@@ -7,7 +8,7 @@ namespace HibpIngest.Storage.Azure.Connections;
 /// A parsed storage connection: a storage connection string, <c>UseDevelopmentStorage=true</c>, an account's blob endpoint or an account's
 /// name. Errors name the faulty part and never repeat the text, which may hold a key.
 /// </summary>
-internal sealed partial class StorageConnection
+internal sealed partial class StorageConnection(string account, Uri blobs, Uri queues, Uri tables, byte[]? key, string? sas)
 {
     /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no secret.</summary>
     public const string EmulatorAccount = "devstoreaccount1";
@@ -17,34 +18,35 @@ internal sealed partial class StorageConnection
     private const string Expected = "expected a storage connection string (AccountName=...;AccountKey=...), UseDevelopmentStorage=true, "
         + "or an account as https://NAME.blob.core.windows.net";
 
-    private StorageConnection(string account, Uri blobs, Uri queues, Uri tables, byte[]? key, string? sas)
-    {
-        Account = account;
-        Blobs = blobs;
-        Queues = queues;
-        Tables = tables;
-        Key = key;
-        Sas = sas;
-    }
+    public string Account => account;
 
-    public string Account { get; }
+    // Service endpoints, without a slash at the end.
+    public Uri Blobs => blobs;
 
-    /// <summary>Service endpoints, without a slash at the end.</summary>
-    public Uri Blobs { get; }
+    public Uri Queues => queues;
 
-    public Uri Queues { get; }
-
-    public Uri Tables { get; }
+    public Uri Tables => tables;
 
     /// <summary>The account key. Null: a signature or a token is used.</summary>
-    public byte[]? Key { get; }
+    public byte[]? Key => key;
 
     /// <summary>A shared access signature without its question mark. Null: a key or a token is used.</summary>
-    public string? Sas { get; }
+    public string? Sas => sas;
+
+    /// <summary>The signature, to be appended to an address: empty, or with the question mark.</summary>
+    public string Query => sas is null ? "" : $"?{sas}";
 
     public bool IsEmulator => string.Equals(Account, EmulatorAccount, StringComparison.Ordinal) && IsLoopback;
 
     public bool IsLoopback => Tables.IsLoopback;
+
+    /// <summary>Returns the Authorization header for a string to sign. The connection must have a key.</summary>
+    public string Sign(string text)
+    {
+        Span<byte> signature = stackalloc byte[HMACSHA256.HashSizeInBytes];
+        HMACSHA256.HashData(key, Encoding.UTF8.GetBytes(text), signature);
+        return $"SharedKey {account}:{Convert.ToBase64String(signature)}";
+    }
 
     public static StorageConnection Parse(string connection)
     {
@@ -60,7 +62,6 @@ internal sealed partial class StorageConnection
                 throw new BadInputException($"the storage account's address is not one: {Expected}");
             return FromBlobEndpoint(endpoint);
         }
-
         return FromParts(Split(text));
     }
 
@@ -89,7 +90,6 @@ internal sealed partial class StorageConnection
             if (!parts.TryAdd(name, part[(equals + 1)..]))
                 throw new BadInputException($"the storage connection names '{name}' twice");
         }
-
         return parts;
     }
 
@@ -110,24 +110,12 @@ internal sealed partial class StorageConnection
             Uri At(int port) => new UriBuilder(proxy.Scheme, proxy.Host, port, EmulatorAccount).Uri;
             return new(EmulatorAccount, At(10000), At(10001), At(10002), Convert.FromBase64String(EmulatorKey), null);
         }
-
         var protocol = parts.GetValueOrDefault("DefaultEndpointsProtocol", "https");
         if (protocol is not ("http" or "https"))
             throw new BadInputException("the storage connection's DefaultEndpointsProtocol is neither http nor https");
         var account = parts.GetValueOrDefault("AccountName", "");
         if (account.Length > 0 && !AccountName().IsMatch(account))
             throw new BadInputException("the storage connection's AccountName is not one: 3 to 24 lower-case letters and digits");
-
-        Uri Service(string part, string service)
-        {
-            if (parts.TryGetValue(part, out var given))
-                return Endpoint(part, given);
-            if (account.Length == 0)
-                throw new BadInputException($"the storage connection has neither AccountName nor {part}: {Expected}");
-            var suffix = parts.GetValueOrDefault("EndpointSuffix", PublicSuffix);
-            return Endpoint("EndpointSuffix", $"{protocol}://{account}.{service}.{suffix}");
-        }
-
         var (blobs, queues, tables) =
             (Service("BlobEndpoint", "blob"), Service("QueueEndpoint", "queue"), Service("TableEndpoint", "table"));
         if (account.Length == 0)
@@ -142,7 +130,6 @@ internal sealed partial class StorageConnection
                 throw new BadInputException("the storage connection's SharedAccessSignature needs a TableEndpoint with https");
             return new(account, blobs, queues, tables, null, sas);
         }
-
         if (!parts.TryGetValue("AccountKey", out var keyText))
             throw new BadInputException($"the storage connection has neither AccountKey nor SharedAccessSignature: {Expected}");
         if (!parts.ContainsKey("AccountName"))
@@ -151,6 +138,11 @@ internal sealed partial class StorageConnection
         if (!Convert.TryFromBase64String(keyText, key, out var length) || length == 0)
             throw new BadInputException("the storage connection's AccountKey is not base64 (was it cut off?)");
         return new(account, blobs, queues, tables, key[..length], null);
+
+        Uri Service(string part, string service) =>
+            parts.TryGetValue(part, out var given) ? Endpoint(part, given)
+            : account.Length == 0 ? throw new BadInputException($"the storage connection has neither AccountName nor {part}: {Expected}")
+            : Endpoint("EndpointSuffix", $"{protocol}://{account}.{service}.{parts.GetValueOrDefault("EndpointSuffix", PublicSuffix)}");
     }
 
     private static Uri Endpoint(string part, string text)

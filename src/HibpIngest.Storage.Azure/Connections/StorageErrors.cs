@@ -6,23 +6,20 @@ using Azure.Identity;
 namespace HibpIngest.Storage.Azure.Connections;
 
 /// <summary>
-/// Maps exceptions of the storage client libraries to the pipeline's errors. Messages hold the operation, status and code, but not the
-/// service's text, which may repeat the request (keys) or the string that was signed.
+/// Maps exceptions of the storage client libraries to the pipeline's errors. Messages omit the service's text, which may repeat the request
+/// (keys) or the string that was signed.
 /// </summary>
 internal static class StorageErrors
 {
-    /// <summary>Returns the pipeline's error for an exception, or the exception itself.</summary>
-    /// <param name="operation">The call, without a key or an address: "listing of breaches".</param>
-    public static Exception Map(Exception error, string operation, CancellationToken cancellationToken)
+    /// <returns>The error to throw instead; null: the exception itself.</returns>
+    public static Exception? Map(Exception error, string operation, CancellationToken cancellationToken)
     {
-        if (error is HibpException || (error is OperationCanceledException && cancellationToken.IsCancellationRequested))
-            return error;
-        // The library throws this after several failed attempts.
-        if (error is AggregateException several)
-            error = several.Flatten().InnerExceptions[^1];
-        return error switch
+        // The library throws an AggregateException after several failed attempts.
+        var cause = error is AggregateException several ? several.Flatten().InnerExceptions[^1] : error;
+        var unmapped = cause == error ? null : cause;
+        return cause switch
         {
-            OperationCanceledException when cancellationToken.IsCancellationRequested => error,
+            OperationCanceledException when cancellationToken.IsCancellationRequested => unmapped,
             RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
             TokenOutageException outage => new StoreUnavailableException(
                 $"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
@@ -33,12 +30,11 @@ internal static class StorageErrors
             XmlException => new StoreUnavailableException($"{operation} failed: the answer is no XML"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
                 or TimeoutException =>
-                new StoreUnavailableException($"{operation} failed: {Reason(error)}"),
-            _ => error,
+                new StoreUnavailableException($"{operation} failed: {Reason(cause)}"),
+            _ => unmapped,
         };
     }
 
-    /// <summary>Returns the error for a response of the service.</summary>
     public static HibpException FromStatus(string operation, int status, string? code)
     {
         // A code that isn't a plain word is left out: a proxy may have written it.
@@ -54,7 +50,6 @@ internal static class StorageErrors
             // The service takes up to about a minute to complete a deletion.
             (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(message),
             (404, "ContainerNotFound" or "QueueNotFound" or "TableNotFound") => new StoreMissingException(message),
-            (401 or 403 or 404, _) => new StoreRefusedException(message),
             // A retry doesn't help: the request or the configuration is wrong.
             _ => new StoreRefusedException(message),
         };
@@ -79,3 +74,6 @@ internal static class StorageErrors
         return (end < 0 ? line : line[..end]).ToString();
     }
 }
+
+/// <summary>The entity or blob to be changed no longer exists or has another version.</summary>
+internal sealed class EntityChangedException(string message) : StoreRefusedException(message);

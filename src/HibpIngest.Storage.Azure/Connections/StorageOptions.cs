@@ -1,5 +1,3 @@
-using Azure.Core;
-
 namespace HibpIngest.Storage.Azure.Connections;
 
 /// <summary>
@@ -31,13 +29,10 @@ public sealed class StorageOptions
 
     public string UsageTable { get; init; } = IUsageTable.Name;
 
-    /// <summary>Table of the clients that receive callbacks.</summary>
     public string ClientsTable { get; init; } = ICallbackClients.Table;
 
-    /// <summary>Container of the prefixes that callback clients watch.</summary>
     public string ClientsContainer { get; init; } = IPrefixBlobs.Container;
 
-    /// <summary>Container of the content of pending callbacks.</summary>
     public string CallbacksContainer { get; init; } = ICallbackBlobs.Container;
 
     public string QueuePrefix { get; init; } = "";
@@ -48,9 +43,7 @@ public sealed class StorageOptions
     /// </summary>
     public int MaxRetries { get; init; } = 5;
 
-    /// <summary>
-    /// Delay before the first retry, doubled with jitter for each further one. The service's Retry-After takes precedence.
-    /// </summary>
+    /// <summary>Before the first retry; doubles, with jitter. The service's Retry-After takes precedence.</summary>
     public TimeSpan RetryDelay { get; init; } = TimeSpan.FromMilliseconds(400);
 
     public TimeSpan MaxRetryDelay { get; init; } = TimeSpan.FromSeconds(10);
@@ -66,9 +59,7 @@ public sealed class StorageOptions
     /// </summary>
     public TimeSpan? AppendTimeout { get; init; }
 
-    /// <summary>
-    /// Fixed limit of transactions in flight to the account's tables, over all slices, for benchmarks; null: the limit follows the latency.
-    /// </summary>
+    /// <summary>Fixed limit of transactions in flight to the account's tables, for benchmarks; null: it follows the latency.</summary>
     internal int? TransactionsInFlight { get; init; }
 
     /// <summary>Credential of an account named without a key; null: Azure.Identity's default chain.</summary>

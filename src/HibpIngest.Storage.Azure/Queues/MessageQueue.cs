@@ -1,9 +1,13 @@
 using System.Buffers.Text;
-using System.Text;
 using Azure.Storage.Queues;
 using Azure.Storage.Queues.Models;
 
 namespace HibpIngest.Storage.Azure.Queues;
+
+internal sealed class MessageQueues(QueueServiceClient service, string prefix, TimeProvider clock) : IMessageQueues
+{
+    public IMessageQueue Get(string name) => new MessageQueue(name, service.GetQueueClient(prefix + name), clock);
+}
 
 internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider clock) : IMessageQueue
 {
@@ -15,50 +19,36 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
     public string Name => name;
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
-        Call("creation", async () => await queue.CreateIfNotExistsAsync(null, cancellationToken), cancellationToken);
+        Call("creation", () => queue.CreateIfNotExistsAsync(null, cancellationToken), cancellationToken);
 
     public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
     {
         var text = Convert.ToBase64String(Encoding.UTF8.GetBytes(body));
         TimeSpan? invisible = delay > TimeSpan.Zero ? Whole(delay) : null;
-        return Call("sending", async () => await queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
+        return Call("sending", () => queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
     }
 
-    public Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken) =>
-        Call<IReadOnlyList<QueuedMessage>>("receiving", async () =>
+    public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
     {
-        QueueMessage[] messages = await queue.ReceiveMessagesAsync(Clamp(most), Whole(visibility), cancellationToken);
+        QueueMessage[] messages = await Call(
+            "receiving", async () => (await queue.ReceiveMessagesAsync(Clamp(most), Whole(visibility), cancellationToken)).Value,
+            cancellationToken);
         return Array.ConvertAll(
             messages, message => new QueuedMessage(message.MessageId, message.PopReceipt, Decode(message.Body), message.DequeueCount));
-    }, cancellationToken);
+    }
 
     public Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken) =>
-        Call<QueuedMessage?>("extending", async () =>
-    {
-        try
+        StorageCall.FindAsync(Operation("extending"), async () =>
         {
             // The service keeps the body if none is sent.
             UpdateReceipt receipt = await queue.UpdateMessageAsync(
                 message.Id, message.Receipt, (string?)null, Whole(visibility), cancellationToken);
             return message with { Receipt = receipt.PopReceipt };
-        }
-        catch (RequestFailedException e) when (IsLost(e))
-        {
-            return null;
-        }
-    }, cancellationToken);
+        }, IsLost, cancellationToken);
 
-    public Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken) => Call("deleting", async () =>
-    {
-        try
-        {
-            await queue.DeleteMessageAsync(message.Id, message.Receipt, cancellationToken);
-        }
-        catch (RequestFailedException e) when (IsLost(e))
-        {
-            // Deleted, or received again by another worker, which will delete it.
-        }
-    }, cancellationToken);
+    // A lost message was deleted, or received again by another worker, which will delete it.
+    public Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken) => StorageCall.TryAsync(
+        Operation("deleting"), () => queue.DeleteMessageAsync(message.Id, message.Receipt, cancellationToken), IsLost, cancellationToken);
 
     public Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken) => Call("reading the depth", async () =>
     {
@@ -71,21 +61,20 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
             var age = (head.GetRawResponse().Headers.Date ?? clock.GetUtcNow()) - inserted;
             oldest = age > TimeSpan.Zero ? age : TimeSpan.Zero;
         }
-
         return new QueueDepth(properties.ApproximateMessagesCount, oldest);
     }, cancellationToken);
 
-    public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) =>
-        Call<IReadOnlyList<QueuedMessage>>("peeking", async () =>
+    public async Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken)
     {
-        PeekedMessage[] messages = await queue.PeekMessagesAsync(Clamp(most), cancellationToken);
+        PeekedMessage[] messages = await Call(
+            "peeking", async () => (await queue.PeekMessagesAsync(Clamp(most), cancellationToken)).Value, cancellationToken);
         return Array.ConvertAll(messages, message => new QueuedMessage(message.MessageId, "", Decode(message.Body), message.DequeueCount));
-    }, cancellationToken);
+    }
 
     public Task ClearAsync(CancellationToken cancellationToken) =>
-        Call("clearing", async () => await queue.ClearMessagesAsync(cancellationToken), cancellationToken);
+        Call("clearing", () => queue.ClearMessagesAsync(cancellationToken), cancellationToken);
 
-    private static int Clamp(int most) => Math.Clamp(most, 1, 32);
+    private static int Clamp(int max) => Math.Clamp(max, 1, 32);
 
     /// <summary>
     /// Rounds up to whole seconds, the service's unit: the client library truncates, and a message would become visible before it is due.
@@ -108,31 +97,14 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
                 // Plain text that is also valid base64.
             }
         }
-
         return Encoding.UTF8.GetString(text);
     }
 
     private static bool IsLost(RequestFailedException e) =>
         (e.Status, e.ErrorCode) is (404, "MessageNotFound") or (400, "PopReceiptMismatch" or "InvalidQueryParameterValue");
 
-    private Task Call(string what, Func<Task> call, CancellationToken cancellationToken) => Call<object?>(what, async () =>
-    {
-        await call();
-        return null;
-    }, cancellationToken);
+    private string Operation(string what) => $"{what} (queue {queue.Name})";
 
-    private async Task<T> Call<T>(string what, Func<Task<T>> call, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await call();
-        }
-        catch (Exception e)
-        {
-            var mapped = StorageErrors.Map(e, $"{what} (queue {queue.Name})", cancellationToken);
-            if (ReferenceEquals(mapped, e))
-                throw;
-            throw mapped;
-        }
-    }
+    private Task<T> Call<T>(string what, Func<Task<T>> call, CancellationToken cancellationToken) =>
+        StorageCall.RunAsync(Operation(what), call, cancellationToken);
 }

@@ -1,12 +1,10 @@
-using System.Runtime.CompilerServices;
-using Azure.Data.Tables;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Storage.Azure.Tables;
 
-internal sealed partial class AccountTable(
+internal sealed class AccountTable(
     StorageTable table, PointReads reads, WriteThrottle throttle, ILogger<AccountTable> logger)
-    : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages
+    : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages, IAccountReads
 {
     /// <summary>
     /// A filter may have 15 comparisons, one for the partition (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
@@ -49,4 +47,40 @@ internal sealed partial class AccountTable(
         }
         return new AccountPage(rows, next);
     }
+
+    public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) =>
+        highestMark <= IAccountTable.MarksPerRow
+        ? ReadRowAsync(domain, alias, cancellationToken) : ReadRowsAsync(domain, alias, RowOf(highestMark) + 1, cancellationToken);
+
+    public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(
+        string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        await foreach (var (alias, marks) in ReadKeysAsync(
+            TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), null, "reading of a domain's accounts", cancellationToken))
+            yield return new AccountEntry(alias, marks);
+    }
+
+    public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken)
+    {
+        var count = 0;
+        await foreach (var _ in ReadKeysAsync(
+            TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), ["RowKey"], "counting of a domain's accounts", cancellationToken))
+        {
+            if (++count > than)
+                return true;
+        }
+        return false;
+    }
+
+    private async Task<IReadOnlyList<int>> ReadRowsAsync(string domain, string alias, int rows, CancellationToken cancellationToken)
+    {
+        var found = new Task<IReadOnlyList<int>>[rows];
+        for (var row = 0; row < rows; row++)
+            found[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
+        return [.. (await Task.WhenAll(found)).SelectMany(marks => marks).Order()];
+    }
+
+    private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken) =>
+        await reads.TryReadAsync(Table.Name, domain, key, cancellationToken)
+        ?? (await Table.FindAsync(domain, key, "look-up of an account", cancellationToken) is { } entity ? MarksOf(entity) : []);
 }

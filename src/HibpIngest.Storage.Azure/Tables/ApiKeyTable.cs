@@ -1,5 +1,3 @@
-using Azure.Data.Tables;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 /// <summary>API keys by their hash, in one partition: there are thousands, and each is looked up by itself.</summary>
@@ -11,17 +9,9 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
 
     public Task CreateAsync(CancellationToken cancellationToken) => table.CreateAsync(cancellationToken);
 
-    public async Task<ApiKey?> FindAsync(string hash, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await table.FindAsync(Partition, hash, "look-up of an API key", cancellationToken) is { } entity ? Read(entity) : null;
-        }
-        catch (StoreMissingException)
-        {
-            return null; // no key was ever created
-        }
-    }
+    public async Task<ApiKey?> FindAsync(string hash, CancellationToken cancellationToken) =>
+        await table.FindAsync(Partition, hash, "look-up of an API key", cancellationToken, isOptional: true) is { } entity
+            ? Read(entity) : null;
 
     public Task<bool> AddAsync(ApiKey key, CancellationToken cancellationToken)
     {

@@ -1,6 +1,3 @@
-using System.Globalization;
-using Azure.Data.Tables;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 /// <summary>Clients by their number, in one partition: there are few.</summary>

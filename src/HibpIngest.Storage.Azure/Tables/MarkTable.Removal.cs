@@ -1,5 +1,3 @@
-using System.Text;
-using Azure.Data.Tables;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Storage.Azure.Tables;

@@ -1,7 +1,3 @@
-using System.Globalization;
-using System.Runtime.CompilerServices;
-using System.Text;
-using Azure.Data.Tables;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Storage.Azure.Tables;

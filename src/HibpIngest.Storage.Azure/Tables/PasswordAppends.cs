@@ -1,7 +1,3 @@
-using System.Runtime.CompilerServices;
-using Azure.Data.Tables;
-using Azure.Storage.Blobs;
-using Azure.Storage.Blobs.Models;
 using HibpIngest.Storage.Azure.Blobs;
 
 namespace HibpIngest.Storage.Azure.Tables;
@@ -11,7 +7,6 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
 {
     // Without the id: anyone who knows it may confirm the transaction.
     private const string Reading = "reading of appended hashes";
-    private const string Looking = "look-up of a transaction of hashes";
 
     public async Task CreateAsync(CancellationToken cancellationToken)
     {
@@ -19,9 +14,9 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
         await container.CreateIfMissingAsync("creation of the container of appended hashes", cancellationToken);
     }
 
-    public Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken) => BreachBlobs.Call(
+    public Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken) => StorageCall.RunAsync(
         "writing of appended hashes",
-        async () => await Blob(id).UploadAsync(
+        () => Blob(id).UploadAsync(
             new BinaryData(rows),
             new BlobUploadOptions { HttpHeaders = new BlobHttpHeaders { ContentType = "application/octet-stream" } }, cancellationToken),
         cancellationToken);
@@ -34,9 +29,8 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
         {
             var read = await BlobDownload.RunAsync(
                 Blob(id), Reading, new BlobDownloadOptions { Range = new HttpRange(offset, length) }, cancellationToken);
-            if (read is null)
-                return null;
-            return read.Content.Length == length ? read.Content
+            return read is null ? null
+                : read.Content.Length == length ? read.Content
                 : throw new StoreMismatchException($"{Reading} failed: {read.Content.Length} bytes came, and {length} were expected");
         }
         catch (StoreMissingException)
@@ -45,23 +39,14 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
         }
     }
 
-    public async Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken)
-    {
-        // False if a lost response made the client library send it again: no other transaction has this id.
-        await table.AddAsync(ToEntity(transaction), "recording of a transaction of hashes", cancellationToken);
-    }
+    // The result is false if a lost response made the client library send it again: no other transaction has this id.
+    public Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken) =>
+        table.AddAsync(ToEntity(transaction), "recording of a transaction of hashes", cancellationToken);
 
-    public async Task<AppendTransaction?> FindAsync(string subscription, Guid id, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await table.FindAsync(subscription, RowKey(id), Looking, cancellationToken) is { } entity ? Read(entity) : null;
-        }
-        catch (StoreMissingException)
-        {
-            return null; // nothing was ever appended
-        }
-    }
+    public async Task<AppendTransaction?> FindAsync(string subscription, Guid id, CancellationToken cancellationToken) =>
+        await table.FindAsync(
+            subscription, RowKey(id), "look-up of a transaction of hashes", cancellationToken, isOptional: true) is { } entity
+            ? Read(entity) : null;
 
     public async Task<AppendTransaction?> UpdateAsync(AppendTransaction transaction, CancellationToken cancellationToken) =>
         await table.ReplaceAsync(
@@ -82,9 +67,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
             transaction.Subscription, RowKey(transaction.Id), VersionOf(transaction), "deletion of a transaction of hashes",
             cancellationToken))
             return false;
-        await BreachBlobs.Call(
-            "deletion of appended hashes",
-            async () => await Blob(transaction.Id).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+        await container.DeleteAsync(RowKey(transaction.Id), "deletion of appended hashes", cancellationToken);
         return true;
     }
 

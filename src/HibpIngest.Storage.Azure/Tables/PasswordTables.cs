@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 internal sealed class PasswordTables(TableService tables, WriteThrottle throttle) : IPasswordTables

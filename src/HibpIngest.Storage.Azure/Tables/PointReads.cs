@@ -1,8 +1,6 @@
 using System.Buffers.Text;
-using System.Globalization;
 using System.Net;
 using System.Text.Json;
-using Azure.Core;
 
 namespace HibpIngest.Storage.Azure.Tables;
 
@@ -17,7 +15,6 @@ internal sealed class PointReads(
     HttpMessageInvoker http, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {
     private readonly string _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
-    private readonly string _query = connection.Sas is null ? "" : $"?{connection.Sas}";
     private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
 
     /// <returns>The marks, ascending, and none if the entity doesn't exist; null: ask the library.</returns>
@@ -29,7 +26,8 @@ internal sealed class PointReads(
         try
         {
             using var request = new HttpRequestMessage(
-                HttpMethod.Get, $"{_endpoint}/{table}(PartitionKey='{Escaped(partitionKey)}',RowKey='{Escaped(rowKey)}'){_query}");
+                HttpMethod.Get,
+                $"{_endpoint}/{table}(PartitionKey='{Escaped(partitionKey)}',RowKey='{Escaped(rowKey)}'){connection.Query}");
             await AddHeadersAsync(request, timeout.Token);
             using var response = await http.SendAsync(request, timeout.Token);
             if (response.StatusCode is not (HttpStatusCode.OK or HttpStatusCode.NotFound))
@@ -60,7 +58,7 @@ internal sealed class PointReads(
             var date = options.TimeProvider.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
             headers.TryAddWithoutValidation("x-ms-date", date);
             headers.TryAddWithoutValidation(
-                "Authorization", SharedKeyPolicy.Sign(connection.Account, connection.Key, "GET", "", date, request.RequestUri!));
+                "Authorization", SharedKeyPolicy.Sign(connection, "GET", "", date, request.RequestUri!));
         }
         else if (_token is not null)
             headers.TryAddWithoutValidation("Authorization", await _token.GetAsync(cancellationToken));

@@ -1,4 +1,3 @@
-using Azure.Data.Tables;
 using Azure.Data.Tables.Models;
 using HibpIngest.Storage.Azure.Blobs;
 
@@ -17,28 +16,40 @@ internal sealed class StorageTable(TableService service, TableClient client)
     public string Name => client.Name;
 
     /// <returns>False if the table exists.</returns>
-    public Task<bool> CreateAsync(CancellationToken cancellationToken) => AddAsync(
-        () => client.CreateAsync(cancellationToken), TableErrorCode.TableAlreadyExists, $"creation of table {Name}", cancellationToken);
+    public Task<bool> CreateAsync(CancellationToken cancellationToken) => StorageCall.TryAsync(
+        $"creation of table {Name}", () => client.CreateAsync(cancellationToken), e => e.ErrorCode == TableErrorCode.TableAlreadyExists,
+        cancellationToken);
 
     /// <summary>Deletes the table if it exists. The service takes up to a minute to release the name.</summary>
     public Task DropAsync(CancellationToken cancellationToken) =>
-        BreachBlobs.Call($"deletion of table {Name}", () => client.DeleteAsync(cancellationToken), cancellationToken);
+        StorageCall.RunAsync($"deletion of table {Name}", () => client.DeleteAsync(cancellationToken), cancellationToken);
 
+    /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
     /// <returns>The entity with its ETag; null if it doesn't exist.</returns>
-    public Task<TableEntity?> FindAsync(string partitionKey, string rowKey, string operation, CancellationToken cancellationToken) =>
-        BreachBlobs.Call(operation, async () =>
+    public async Task<TableEntity?> FindAsync(
+        string partitionKey, string rowKey, string operation, CancellationToken cancellationToken, bool isOptional = false)
+    {
+        try
         {
-            var found = await client.GetEntityIfExistsAsync<TableEntity>(partitionKey, rowKey, null, cancellationToken);
+            var found = await StorageCall.RunAsync(
+                operation, () => client.GetEntityIfExistsAsync<TableEntity>(partitionKey, rowKey, null, cancellationToken),
+                cancellationToken);
             ThrowIfNoTable(found.GetRawResponse(), operation);
             return found.HasValue ? found.Value : null;
-        }, cancellationToken);
+        }
+        catch (StoreMissingException) when (isOptional)
+        {
+            return null;
+        }
+    }
 
     /// <returns>False if an entity of that key exists.</returns>
-    public Task<bool> AddAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => AddAsync(
-        () => client.AddEntityAsync(entity, cancellationToken), TableErrorCode.EntityAlreadyExists, operation, cancellationToken);
+    public Task<bool> AddAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => StorageCall.TryAsync(
+        operation, () => client.AddEntityAsync(entity, cancellationToken), e => e.ErrorCode == TableErrorCode.EntityAlreadyExists,
+        cancellationToken);
 
     /// <summary>Inserts or replaces an entity.</summary>
-    public Task PutAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => BreachBlobs.Call(
+    public Task PutAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => StorageCall.RunAsync(
         operation, () => client.UpsertEntityAsync(entity, TableUpdateMode.Replace, cancellationToken), cancellationToken);
 
     /// <summary>Writes an entity on the calling thread.</summary>
@@ -48,11 +59,8 @@ internal sealed class StorageTable(TableService service, TableClient client)
         {
             client.UpsertEntity(entity, TableUpdateMode.Replace, cancellationToken);
         }
-        catch (Exception e)
+        catch (Exception e) when (StorageErrors.Map(e, operation, cancellationToken) is { } mapped)
         {
-            var mapped = StorageErrors.Map(e, operation, cancellationToken);
-            if (ReferenceEquals(mapped, e))
-                throw;
             throw mapped;
         }
     }
@@ -62,9 +70,9 @@ internal sealed class StorageTable(TableService service, TableClient client)
     {
         try
         {
-            var answer = await BreachBlobs.Call(
+            var response = await StorageCall.RunAsync(
                 operation, () => client.UpdateEntityAsync(entity, version, TableUpdateMode.Replace, cancellationToken), cancellationToken);
-            return answer.Headers.ETag;
+            return response.Headers.ETag;
         }
         catch (EntityChangedException)
         {
@@ -78,10 +86,10 @@ internal sealed class StorageTable(TableService service, TableClient client)
     {
         try
         {
-            var answer = await BreachBlobs.Call(
+            var response = await StorageCall.RunAsync(
                 operation, () => client.DeleteEntityAsync(partitionKey, rowKey, version, cancellationToken), cancellationToken);
-            ThrowIfNoTable(answer, operation);
-            return answer.Status != NotFound;
+            ThrowIfNoTable(response, operation);
+            return response.Status != NotFound;
         }
         catch (EntityChangedException)
         {
@@ -90,7 +98,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
     }
 
     /// <summary>Returns the entities that match a filter, in key order.</summary>
-    /// <param name="filter">OData.</param>
     /// <param name="select">The properties; null: all.</param>
     /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
     public IAsyncEnumerable<TableEntity> QueryAsync(
@@ -99,12 +106,11 @@ internal sealed class StorageTable(TableService service, TableClient client)
         client.QueryAsync<TableEntity>(filter, null, select, cancellationToken).EnumerateAsync(operation, isOptional, cancellationToken);
 
     /// <summary>Returns one page of the entities that match a filter, which may be empty and not the last.</summary>
-    /// <param name="filter">OData.</param>
     /// <param name="token">Continuation token; null: the first page.</param>
     /// <returns>The entities and the next page's continuation token; null: this is the last page.</returns>
     public Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(
         string filter, string? token, string operation, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<(IReadOnlyList<TableEntity>, string?)>(operation, async () =>
+        StorageCall.RunAsync<(IReadOnlyList<TableEntity>, string?)>(operation, async () =>
         {
             await foreach (var page in client.QueryAsync<TableEntity>(filter, null, null, cancellationToken).AsPages(token))
                 return (page.Values, page.ContinuationToken);
@@ -131,20 +137,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
         using var transaction = make(_address);
         return await service.SubmitAsync(transaction, cancellationToken);
     }
-
-    private static Task<bool> AddAsync(Func<Task> add, TableErrorCode exists, string operation, CancellationToken cancellationToken) =>
-        BreachBlobs.Call(operation, async () =>
-        {
-            try
-            {
-                await add();
-                return true;
-            }
-            catch (RequestFailedException e) when (e.ErrorCode == exists)
-            {
-                return false;
-            }
-        }, cancellationToken);
 
     /// <summary>The library returns a missing table as a missing entity.</summary>
     private static void ThrowIfNoTable(Response response, string operation)

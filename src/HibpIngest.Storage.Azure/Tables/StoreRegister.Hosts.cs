@@ -1,6 +1,5 @@
 using System.Text.Json;
 using System.Text.Json.Serialization;
-using Azure.Data.Tables;
 
 namespace HibpIngest.Storage.Azure.Tables;
 

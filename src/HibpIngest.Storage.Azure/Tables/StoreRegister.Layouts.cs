@@ -1,6 +1,3 @@
-using System.Globalization;
-using Azure.Data.Tables;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 internal sealed partial class StoreRegister

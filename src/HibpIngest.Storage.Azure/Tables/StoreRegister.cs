@@ -1,7 +1,4 @@
-using System.Globalization;
 using System.Security.Cryptography;
-using System.Text;
-using Azure.Data.Tables;
 
 namespace HibpIngest.Storage.Azure.Tables;
 

@@ -1,4 +1,3 @@
-using Azure.Core;
 using Azure.Core.Pipeline;
 using Azure.Identity;
 

@@ -1,8 +1,4 @@
-using System.Text;
-using Azure.Core;
 using Azure.Core.Pipeline;
-using Azure.Data.Tables;
-using HibpIngest.Storage.Azure.Blobs;
 
 namespace HibpIngest.Storage.Azure.Tables;
 
@@ -29,7 +25,7 @@ internal sealed class TableService
     {
         _options = options;
         _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
-        _batch = new Uri($"{_endpoint}/$batch{(connection.Sas is null ? "" : $"?{connection.Sas}")}");
+        _batch = new Uri($"{_endpoint}/$batch{connection.Query}");
         var client = new TableClientOptions(TableClientOptions.ServiceVersion.V2019_02_02)
         {
             Transport = transport,
@@ -42,7 +38,7 @@ internal sealed class TableService
         {
             var key = new TableSharedKeyCredential(connection.Account, Convert.ToBase64String(connection.Key));
             _client = new TableServiceClient(connection.Tables, key, client);
-            authorization = [new SharedKeyPolicy(connection.Account, connection.Key, options.TimeProvider)];
+            authorization = [new SharedKeyPolicy(connection, options.TimeProvider)];
         }
         else if (connection.Sas is not null)
         {
@@ -87,7 +83,7 @@ internal sealed class TableService
 
     /// <summary>Runs a write of the library, with the same result and retries.</summary>
     public Task<WriteRefusal?> WriteAsync(Func<Task> write, string operation, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<WriteRefusal?>(operation, async () =>
+        StorageCall.RunAsync<WriteRefusal?>(operation, async () =>
         {
             for (var attempt = 0; ; attempt++)
             {
@@ -132,10 +128,9 @@ internal sealed class TableService
             // The connection may still read the body, so its buffer must not be reused.
             transaction.Abandon();
             message.Dispose();
-            var mapped = StorageErrors.Map(e, transaction.Operation, cancellationToken);
-            if (ReferenceEquals(mapped, e))
-                throw;
-            throw mapped;
+            if (StorageErrors.Map(e, transaction.Operation, cancellationToken) is { } mapped)
+                throw mapped;
+            throw;
         }
     }
 
@@ -176,4 +171,27 @@ internal sealed class TableService
             retryAfter ?? TimeSpan.FromMilliseconds(longest * (0.6 + (Random.Shared.NextDouble() * 0.4))), _options.TimeProvider,
             cancellationToken);
     }
+}
+
+/// <summary>The service throttled a write; nothing was written, or it isn't known to have been.</summary>
+/// <param name="Pause">The service's Retry-After; zero: it named none.</param>
+internal sealed record WriteRefusal(StoreThrottledException Failure, TimeSpan Pause);
+
+/// <summary>
+/// Signs each attempt of a transaction with the account key
+/// (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, "Table service (Shared Key authorization)"): verb,
+/// Content-MD5, Content-Type, date, canonicalised resource. The library's own policy is internal.
+/// </summary>
+internal sealed class SharedKeyPolicy(StorageConnection connection, TimeProvider clock) : HttpPipelineSynchronousPolicy
+{
+    public override void OnSendingRequest(HttpMessage message)
+    {
+        var date = clock.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
+        message.Request.Headers.SetValue("x-ms-date", date);
+        message.Request.Headers.SetValue(
+            "Authorization", Sign(connection, "POST", TableTransaction.ContentType, date, message.Request.Uri.ToUri()));
+    }
+
+    public static string Sign(StorageConnection connection, string method, string contentType, string date, Uri address) =>
+        connection.Sign($"{method}\n\n{contentType}\n{date}\n/{connection.Account}{address.AbsolutePath}");
 }

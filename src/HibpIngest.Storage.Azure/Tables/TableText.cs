@@ -1,6 +1,3 @@
-using System.Globalization;
-using Azure.Data.Tables;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 /// <summary>Times and bytes as text properties: a service returns its own time type in a form of its own.</summary>

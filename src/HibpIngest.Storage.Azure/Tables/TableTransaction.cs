@@ -1,6 +1,4 @@
 using System.Buffers;
-using System.Globalization;
-using System.Text;
 
 namespace HibpIngest.Storage.Azure.Tables;
 
@@ -9,7 +7,7 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions), written straight from the accounts' bytes. The
 /// parts differ only in the row key: the bytes before and after it are written once and copied within the buffer.
 /// </summary>
-internal sealed partial class TableTransaction : IDisposable
+internal sealed class TableTransaction : IDisposable
 {
     public const string ContentType = "multipart/mixed; boundary=batch_h";
 
@@ -50,15 +48,7 @@ internal sealed partial class TableTransaction : IDisposable
         var transaction = new TableTransaction(aliases.Length);
         var body = transaction._bytes;
         body.Append(Head);
-
-        var headStart = body.Length;
-        body.Append(PartHead);
-        body.Append(tableAddress);
-        body.Append("(PartitionKey='"u8);
-        AppendKey(body, domain);
-        body.Append("',RowKey='"u8);
-        var head = headStart..body.Length;
-
+        var head = AppendPartHead(body, tableAddress, domain);
         Range tail = default;
         for (var i = 0; i < aliases.Length; i++)
         {
@@ -70,7 +60,6 @@ internal sealed partial class TableTransaction : IDisposable
                 body.AppendOwn(tail);
                 continue;
             }
-
             var tailStart = body.Length;
             AppendRowSuffix(body, (mark - 1) / IAccountTable.MarksPerRow);
             body.Append(PartTail);
@@ -78,7 +67,65 @@ internal sealed partial class TableTransaction : IDisposable
             body.Append("\r\n"u8);
             tail = tailStart..body.Length;
         }
+        body.Append(Tail);
+        return transaction;
+    }
 
+    /// <summary>Writes the transaction that gives rows of one partition all their marks.</summary>
+    /// <param name="rows">At most 100, each row once.</param>
+    public static TableTransaction Merge(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, MarkedRows rows)
+    {
+        var transaction = new TableTransaction(rows.Rows.Length, "filling of");
+        var body = transaction._bytes;
+        body.Append(Head);
+        var bytes = rows.Bytes.Span;
+        var marks = rows.Marks.Span;
+        Range head = default, tail = default;
+        ReadOnlySpan<int> tailMarks = [];
+        var tailRow = -1;
+        foreach (var row in rows.Rows.Span)
+        {
+            if (head.Equals(default))
+                head = AppendPartHead(body, tableAddress, partition);
+            else
+                body.AppendOwn(head);
+            AppendKey(body, bytes[row.Key]);
+            // Most rows have the same marks as the previous one.
+            if (row.Row == tailRow && marks[row.Marks].SequenceEqual(tailMarks))
+            {
+                body.AppendOwn(tail);
+                continue;
+            }
+            var tailStart = body.Length;
+            AppendRowSuffix(body, row.Row);
+            body.Append(PartTail);
+            AppendProperties(body, marks[row.Marks]);
+            body.Append("\r\n"u8);
+            (tail, tailRow) = (tailStart..body.Length, row.Row);
+            tailMarks = marks[row.Marks];
+        }
+        body.Append(Tail);
+        return transaction;
+    }
+
+    /// <summary>Writes the transaction that sets the counts of hashes of one prefix.</summary>
+    /// <param name="rows">At most 100, each suffix once.</param>
+    public static TableTransaction Passwords(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, IReadOnlyList<PasswordRow> rows)
+    {
+        var transaction = new TableTransaction(rows.Count, "writing of", "password");
+        var body = transaction._bytes;
+        body.Append(Head);
+        foreach (var row in rows)
+        {
+            AppendPartHead(body, tableAddress, partition);
+            body.Append(Encoding.ASCII.GetBytes(row.Suffix));
+            body.Append(PartTail);
+            // OData sends 64-bit integers as text with a type annotation.
+            body.Append("{\"count@odata.type\":\"Edm.Int64\",\"count\":\""u8);
+            row.Count.TryFormat(body.GetSpan(20), out var written, default, CultureInfo.InvariantCulture);
+            body.Advance(written);
+            body.Append("\"}\r\n"u8);
+        }
         body.Append(Tail);
         return transaction;
     }
@@ -94,6 +141,17 @@ internal sealed partial class TableTransaction : IDisposable
 
     public void Dispose() => _bytes.Dispose();
 
+    private static Range AppendPartHead(PooledBytes body, ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition)
+    {
+        var start = body.Length;
+        body.Append(PartHead);
+        body.Append(tableAddress);
+        body.Append("(PartitionKey='"u8);
+        AppendKey(body, partition);
+        body.Append("',RowKey='"u8);
+        return start..body.Length;
+    }
+
     private static void AppendKey(PooledBytes body, ReadOnlySpan<byte> key)
     {
         if (!key.ContainsAnyExcept(Plain))
@@ -101,7 +159,6 @@ internal sealed partial class TableTransaction : IDisposable
             body.Append(key);
             return;
         }
-
         Span<byte> hex = stackalloc byte[3];
         hex[0] = (byte)'%';
         foreach (var character in key)
@@ -111,7 +168,6 @@ internal sealed partial class TableTransaction : IDisposable
                 body.Append([character]);
                 continue;
             }
-
             Convert.TryToHexString([character], hex[1..], out _);
             body.Append(hex);
         }
@@ -122,5 +178,17 @@ internal sealed partial class TableTransaction : IDisposable
     {
         if (row > 0)
             body.Append(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"%21{row}")));
+    }
+
+    private static void AppendProperties(PooledBytes body, ReadOnlySpan<int> marks)
+    {
+        for (var i = 0; i < marks.Length; i++)
+        {
+            body.Append(i == 0 ? "{\"b"u8 : ",\"b"u8);
+            marks[i].TryFormat(body.GetSpan(12), out var written, default, CultureInfo.InvariantCulture);
+            body.Advance(written);
+            body.Append("\":true"u8);
+        }
+        body.Append("}"u8);
     }
 }

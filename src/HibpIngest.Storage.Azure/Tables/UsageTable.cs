@@ -1,8 +1,3 @@
-using System.Globalization;
-using System.Runtime.CompilerServices;
-using System.Text;
-using Azure.Data.Tables;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 /// <summary>One partition per hour; one row per blob, status, key and route.</summary>

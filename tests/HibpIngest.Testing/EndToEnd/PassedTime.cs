@@ -28,7 +28,7 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     {
         while (true)
         {
-            var hosts = await _account.Signs.ListHeartbeatsAsync(CancellationToken.None);
+            var hosts = await _account.Heartbeats.ListHeartbeatsAsync(CancellationToken.None);
             if (hosts.FirstOrDefault(one => one.ProcessId == processId) is { } found)
                 return found;
             await Task.Delay(PollInterval);
@@ -38,7 +38,7 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     public async Task MissHeartbeatAsync(int killed)
     {
         var last = await FindHeartbeatAsync(killed);
-        await _account.Signs.PutHeartbeatAsync(last with { SeenAt = last.SeenAt - (2 * Heartbeat.MissedAfter) }, CancellationToken.None);
+        await _account.Heartbeats.PutHeartbeatAsync(last with { SeenAt = last.SeenAt - (2 * Heartbeat.MissedAfter) }, CancellationToken.None);
     }
 
     /// <summary>Expires every lease and claim of a killed process.</summary>

@@ -95,7 +95,7 @@ internal sealed record PipelineParts
             Tables = account.Tables,
             StoreAccounts = account.StoreAccounts,
             Register = account.Register,
-            Signs = account.Signs,
+            Signs = account.Heartbeats,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
             Log = account.AccountLog,
