@@ -1,5 +1,3 @@
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Journal.Manifest;
 
 /// <summary>

@@ -1,5 +1,4 @@
 using System.IO.Pipelines;
-using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Journal.Manifest;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Journal.Merge;
 
 /// <summary>The rows of a load as batches from a callback, which are read twice: the first pass counts the domains.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Journal.Merge;
 
 /// <summary>A load whose rows are merged with those of others: from the account log or from SQL.</summary>

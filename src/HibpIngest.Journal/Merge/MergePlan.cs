@@ -1,7 +1,4 @@
-using System.IO.Hashing;
 using System.Numerics;
-using System.Text;
-using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Journal.Merge;
 

@@ -1,5 +1,3 @@
-using System.IO.Hashing;
-
 namespace HibpIngest.Journal.Merge;
 
 /// <summary>The accounts of one partition of a merge, each once, with its loads. The buffers are reused for the next partition.</summary>

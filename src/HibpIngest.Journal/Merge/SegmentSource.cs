@@ -1,5 +1,4 @@
 using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Journal.Merge;
 

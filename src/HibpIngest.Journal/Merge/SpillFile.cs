@@ -1,6 +1,4 @@
 using System.Buffers;
-using System.Buffers.Binary;
-using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Journal.Merge;
 

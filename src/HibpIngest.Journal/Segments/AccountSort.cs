@@ -1,6 +1,3 @@
-using System.Buffers.Binary;
-using System.IO.Hashing;
-
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>

@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>Encodes batches as blocks, reusing the same buffers.</summary>

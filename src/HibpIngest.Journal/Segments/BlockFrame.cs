@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>The header that precedes a block's payload.</summary>

@@ -1,6 +1,3 @@
-using System.IO.Hashing;
-using System.Text;
-
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>

@@ -1,6 +1,3 @@
-using System.Buffers.Binary;
-using System.Text;
-
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>A segment's header and footer, checked against each other and against the segment's length.</summary>

@@ -1,7 +1,5 @@
-using System.Text;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Merge;
-using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Journal.Statistics;
 
