@@ -3,29 +3,26 @@ using System.Runtime.CompilerServices;
 namespace HibpIngest.Journal.Files;
 
 /// <summary>
-/// The account log in a folder of a local disk. Content is written to a temporary file, flushed to disk, and then renamed unless the name
+/// The journal in a folder of a local disk. Content is written to a temporary file, flushed to disk, and then renamed unless the name
 /// exists: as with blobs, a file is complete or absent, and is never replaced.
 /// </summary>
 /// <param name="folder">Stands for the container; need not exist.</param>
 public sealed class FolderJournal(string folder) : IJournalBlobs
 {
     /// <summary>Azure's limit for a blob's name.</summary>
-    private const int LongestName = 1024;
+    private const int MaxNameLength = 1024;
 
     /// <summary>Folder of the temporary files; no blob's name begins with a period.</summary>
-    private const string Unfinished = ".unfinished";
+    private const string TemporaryFolder = ".unfinished";
 
     private readonly string _root = Path.GetFullPath(folder);
 
-    public Task CreateAsync(CancellationToken cancellationToken) => Call("creation of the account log's folder", () =>
-    {
-        Directory.CreateDirectory(_root);
-        return Task.FromResult(true);
-    });
+    public Task CreateAsync(CancellationToken cancellationToken) =>
+        Call("creation of the account log's folder", () => Directory.CreateDirectory(_root));
 
     public async IAsyncEnumerable<JournalBlob> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        var found = await Call("listing of the account log", () => Task.FromResult(List(prefix)));
+        var found = await Call("listing of the account log", () => List(prefix));
         foreach (var blob in found)
         {
             cancellationToken.ThrowIfCancellationRequested();
@@ -36,7 +33,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     public Task<long?> FindAsync(string name, CancellationToken cancellationToken)
     {
         var file = new FileInfo(PathOf(name));
-        return Call("look-up in the account log", () => Task.FromResult(file.Exists ? file.Length : (long?)null));
+        return Call("look-up in the account log", () => file.Exists ? file.Length : (long?)null);
     }
 
     public Task<Stream?> OpenAsync(string name, long offset, long length, CancellationToken cancellationToken)
@@ -48,11 +45,11 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
         {
             try
             {
-                return Task.FromResult<Stream?>(new FilePart(path, offset, length));
+                return new FilePart(path, offset, length);
             }
             catch (Exception e) when (e is FileNotFoundException or DirectoryNotFoundException)
             {
-                return Task.FromResult<Stream?>(null);
+                return null;
             }
         });
     }
@@ -76,7 +73,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
             {
                 // The file doesn't exist either.
             }
-            return Task.FromResult(true);
+            return true;
         });
     }
 
@@ -89,8 +86,8 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
                 throw new StoreMissingException($"the account log's folder '{_root}' is not there: create it first");
             if (File.Exists(path))
                 return false;
-            var unfinished = Directory.CreateDirectory(Path.Combine(_root, Unfinished)).FullName;
-            var file = Path.Combine(unfinished, Path.GetRandomFileName());
+            var temporary = Directory.CreateDirectory(Path.Combine(_root, TemporaryFolder)).FullName;
+            var file = Path.Combine(temporary, Path.GetRandomFileName());
             try
             {
                 await using (var stream = new FileStream(file, FileMode.CreateNew, FileAccess.Write, FileShare.None))
@@ -119,7 +116,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
         var found =
             from file in new DirectoryInfo(_root).EnumerateFiles("*", SearchOption.AllDirectories)
             let name = Path.GetRelativePath(_root, file.FullName).Replace(Path.DirectorySeparatorChar, '/')
-            where name.StartsWith(prefix, StringComparison.Ordinal) && !name.StartsWith(Unfinished, StringComparison.Ordinal)
+            where name.StartsWith(prefix, StringComparison.Ordinal) && !name.StartsWith(TemporaryFolder, StringComparison.Ordinal)
             select new JournalBlob(name, file.Length);
         return [.. found.OrderBy(blob => blob.Name, StringComparer.Ordinal)];
     }
@@ -127,7 +124,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     /// <summary>Refuses names that would leave the folder, or that some file system would interpret otherwise.</summary>
     private string PathOf(string name)
     {
-        if (name.Length is 0 or > LongestName || name.Split('/').Any(part => !IsName(part)))
+        if (name.Length is 0 or > MaxNameLength || name.Split('/').Any(part => !IsName(part)))
             throw new ArgumentException(
                 "a blob of the account log has a name of letters, digits, '-', '_' and '.', in parts by '/' that don't begin or end with a "
                 + "period", nameof(name));
@@ -137,6 +134,8 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     private static bool IsName(string part) =>
         part.Length is > 0 and <= byte.MaxValue && part[0] != '.' && part[^1] != '.'
         && part.All(one => char.IsAsciiLetterOrDigit(one) || one is '-' or '_' or '.');
+
+    private static Task<T> Call<T>(string operation, Func<T> call) => Call(operation, () => Task.FromResult(call()));
 
     private static async Task<T> Call<T>(string operation, Func<Task<T>> call)
     {
@@ -149,4 +148,25 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
             throw FileErrors.Map(e, operation);
         }
     }
+}
+
+/// <summary>Maps file system exceptions to the pipeline's errors.</summary>
+internal static class FileErrors
+{
+    private const int NoSpace = 28;
+    private const int QuotaLinux = 122;
+    private const int QuotaMac = 69;
+    private const int WindowsDiskFull = unchecked((int)0x80070070);
+    private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
+
+    public static bool Is(Exception error) => error is IOException or UnauthorizedAccessException;
+
+    public static HibpException Map(Exception error, string operation) => error switch
+    {
+        IOException { HResult: NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull } =>
+            new StoreFullException($"{operation} failed: no room is left on the disk; make some"),
+        UnauthorizedAccessException =>
+            new StoreRefusedException($"{operation} failed: this user may not do that in the folder; give it the right to"),
+        _ => new StoreUnavailableException($"{operation} failed: {error.GetType().Name} ({error.HResult})"),
+    };
 }

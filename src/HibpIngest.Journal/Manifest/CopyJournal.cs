@@ -1,7 +1,7 @@
 namespace HibpIngest.Journal.Manifest;
 
 /// <summary>
-/// Copies an account log to another place: the loads that count, and the documents of removed loads. A second run resumes an interrupted
+/// Copies a journal to another place: the loads that count, and the documents of removed loads. A second run resumes an interrupted
 /// copy. Each segment is read back in full before its load's document is written.
 /// </summary>
 public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
@@ -9,8 +9,8 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
     /// <param name="codec">Segments are recompressed with it; null: they are copied unchanged.</param>
     /// <param name="progress">Receives the rows copied so far and the total.</param>
     /// <param name="cancellationToken">Stops the copy; the segment being copied isn't created.</param>
-    /// <exception cref="BadInputException">The target holds another log.</exception>
-    /// <exception cref="DamagedSegmentException">A segment of the log is damaged.</exception>
+    /// <exception cref="BadInputException">The target holds another journal.</exception>
+    /// <exception cref="DamagedSegmentException">A segment of the source is damaged.</exception>
     public async Task<JournalCopied> RunAsync(
         BlockCodec? codec, IProgress<(long Done, long All)>? progress, CancellationToken cancellationToken)
     {

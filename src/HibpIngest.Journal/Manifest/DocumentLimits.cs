@@ -1,6 +1,6 @@
 namespace HibpIngest.Journal.Manifest;
 
-/// <summary>Limits of the log's documents, which are untrusted: anyone who may write to the container may have written them.</summary>
+/// <summary>Limits of the journal's documents, which are untrusted: anyone who may write to the container may have written them.</summary>
 public static class DocumentLimits
 {
     /// <summary>Maximum of a load's and a mark's number: a row's key in SQLite has 23 bits for its load.</summary>
@@ -10,7 +10,7 @@ public static class DocumentLimits
     public const long Versions = 999_999_999_999;
 
     /// <summary>Maximum size of a document: metadata has at most 1 MiB, a segment takes about 70 bytes.</summary>
-    public const int Bytes = 16 << 20;
+    internal const int Bytes = 16 << 20;
 
     // Lengths of the SQL columns; Azure's limit for a blob's name (docs/tables.md).
     private const int BlobLength = 1024;

@@ -3,9 +3,7 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Journal.Manifest;
 
-/// <summary>
-/// A load's document in the account log: it says that the load counts, and holds all that restores it. Its JSON is a contract.
-/// </summary>
+/// <summary>A load's document in the journal: the load counts, and can be restored from it. Its JSON is a contract.</summary>
 public sealed record JournalLoadDocument
 {
     public const int CurrentFormat = 1;
@@ -33,7 +31,6 @@ public sealed record JournalLoadDocument
 
     public required LoadSettings Settings { get; init; }
 
-    /// <summary>Rows in all segments.</summary>
     public required long Rows { get; init; }
 
     /// <summary>The published number of accounts; less than <see cref="Rows"/> if an account was in several rows.</summary>
@@ -69,14 +66,14 @@ public sealed record JournalLoadDocument
         init => HiddenFlag = value;
     }
 
-    /// <summary>The breach's details, in the form of a metadata document.</summary>
+    /// <summary>The breach's metadata document.</summary>
     public JsonElement Metadata { get; init; }
 
-    /// <summary>Whether the document holds the breach's flags, which one written by other means may lack.</summary>
+    /// <summary>Whether the document holds the breach's flags and details; one of another origin may not.</summary>
     [JsonIgnore]
     public bool IsReported => HiddenFlag is not null && Metadata.ValueKind == JsonValueKind.Object;
 
-    /// <summary>Creates the document of a load that counts and whose segments are all written.</summary>
+    /// <param name="load">Counts, and its segments are all written.</param>
     public static JournalLoadDocument Of(JournalEntry load, Guid store) => new()
     {
         Store = store,
@@ -100,13 +97,12 @@ public sealed record JournalLoadDocument
         Metadata = JsonSerializer.Deserialize(load.Breach.Metadata.ToJson(), JournalJson.Default.JsonElement),
     };
 
-    /// <summary>Whether another document is of the same load with the same segments; other properties may differ.</summary>
+    /// <summary>Compares the load and its segments; other properties may differ.</summary>
     public bool IsOfSameLoad(JournalLoadDocument other) =>
         (Store, Load, Mark, Blob, ETag, Generation, StartedAt, Rows)
             == (other.Store, other.Load, other.Mark, other.Blob, other.ETag, other.Generation, other.StartedAt, other.Rows)
         && Settings == other.Settings && Segments.SequenceEqual(other.Segments);
 
-    /// <summary>Returns the JSON, which is the same for the same facts.</summary>
     public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(
         Metadata.ValueKind == JsonValueKind.Undefined ? this with { Metadata = JsonElement.Parse("null") } : this,
         JournalJson.Default.JournalLoadDocument);
@@ -172,7 +168,6 @@ public sealed record RemovedDocument
     public static RemovedDocument Of(JournalEntry load, Guid store, IReadOnlyList<RemovedLoad>? loads = null) =>
         new() { Store = store, Load = load.Load, Mark = load.Mark, Replaces = load.Replaces, Loads = loads };
 
-    /// <summary>Returns the JSON, which is the same for the same facts.</summary>
     public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, JournalJson.Default.RemovedDocument);
 
     /// <returns>The first fault, for an error message; null if the document is valid.</returns>
@@ -192,4 +187,4 @@ public sealed record RemovedLoad(long Load, string Blob, [property: JsonProperty
 [JsonSerializable(typeof(JournalLoadDocument))]
 [JsonSerializable(typeof(RemovedDocument))]
 [JsonSerializable(typeof(JsonElement))]
-public sealed partial class JournalJson : JsonSerializerContext;
+internal sealed partial class JournalJson : JsonSerializerContext;

@@ -3,7 +3,7 @@ using System.Text.Json.Serialization.Metadata;
 
 namespace HibpIngest.Journal.Manifest;
 
-/// <summary>The loads in the account log and which of them count, from one listing and the newest document of each.</summary>
+/// <summary>The loads in the journal and which of them count, from one listing and the newest document of each.</summary>
 public sealed class JournalManifest
 {
     private JournalManifest(IReadOnlyList<JournaledLoad> loads) => Loads = loads;
@@ -22,16 +22,16 @@ public sealed class JournalManifest
     {
         var found = new List<JournaledLoad>();
         var folder = "";
-        var there = new List<JournalBlob>();
+        var files = new List<JournalBlob>();
         await foreach (var blob in blobs.ListAsync("", cancellationToken))
         {
             // Other blobs in the container are ignored.
-            if (JournalNames.FolderOf(blob.Name) is not { } its)
+            if (JournalNames.FolderOf(blob.Name) is not { } parent)
                 continue;
-            if (its != folder)
+            if (parent != folder)
                 await AddAsync();
-            folder = its;
-            there.Add(blob);
+            folder = parent;
+            files.Add(blob);
         }
         await AddAsync();
         // A replaced load no longer counts, even if its replacement was removed.
@@ -42,9 +42,9 @@ public sealed class JournalManifest
 
         async Task AddAsync()
         {
-            if (there.Count > 0)
-                found.Add(await ReadLoadAsync(blobs, folder, there, tolerant, cancellationToken));
-            there.Clear();
+            if (files.Count > 0)
+                found.Add(await ReadLoadAsync(blobs, folder, files, tolerant, cancellationToken));
+            files.Clear();
         }
     }
 
@@ -53,24 +53,24 @@ public sealed class JournalManifest
     /// <exception cref="BadInputException">A document is invalid.</exception>
     public static async Task<JournaledLoad?> FindAsync(IJournalBlobs blobs, string folder, CancellationToken cancellationToken)
     {
-        var there = new List<JournalBlob>();
+        var files = new List<JournalBlob>();
         await foreach (var blob in blobs.ListAsync(folder, cancellationToken))
-            there.Add(blob);
-        return there.Count == 0 ? null : await ReadLoadAsync(blobs, folder, there, tolerant: false, cancellationToken);
+            files.Add(blob);
+        return files.Count == 0 ? null : await ReadLoadAsync(blobs, folder, files, tolerant: false, cancellationToken);
     }
 
     private static async Task<JournaledLoad> ReadLoadAsync(
-        IJournalBlobs blobs, string folder, IReadOnlyList<JournalBlob> there, bool tolerant, CancellationToken cancellationToken)
+        IJournalBlobs blobs, string folder, IReadOnlyList<JournalBlob> files, bool tolerant, CancellationToken cancellationToken)
     {
         var load = new JournaledLoad
         {
             Folder = folder,
-            Blobs = [.. there],
+            Blobs = [.. files],
             Document = null,
             Removal = null,
-            State = there.Any(blob => blob.Name == folder + JournalNames.Removed) ? JournaledState.Removed : JournaledState.Begun,
+            State = files.Any(blob => blob.Name == folder + JournalNames.Removed) ? JournaledState.Removed : JournaledState.Begun,
         };
-        foreach (var (name, version) in there
+        foreach (var (name, version) in files
             .Select(blob => (blob.Name, Version: JournalNames.VersionOf(blob.Name[folder.Length..])))
             .Where(blob => blob.Version is not null).OrderByDescending(blob => blob.Version))
         {
@@ -174,10 +174,10 @@ public sealed record JournaledLoad
     internal IReadOnlyList<long> Replaces => [.. Document?.Replaces ?? [], .. Removal?.Replaces ?? []];
 }
 
-/// <summary>State of a load in the account log.</summary>
+/// <summary>State of a load in the journal.</summary>
 public enum JournaledState
 {
-    /// <summary>Part of every table that is built from the log.</summary>
+    /// <summary>Part of every table that is built from the journal.</summary>
     Counts,
 
     /// <summary>There are segments but no document: the load is being written, or failed.</summary>

@@ -3,7 +3,7 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Journal.Manifest;
 
-/// <summary>Names of the blobs of the account log (docs/account-log.md): one folder per load.</summary>
+/// <summary>Names of the journal's blobs (docs/account-log.md): one folder per load.</summary>
 public static class JournalNames
 {
     public const string SegmentExtension = ".alog";
@@ -25,7 +25,6 @@ public static class JournalNames
     /// </summary>
     public static string Folder(JournalEntry load) => Folder(load.Load, load.Blob, load.Generation, load.StartedAt);
 
-    /// <summary>Returns the folder of a document's load.</summary>
     public static string Folder(JournalLoadDocument load) =>
         Folder(load.Load, new BlobVersion(load.Blob, load.ETag), load.Generation, load.StartedAt);
 
@@ -52,11 +51,11 @@ public static class JournalNames
             && long.TryParse(folder[..end], NumberStyles.None, CultureInfo.InvariantCulture, out var load)
         ? load : 0;
 
-    /// <summary>Returns the name of the segment that begins at a position.</summary>
+    /// <param name="first">Position of the segment's first row.</param>
     public static string Segment(string folder, long first) =>
         string.Create(CultureInfo.InvariantCulture, $"{folder}{first:D12}{SegmentExtension}");
 
-    /// <summary>Returns the name of a load's later document of a version.</summary>
+    /// <summary>Returns the name of a later document of a load.</summary>
     public static string Document(string folder, long version) =>
         string.Create(CultureInfo.InvariantCulture, $"{folder}{Successor}{version:D12}{Json}");
 

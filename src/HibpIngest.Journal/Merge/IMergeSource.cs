@@ -1,6 +1,6 @@
 namespace HibpIngest.Journal.Merge;
 
-/// <summary>A load whose rows are merged with those of others: from the account log or from SQL.</summary>
+/// <summary>A load whose rows are merged with those of others: from the journal or from SQL.</summary>
 public interface IMergeSource
 {
     /// <summary>Known after <see cref="FindLargeDomainsAsync"/>.</summary>
@@ -10,9 +10,52 @@ public interface IMergeSource
     Task<IReadOnlyList<LargeDomain>> FindLargeDomainsAsync(CancellationToken cancellationToken);
 
     /// <summary>Passes every row to the visitor, grouped by domain.</summary>
-    /// <param name="shown">Receives the number of rows passed since its last call.</param>
+    /// <param name="progress">Receives the number of rows passed since its last call.</param>
     /// <exception cref="DamagedSegmentException">A segment is damaged.</exception>
     /// <exception cref="Errors.StoreMissingException">A segment is missing.</exception>
-    Task ReadAsync<T>(T visitor, Action<long> shown, CancellationToken cancellationToken)
+    Task ReadAsync<T>(T visitor, Action<long> progress, CancellationToken cancellationToken)
         where T : struct, IAccountVisitor;
+}
+
+/// <summary>The rows of a load as batches from a callback, which are read twice: the first pass counts the domains.</summary>
+/// <param name="read">Fills the batch of that number, from 0.</param>
+public sealed class BatchSource(long rows, int batches, int batchRows, Func<int, AccountBatch, CancellationToken, Task> read) : IMergeSource
+{
+    public long Rows => rows;
+
+    public async Task<IReadOnlyList<LargeDomain>> FindLargeDomainsAsync(CancellationToken cancellationToken)
+    {
+        var domains = new DomainCounts();
+        await ReadAsync(new CountVisitor(domains), _ => { }, cancellationToken);
+        return domains.List();
+    }
+
+    public async Task ReadAsync<T>(T visitor, Action<long> progress, CancellationToken cancellationToken)
+        where T : struct, IAccountVisitor
+    {
+        using var sort = new AccountSort();
+        var batch = new AccountBatch(batchRows);
+        for (var number = 0; number < batches; number++)
+        {
+            await read(number, batch, cancellationToken);
+            sort.Sort(batch);
+            Visit(sort, batch, ref visitor);
+            progress(batch.Count);
+        }
+    }
+
+    private static void Visit<T>(AccountSort sort, AccountBatch batch, ref T visitor)
+        where T : struct, IAccountVisitor
+    {
+        var order = sort.Order;
+        for (var rank = 0; rank < sort.Domains; rank++)
+        {
+            var rows = sort.Rows(rank);
+            var domain = batch.Domain(order[0]);
+            visitor.BeginDomain(domain, rows);
+            foreach (var account in order[..rows])
+                visitor.Account(domain, batch.Alias(account));
+            order = order[rows..];
+        }
+    }
 }

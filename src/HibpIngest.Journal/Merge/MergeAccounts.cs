@@ -1,8 +1,8 @@
 namespace HibpIngest.Journal.Merge;
 
 /// <summary>
-/// Merges the accounts of many loads, each with all the loads it is in, within a memory limit. The first pass reads the log and writes its
-/// rows to disk by partition; the second reads the partitions, each of which fits into memory.
+/// Merges the accounts of many loads, each with all the loads it is in, within a memory limit. The first pass reads the loads and writes
+/// their rows to disk by partition; the second reads the partitions, each of which fits into memory.
 /// </summary>
 /// <param name="folder">Holds the partitions meanwhile: about 21 bytes a row, readable only by this process's user.</param>
 /// <param name="memoryBytes">Maximum for a partition, with the structures built from it.</param>
@@ -14,11 +14,11 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
     /// <summary>Passes every account to <paramref name="take"/> once.</summary>
     /// <param name="loads">The loads; their indexes are their numbers in the merge.</param>
     /// <param name="take">
-    /// Takes a partition's accounts. The object is refilled once the task has ended. Meanwhile the next partition is filled, in as much
+    /// Takes a partition's accounts. The object is refilled after the task has ended. Meanwhile the next partition is filled, in as much
     /// memory again, and passed concurrently.
     /// </param>
     /// <param name="progress">Receives the rows read so far; each of the two passes counts half.</param>
-    /// <param name="cancellationToken">Stops the merge; nothing is left on disk.</param>
+    /// <param name="cancellationToken">Stops the merge; removes its files.</param>
     /// <param name="choose">
     /// Receives the number of partitions, which is the same for the same loads and memory; returns which of them are taken. Null: all.
     /// </param>
@@ -80,15 +80,9 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
         }
     }
 
-    private readonly struct Spiller : IAccountVisitor
+    private readonly struct Spiller(MergePlan plan, SpillFile?[] files, int load) : IAccountVisitor
     {
-        private readonly MergePlan _plan;
-        private readonly SpillFile?[] _files;
-        private readonly int _load;
-        private readonly State _state;
-
-        public Spiller(MergePlan plan, SpillFile?[] files, int load) =>
-            (_plan, _files, _load, _state) = (plan, files, load, new State(files.Length));
+        private readonly State _state = new(files.Length);
 
         public void BeginBlock(in SegmentBlock block)
         {
@@ -96,9 +90,9 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
 
         public void BeginDomain(ReadOnlySpan<byte> domain, int rows)
         {
-            _state.Partition = _plan.PartitionOf(domain);
+            _state.Partition = plan.PartitionOf(domain);
             if (_state.Partition >= 0)
-                _files[_state.Partition]?.Begin(_load, domain);
+                files[_state.Partition]?.Begin(load, domain);
             else
                 _state.Domain++;
         }
@@ -108,14 +102,14 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
             var partition = _state.Partition;
             if (partition < 0)
             {
-                partition = _plan.PartitionOfAlias(alias);
-                if (_state.Begun[partition] != _state.Domain)
+                partition = plan.PartitionOfAlias(alias);
+                if (_state.LastDomains[partition] != _state.Domain)
                 {
-                    _files[partition]?.Begin(_load, domain);
-                    _state.Begun[partition] = _state.Domain;
+                    files[partition]?.Begin(load, domain);
+                    _state.LastDomains[partition] = _state.Domain;
                 }
             }
-            _files[partition]?.Add(alias);
+            files[partition]?.Add(alias);
         }
     }
 
@@ -126,7 +120,7 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
 
         public int Domain { get; set; }
 
-        /// <summary>The large domain that each partition began last.</summary>
-        public int[] Begun { get; } = new int[partitions];
+        /// <summary>The last large domain in each partition.</summary>
+        public int[] LastDomains { get; } = new int[partitions];
     }
 }

@@ -1,3 +1,5 @@
+using System.Numerics;
+
 namespace HibpIngest.Journal.Merge;
 
 /// <summary>The accounts of one partition of a merge, each once, with its loads. The buffers are reused for the next partition.</summary>
@@ -27,7 +29,7 @@ public sealed class MergedPartition
 
     internal MergedPartition(MergePlan plan) => _plan = plan;
 
-    /// <summary>The partition's number in the merge, from 0.</summary>
+    /// <summary>From 0.</summary>
     public int Number { get; private set; }
 
     public int Count { get; private set; }
@@ -35,7 +37,6 @@ public sealed class MergedPartition
     /// <summary>Whether a domain is so large that its accounts are in several partitions.</summary>
     public bool IsSpread(ReadOnlySpan<byte> domain) => _plan.PartitionOf(domain) < 0;
 
-    /// <summary>Number of different domains.</summary>
     public int Domains { get; private set; }
 
     public ReadOnlySpan<byte> Alias(int account) => Text(_aliases[account]);
@@ -69,7 +70,7 @@ public sealed class MergedPartition
         Grow(ref _loads, rows);
         Grow(ref _load, rows);
         Grow(ref _next, rows);
-        var slots = (int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)Math.Max(2 * rows, 16));
+        var slots = (int)BitOperations.RoundUpToPowerOf2((uint)Math.Max(2 * rows, 16));
         Grow(ref _table, slots);
         _table.AsSpan(0, slots).Fill(Nothing);
         _mask = (uint)(slots - 1);
@@ -81,7 +82,7 @@ public sealed class MergedPartition
         {
             if (_bytes[at] == 0)
             {
-                load = System.Buffers.Binary.BinaryPrimitives.ReadInt32LittleEndian(_bytes.AsSpan(at + 1));
+                load = BinaryPrimitives.ReadInt32LittleEndian(_bytes.AsSpan(at + 1));
                 var name = at + 5;
                 var hash = XxHash3.HashToUInt64(Text(name));
                 (domain, seed) = (NumberOf(name, hash), (long)hash);

@@ -2,9 +2,8 @@ using HibpIngest.Journal.Manifest;
 
 namespace HibpIngest.Journal.Merge;
 
-/// <summary>The rows of a load in the account log.</summary>
-/// <param name="load">The load's number, which each segment must name.</param>
-/// <param name="mark">The load's mark, which each segment must name.</param>
+/// <summary>The rows of a load in the journal.</summary>
+/// <param name="load">The load's number, which each segment must name, as well as its mark.</param>
 /// <param name="segments">Names of the segments, in order.</param>
 public sealed class SegmentSource(IJournalBlobs blobs, long load, int mark, IReadOnlyList<string> segments) : IMergeSource
 {
@@ -28,14 +27,14 @@ public sealed class SegmentSource(IJournalBlobs blobs, long load, int mark, IRea
         return large;
     }
 
-    public async Task ReadAsync<T>(T visitor, Action<long> shown, CancellationToken cancellationToken)
+    public async Task ReadAsync<T>(T visitor, Action<long> progress, CancellationToken cancellationToken)
         where T : struct, IAccountVisitor
     {
         foreach (var name in segments)
         {
             await using var reader = await OpenAsync(name, cancellationToken);
             await reader.ReadAsync(visitor, cancellationToken);
-            shown(reader.Rows);
+            progress(reader.Rows);
         }
     }
 

@@ -61,7 +61,6 @@ internal sealed class SpillFile : IDisposable
         Rows++;
     }
 
-    /// <summary>Reads the whole file.</summary>
     public void Read(Span<byte> into)
     {
         Flush();
@@ -75,9 +74,9 @@ internal sealed class SpillFile : IDisposable
         _file.Dispose();
     }
 
-    private Span<byte> Reserve(int most)
+    private Span<byte> Reserve(int max)
     {
-        if (_used + most > BufferBytes)
+        if (_used + max > BufferBytes)
             Flush();
         return _buffer.AsSpan(_used);
     }

@@ -1,3 +1,6 @@
+using System.Buffers;
+using System.Numerics;
+
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>
@@ -60,7 +63,7 @@ internal sealed class AccountSort : IDisposable
     private void FindDomains()
     {
         var count = _batch.Count;
-        var mask = (int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)(2 * count)) - 1;
+        var mask = (int)BitOperations.RoundUpToPowerOf2((uint)(2 * count)) - 1;
         var slots = _slotsPool.Get(mask + 1).AsSpan(0, mask + 1);
         slots.Clear();
         var (domainOf, examples, counts) = (_domainOfPool.Get(count), _examplesPool.Get(count), _countsPool.Get(count));
@@ -153,5 +156,30 @@ internal sealed class AccountSort : IDisposable
         foreach (var one in text)
             key = (key << 8) | one;
         return key << (8 * (KeyBytes - text.Length));
+    }
+}
+
+/// <summary>A pooled array that is replaced by a longer one when needed, without keeping its content.</summary>
+internal struct PooledArray<T> : IDisposable
+    where T : struct
+{
+    private T[]? _array;
+
+    /// <summary>Returns an array of at least that length, with undefined content.</summary>
+    public T[] Get(int length)
+    {
+        if (_array is null || _array.Length < length)
+        {
+            Dispose();
+            _array = ArrayPool<T>.Shared.Rent(length);
+        }
+        return _array;
+    }
+
+    public void Dispose()
+    {
+        if (_array is not null)
+            ArrayPool<T>.Shared.Return(_array);
+        _array = null;
     }
 }

@@ -53,7 +53,7 @@ internal static class BlockDecoder
             if (at >= raw.Length)
                 return "its payload ends before its last domain";
             var domainLength = raw[at++];
-            if (domainLength < SegmentLimits.LeastDomainBytes || domainLength > raw.Length - at)
+            if (domainLength < SegmentLimits.MinDomainBytes || domainLength > raw.Length - at)
                 return "a domain is shorter than one can be, or longer than what is left";
             var domain = raw.Slice(at, domainLength);
             at += domainLength;

@@ -57,10 +57,10 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
         for (var row = 0; row < rows.Count; row++)
         {
             var (alias, domain) = (rows.Alias(row).Length, rows.Domain(row).Length);
-            if (alias is < 1 or > SegmentLimits.AliasBytes || domain is < SegmentLimits.LeastDomainBytes or > SegmentLimits.DomainBytes)
+            if (alias is < 1 or > SegmentLimits.AliasBytes || domain is < SegmentLimits.MinDomainBytes or > SegmentLimits.DomainBytes)
                 throw new BadInputException(
                     $"the row at position {rows.FirstPosition + row} has an alias of {alias} and a domain of {domain} bytes, and 1 to "
-                    + $"{SegmentLimits.AliasBytes} and {SegmentLimits.LeastDomainBytes} to {SegmentLimits.DomainBytes} were expected");
+                    + $"{SegmentLimits.AliasBytes} and {SegmentLimits.MinDomainBytes} to {SegmentLimits.DomainBytes} were expected");
         }
     }
 

@@ -2,12 +2,11 @@ namespace HibpIngest.Journal.Segments;
 
 internal static class SegmentHeader
 {
-    public const ushort Version = 1;
+    private const ushort Version = 1;
+    private const int FixedBytes = 86;
 
-    public const int FixedBytes = 86;
-
-    /// <summary>The minimum size: no names, with the checksum.</summary>
-    public const int LeastBytes = FixedBytes + CrcBytes;
+    /// <summary>Without names, with the checksum.</summary>
+    public const int MinBytes = FixedBytes + CrcBytes;
 
     private const int CrcBytes = sizeof(uint);
 
@@ -29,7 +28,7 @@ internal static class SegmentHeader
         {
             throw new BadInputException($"a segment of load {facts.Load} can't be written: a name of it is no Unicode text");
         }
-        var length = LeastBytes + names.Sum(name => name.Length);
+        var length = MinBytes + names.Sum(name => name.Length);
         if (length > SegmentLimits.HeaderBytes)
             throw new BadInputException(
                 $"a segment of load {facts.Load} can't be written: names of its breach and blob make a header of {length} bytes, and "
@@ -64,13 +63,13 @@ internal static class SegmentHeader
     public static SegmentFacts Read(string segment, ReadOnlyMemory<byte> start, out ReadOnlyMemory<byte> bytes)
     {
         var header = start.Span;
-        if (header.Length < LeastBytes || !header.StartsWith(Magic))
+        if (header.Length < MinBytes || !header.StartsWith(Magic))
             throw Damage(segment, 0, "no segment begins here");
         var version = BinaryPrimitives.ReadUInt16LittleEndian(header[4..]);
         if (version != Version || BinaryPrimitives.ReadUInt16LittleEndian(header[6..]) != 0)
             throw Damage(segment, 4, $"its format has version {version}, and this program reads version {Version}");
         var length = BinaryPrimitives.ReadInt32LittleEndian(header[8..]);
-        if (length < LeastBytes || length > Math.Min(header.Length, SegmentLimits.HeaderBytes))
+        if (length < MinBytes || length > Math.Min(header.Length, SegmentLimits.HeaderBytes))
             throw Damage(segment, 8, $"its header has {length} bytes, and at most {SegmentLimits.HeaderBytes} were expected");
         bytes = start[..length];
         header = header[..length];
@@ -79,7 +78,7 @@ internal static class SegmentHeader
         Span<int> lengths = stackalloc int[3];
         for (var i = 0; i < lengths.Length; i++)
             lengths[i] = BinaryPrimitives.ReadUInt16LittleEndian(header[(80 + (i * sizeof(ushort)))..]);
-        if (lengths[0] + lengths[1] + lengths[2] != length - LeastBytes)
+        if (lengths[0] + lengths[1] + lengths[2] != length - MinBytes)
             throw Damage(segment, 80, "the header's names have other lengths than there is room for");
         var milliseconds = BinaryPrimitives.ReadInt64LittleEndian(header[56..]);
         if (milliseconds < DateTimeOffset.MinValue.ToUnixTimeMilliseconds()
@@ -126,5 +125,42 @@ internal static class SegmentHeader
             ? $"it holds positions {facts.First} to {facts.Last}, and at most {SegmentLimits.Rows} of them were expected"
         : null;
 
-    private static DamagedSegmentException Damage(string segment, long offset, string problem) => new(segment, null, offset, problem);
+    public static DamagedSegmentException Damage(string segment, long offset, string problem) => new(segment, null, offset, problem);
+}
+
+/// <summary>The facts in a segment's header.</summary>
+public sealed record SegmentFacts
+{
+    /// <summary>The store that numbered the load and the mark.</summary>
+    public required Guid Store { get; init; }
+
+    public required long Load { get; init; }
+
+    /// <summary>The load's property in the account table.</summary>
+    public required int Mark { get; init; }
+
+    public required BlobVersion Blob { get; init; }
+
+    /// <summary>Counts how often the load's segments were rewritten, from 0.</summary>
+    public int Generation { get; init; }
+
+    /// <summary>Stored in whole milliseconds.</summary>
+    public required DateTimeOffset StartedAt { get; init; }
+
+    public required string Breach { get; init; }
+
+    /// <summary>The load's positions depend on it.</summary>
+    public required int ExtractorVersion { get; init; }
+
+    public required int BatchRows { get; init; }
+
+    /// <summary>Maximum rows of a block.</summary>
+    public required int SliceRows { get; init; }
+
+    /// <summary>Position (1-based) of the first row within the load.</summary>
+    public required long First { get; init; }
+
+    public required long Last { get; init; }
+
+    public long Rows => Last - First + 1;
 }

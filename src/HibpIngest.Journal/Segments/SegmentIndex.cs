@@ -1,44 +1,32 @@
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>A segment's header and footer, checked against each other and against the segment's length.</summary>
-internal sealed class SegmentIndex
+internal sealed class SegmentIndex(
+    string name, SegmentFacts facts, long length, ReadOnlyMemory<byte> header, ReadOnlyMemory<byte> footer, SegmentBlock[] blocks,
+    List<LargeDomain> largeDomains)
 {
-    /// <summary>Bytes of the end that are read first: they include the footer of a segment of the usual size.</summary>
+    /// <summary>Read first from the end: includes the footer of a segment of the usual size.</summary>
     public const int UsualFooterBytes = 64 * 1024;
 
-    private readonly SegmentBlock[] _blocks;
+    public string Name => name;
 
-    private SegmentIndex(
-        string name, SegmentFacts facts, long length, ReadOnlyMemory<byte> header, ReadOnlyMemory<byte> footer, SegmentBlock[] blocks,
-        List<LargeDomain> largeDomains)
-    {
-        (Name, Facts, Length, Header, Footer, _blocks, LargeDomains) = (name, facts, length, header, footer, blocks, largeDomains);
-        foreach (var block in blocks)
-        {
-            MaxRawBytes = Math.Max(MaxRawBytes, block.RawBytes);
-            MaxStoredBytes = Math.Max(MaxStoredBytes, block.StoredBytes);
-        }
-    }
+    public SegmentFacts Facts => facts;
 
-    public string Name { get; }
+    public long Length => length;
 
-    public SegmentFacts Facts { get; }
+    public ReadOnlyMemory<byte> Header => header;
 
-    public long Length { get; }
+    public ReadOnlyMemory<byte> Footer => footer;
 
-    public ReadOnlyMemory<byte> Header { get; }
+    public ReadOnlySpan<SegmentBlock> Blocks => blocks;
 
-    public ReadOnlyMemory<byte> Footer { get; }
+    public IReadOnlyList<SegmentBlock> BlockList => blocks;
 
-    public ReadOnlySpan<SegmentBlock> Blocks => _blocks;
+    public IReadOnlyList<LargeDomain> LargeDomains => largeDomains;
 
-    public IReadOnlyList<SegmentBlock> BlockList => _blocks;
+    public int MaxRawBytes { get; } = blocks.Max(block => block.RawBytes);
 
-    public IReadOnlyList<LargeDomain> LargeDomains { get; }
-
-    public int MaxRawBytes { get; }
-
-    public int MaxStoredBytes { get; }
+    public int MaxStoredBytes { get; } = blocks.Max(block => block.StoredBytes);
 
     private static ReadOnlySpan<byte> Magic => "GESH"u8;
 
@@ -85,11 +73,11 @@ internal sealed class SegmentIndex
     public static long FooterOffset(string segment, long length, ReadOnlySpan<byte> end)
     {
         if (end.Length < SegmentLimits.TailBytes || !end.EndsWith(Magic))
-            throw Damage(segment, Math.Max(0, length - SegmentLimits.TailBytes), "no segment ends here: it may have been cut off");
+            throw SegmentHeader.Damage(segment, Math.Max(0, length - SegmentLimits.TailBytes), "no segment ends here: it may have been cut off");
         var tail = end[^SegmentLimits.TailBytes..];
         var offset = BinaryPrimitives.ReadInt64LittleEndian(tail);
-        if (offset < SegmentHeader.LeastBytes || offset > length - SegmentLimits.TailBytes || length - offset > SegmentLimits.FooterBytes)
-            throw Damage(
+        if (offset < SegmentHeader.MinBytes || offset > length - SegmentLimits.TailBytes || length - offset > SegmentLimits.FooterBytes)
+            throw SegmentHeader.Damage(
                 segment, length - SegmentLimits.TailBytes,
                 $"its footer begins at {offset} of {length} bytes, and at most {SegmentLimits.FooterBytes} of footer were expected");
         return offset;
@@ -104,17 +92,17 @@ internal sealed class SegmentIndex
         var tail = bytes[^SegmentLimits.TailBytes..];
         var tailOffset = length - SegmentLimits.TailBytes;
         if (BinaryPrimitives.ReadUInt32LittleEndian(tail[40..]) != Crc32C.Compute(bytes[..^8]))
-            throw Damage(segment, length - footer.Length, "the footer's checksum is not that of its bytes");
+            throw SegmentHeader.Damage(segment, length - footer.Length, "the footer's checksum is not that of its bytes");
         if (BinaryPrimitives.ReadUInt32LittleEndian(tail[36..]) != SegmentHeader.Crc(header.Span))
-            throw Damage(segment, tailOffset, "the footer is not of this header");
+            throw SegmentHeader.Damage(segment, tailOffset, "the footer is not of this header");
         var (blocks, large) = (BinaryPrimitives.ReadInt32LittleEndian(tail[8..]), BinaryPrimitives.ReadInt32LittleEndian(tail[12..]));
         var (rows, last) = (BinaryPrimitives.ReadInt64LittleEndian(tail[16..]), BinaryPrimitives.ReadInt64LittleEndian(tail[24..]));
         if (rows != facts.Rows || last != facts.Last)
-            throw Damage(
+            throw SegmentHeader.Damage(
                 segment, tailOffset,
                 $"the footer has {rows} rows up to position {last}, and the header positions {facts.First} to {facts.Last}");
         if (blocks < 1 || blocks > Math.Min(SegmentLimits.Blocks, (bytes.Length - SegmentLimits.TailBytes) / SegmentLimits.IndexBytes))
-            throw Damage(segment, tailOffset, $"the footer has {blocks} blocks in {bytes.Length} bytes");
+            throw SegmentHeader.Damage(segment, tailOffset, $"the footer has {blocks} blocks in {bytes.Length} bytes");
         var index = ReadBlocks(
             segment, facts, length - footer.Length, header.Length, BinaryPrimitives.ReadInt32LittleEndian(tail[32..]),
             bytes[..(blocks * SegmentLimits.IndexBytes)]);
@@ -126,13 +114,13 @@ internal sealed class SegmentIndex
     /// <returns>The number of the block that holds a position.</returns>
     public int Find(long position)
     {
-        ArgumentOutOfRangeException.ThrowIfLessThan(position, Facts.First);
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(position, Facts.Last);
-        var (low, high) = (0, _blocks.Length - 1);
+        ArgumentOutOfRangeException.ThrowIfLessThan(position, facts.First);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(position, facts.Last);
+        var (low, high) = (0, blocks.Length - 1);
         while (low < high)
         {
             var middle = (low + high + 1) / 2;
-            (low, high) = _blocks[middle].First <= position ? (middle, high) : (low, middle - 1);
+            (low, high) = blocks[middle].First <= position ? (middle, high) : (low, middle - 1);
         }
         return low;
     }
@@ -142,7 +130,7 @@ internal sealed class SegmentIndex
     {
         var blocks = new SegmentBlock[index.Length / SegmentLimits.IndexBytes];
         if (slice < 1 || slice > int.MaxValue - blocks.Length)
-            throw Damage(segment, footerOffset, $"its first slice has number {slice}");
+            throw SegmentHeader.Damage(segment, footerOffset, $"its first slice has number {slice}");
         var next = facts.First;
         for (var number = 0; number < blocks.Length; number++)
         {
@@ -168,7 +156,7 @@ internal sealed class SegmentIndex
             (offset, next, blocks[number]) = (block.End, next + block.Rows, block);
         }
         if (offset != footerOffset || next - 1 != facts.Last)
-            throw Damage(segment, footerOffset, $"its blocks end at byte {offset} with position {next - 1}, and byte {footerOffset} with "
+            throw SegmentHeader.Damage(segment, footerOffset, $"its blocks end at byte {offset} with position {next - 1}, and byte {footerOffset} with "
                 + $"position {facts.Last} was expected");
         return blocks;
     }
@@ -178,28 +166,42 @@ internal sealed class SegmentIndex
     {
         // Checked before the allocation: each domain takes at least seven bytes.
         if (count < 0 || count > rows / SegmentLimits.LargeDomainRows)
-            throw Damage(segment, footerOffset + at, $"the footer has {count} large domains of {rows} rows");
+            throw SegmentHeader.Damage(segment, footerOffset + at, $"the footer has {count} large domains of {rows} rows");
         var domains = new List<LargeDomain>(Math.Min(count, footer.Length / 7));
         ReadOnlySpan<byte> before = [];
         for (; count > 0; count--)
         {
             var start = at;
-            if (at >= footer.Length || footer[at] < SegmentLimits.LeastDomainBytes || footer[at] >= footer.Length - at)
-                throw Damage(segment, footerOffset + start, "the footer ends before its last domain");
+            if (at >= footer.Length || footer[at] < SegmentLimits.MinDomainBytes || footer[at] >= footer.Length - at)
+                throw SegmentHeader.Damage(segment, footerOffset + start, "the footer ends before its last domain");
             var domain = footer.Slice(at + 1, footer[at]);
             at += 1 + domain.Length;
             if (domain.ContainsAnyExceptInRange(BlockDecoder.FirstCharacter, BlockDecoder.LastCharacter)
                 || domain.SequenceCompareTo(before) <= 0)
-                throw Damage(segment, footerOffset + start, "a domain of the footer is none, or not in order");
+                throw SegmentHeader.Damage(segment, footerOffset + start, "a domain of the footer is none, or not in order");
             before = domain;
             if (!Varint.TryRead(footer, ref at, out var domainRows) || domainRows < SegmentLimits.LargeDomainRows || domainRows > rows)
-                throw Damage(segment, footerOffset + start, "a domain of the footer has too few rows, or more than are left");
+                throw SegmentHeader.Damage(segment, footerOffset + start, "a domain of the footer has too few rows, or more than are left");
             rows -= domainRows;
             domains.Add(new LargeDomain(Encoding.ASCII.GetString(domain), domainRows));
         }
         return at == footer.Length ? domains
-            : throw Damage(segment, footerOffset + at, "the footer goes on behind its last domain");
+            : throw SegmentHeader.Damage(segment, footerOffset + at, "the footer goes on behind its last domain");
     }
+}
 
-    private static DamagedSegmentException Damage(string segment, long offset, string problem) => new(segment, null, offset, problem);
+/// <summary>A block's entry in a segment's index: the rows of one slice.</summary>
+/// <param name="Number">Number within the segment, 0-based.</param>
+/// <param name="Slice">Number of the slice within the load, 1-based.</param>
+/// <param name="Offset">Offset of its frame within the segment.</param>
+/// <param name="First">Position of its first row within the load.</param>
+/// <param name="StoredBytes">Stored size of the payload, without the frame of 40 bytes before it.</param>
+/// <param name="Crc">CRC32C of frame and payload.</param>
+public readonly record struct SegmentBlock(
+    int Number, int Slice, long Offset, long First, int Rows, int StoredBytes, int RawBytes, uint Crc)
+{
+    public long Last => First + Rows - 1;
+
+    /// <summary>Offset of the first byte after the block.</summary>
+    public long End => Offset + SegmentLimits.FrameBytes + StoredBytes;
 }

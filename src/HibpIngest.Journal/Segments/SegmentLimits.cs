@@ -21,13 +21,12 @@ public static class SegmentLimits
     /// <summary>Maximum size of a header: its names take about 4,000 bytes at most.</summary>
     public const int HeaderBytes = 16 * 1024;
 
-    /// <summary>Maximum length of an alias, in bytes.</summary>
+    /// <summary>Maximum length of an alias.</summary>
     public const int AliasBytes = 64;
 
-    /// <summary>Minimum length of a domain, in bytes.</summary>
-    public const int LeastDomainBytes = 4;
+    public const int MinDomainBytes = 4;
 
-    /// <summary>Maximum length of a domain, in bytes.</summary>
+    /// <summary>Maximum length of a domain.</summary>
     public const int DomainBytes = 255;
 
     public const int FrameBytes = 40;

@@ -1,9 +1,7 @@
-using System.Runtime.ExceptionServices;
-
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>
-/// Reads a segment of the account log. Header and footer are read on opening, and everything else is checked against them. Allocates
+/// Reads a segment of the journal. Header and footer are read on opening, and everything else is checked against them. Allocates
 /// nothing per account. Runs one read at a time.
 /// </summary>
 public sealed class SegmentReader : IAsyncDisposable
@@ -42,7 +40,7 @@ public sealed class SegmentReader : IAsyncDisposable
     public static async Task<SegmentReader> OpenAsync(IJournalBlobs blobs, string name, CancellationToken cancellationToken)
     {
         var length = await blobs.FindAsync(name, cancellationToken) ?? throw Missing(name);
-        if (length < SegmentHeader.LeastBytes + SegmentLimits.TailBytes)
+        if (length < SegmentHeader.MinBytes + SegmentLimits.TailBytes)
             throw new DamagedSegmentException(name, null, 0, $"it has {length} bytes, fewer than the shortest segment");
         var endOffset = Math.Max(0, length - SegmentIndex.UsualFooterBytes);
         var end = await ReadAsync(blobs, name, endOffset, length - endOffset, cancellationToken);
@@ -74,18 +72,16 @@ public sealed class SegmentReader : IAsyncDisposable
         {
             var nextEnd = end < Blocks.Count ? SegmentScan.EndOfGroup(_index, end) : end;
             var reading = nextEnd > end ? ReadGroupAsync(stream, end, nextEnd, nextGroup, cancellationToken) : Task.CompletedTask;
-            ExceptionDispatchInfo? failed = null;
             try
             {
                 SegmentScan.Decode(_index, first, end, group, raw, ref visitor);
             }
-            catch (Exception e)
+            finally
             {
-                failed = ExceptionDispatchInfo.Capture(e);
+                // The pending read must end even if decoding failed: it writes into a buffer that goes back to the pool.
+                await reading.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             }
-            // The pending read must end first: it writes into a buffer that goes back to the pool.
-            await reading.ConfigureAwait(failed is null ? ConfigureAwaitOptions.None : ConfigureAwaitOptions.SuppressThrowing);
-            failed?.Throw();
+            await reading;
             if (nextEnd == end)
                 return visitor;
             (first, end) = (end, nextEnd);
@@ -127,9 +123,7 @@ public sealed class SegmentReader : IAsyncDisposable
     }
 
     private static StoreMissingException Missing(string name) =>
-        new(
-            $"segment '{name}' is not in the account log, and was expected there: restore the blob, or write it again from its load's "
-            + "rows");
+        new($"segment '{name}' is not in the account log, and was expected there: restore the blob, or write it again from its load's rows");
 
     private static async Task<ReadOnlyMemory<byte>> ReadAsync(
         IJournalBlobs blobs, string name, long offset, long length, CancellationToken cancellationToken)
@@ -151,5 +145,58 @@ public sealed class SegmentReader : IAsyncDisposable
         if (read != length)
             throw new DamagedSegmentException(
                 Name, first, Blocks[first].Offset, $"the blob ends at byte {Blocks[first].Offset + read}, and had {Length} bytes before");
+    }
+}
+
+/// <summary>The result of reading every byte of a segment with all checksums right.</summary>
+/// <param name="Rows">Rows decoded: as many as in its index.</param>
+public sealed record SegmentVerification(long Rows, int Blocks, long Bytes);
+
+/// <summary>Decodes a segment's blocks in groups, each of which is read at once.</summary>
+internal static class SegmentScan
+{
+    /// <summary>Maximum size of a group, unless a single block is larger.</summary>
+    public const int GroupBytes = 1 << 20;
+
+    /// <summary>Returns the size of a buffer for any group of a segment.</summary>
+    public static int BufferBytes(SegmentIndex index) =>
+        (int)Math.Min(Math.Max(GroupBytes, SegmentLimits.FrameBytes + index.MaxStoredBytes), index.Length);
+
+    /// <summary>Returns the number of the first block after the group that begins with this one.</summary>
+    public static int EndOfGroup(SegmentIndex index, int first)
+    {
+        var blocks = index.Blocks;
+        var end = first + 1;
+        while (end < blocks.Length && blocks[end].End - blocks[first].Offset <= GroupBytes)
+            end++;
+        return end;
+    }
+
+    /// <param name="end">The first block after the group.</param>
+    /// <param name="raw">Room for any block's payload.</param>
+    public static void Decode<TVisitor>(
+        SegmentIndex index, int first, int end, ReadOnlySpan<byte> group, Span<byte> raw, ref TVisitor visitor)
+        where TVisitor : struct, IAccountVisitor
+    {
+        var start = index.Blocks[first].Offset;
+        foreach (ref readonly var block in index.Blocks[first..end])
+            BlockDecoder.Decode(index.Name, block, group[(int)(block.Offset - start)..(int)(block.End - start)], raw, ref visitor);
+    }
+
+    /// <summary>
+    /// Checks the counted rows and large domains against header and footer; each block's rows are checked when it is decoded.
+    /// </summary>
+    public static SegmentVerification Verify(SegmentIndex index, long rows, DomainCounts domains)
+    {
+        if (rows != index.Facts.Rows)
+            throw new DamagedSegmentException(
+                index.Name, null, 0, $"its blocks have {rows} rows, and its header {index.Facts.Rows}");
+        var counted = domains.List();
+        if (!counted.SequenceEqual(index.LargeDomains))
+            throw new DamagedSegmentException(
+                index.Name, null, index.Length - index.Footer.Length,
+                $"the footer lists {index.LargeDomains.Count} large domains, and its blocks have {counted.Count}, or others, or with other "
+                + "rows");
+        return new SegmentVerification(rows, index.Blocks.Length, index.Length);
     }
 }

@@ -4,8 +4,8 @@ using HibpIngest.Journal.Merge;
 namespace HibpIngest.Journal.Statistics;
 
 /// <summary>
-/// Counts the accounts of the log by breach, by domain and by pair of breaches. Exact, within a memory limit: only the largest domains and
-/// a number for each pair of breaches that share an account are kept for the whole log.
+/// Counts the journal's accounts by breach, by domain and by pair of breaches. Exact, within a memory limit: only the largest domains and
+/// a number for each pair of breaches that share an account are held for the whole journal.
 /// </summary>
 public sealed class JournalStatistics
 {
@@ -16,15 +16,15 @@ public sealed class JournalStatistics
     private readonly Dictionary<(int One, int Other), long> _overlaps = [];
     private readonly Dictionary<string, long> _spread = [];
     private readonly PriorityQueue<string, long> _largest = new();
-    private readonly List<int> _in = [];
-    private readonly int _most;
-    private long _distinct;
-    private long _all;
+    private readonly List<int> _breachesOfAccount = [];
+    private readonly int _maxDomains;
+    private long _allDomains;
+    private long _allAccounts;
     private long _inSeveral;
 
     private JournalStatistics(IReadOnlyList<JournaledLoad> loads, int domains)
     {
-        _most = domains;
+        _maxDomains = domains;
         _breaches = [.. loads.Select(load => load.Document!.Breach).Distinct(StringComparer.OrdinalIgnoreCase)];
         _breachOf = [.. loads.Select(load => Array.FindIndex(
             _breaches, breach => breach.Equals(load.Document!.Breach, StringComparison.OrdinalIgnoreCase)))];
@@ -56,40 +56,39 @@ public sealed class JournalStatistics
 
     private void Add(MergedPartition partition)
     {
-        var byDomain = new Dictionary<string, long>();
-        var domains = byDomain.GetAlternateLookup<ReadOnlySpan<char>>();
-        Span<char> name = stackalloc char[SegmentLimits.DomainBytes];
+        var counts = new long[partition.Domains];
         for (var account = 0; account < partition.Count; account++)
         {
-            var domain = name[..Encoding.ASCII.GetChars(partition.Domain(account), name)];
-            domains[domain] = domains.TryGetValue(domain, out var before) ? before + 1 : 1;
+            counts[partition.DomainOf(account)]++;
             CountBreaches(partition, account);
         }
-        _all += partition.Count;
-        foreach (var (domain, count) in byDomain)
+        _allAccounts += partition.Count;
+        for (var domain = 0; domain < counts.Length; domain++)
         {
+            var name = partition.DomainName(domain).Span;
+            var text = Encoding.ASCII.GetString(name);
             // The count of a spread domain is complete only after the last partition; there are few such domains.
-            if (partition.IsSpread(Encoding.ASCII.GetBytes(domain)))
-                _spread[domain] = _spread.GetValueOrDefault(domain) + count;
+            if (partition.IsSpread(name))
+                _spread[text] = _spread.GetValueOrDefault(text) + counts[domain];
             else
-                Keep(domain, count);
+                AddDomain(text, counts[domain]);
         }
     }
 
     private void CountBreaches(MergedPartition partition, int account)
     {
-        _in.Clear();
+        _breachesOfAccount.Clear();
         foreach (var load in partition.Loads(account))
         {
-            if (!_in.Contains(_breachOf[load]))
-                _in.Add(_breachOf[load]);
+            if (!_breachesOfAccount.Contains(_breachOf[load]))
+                _breachesOfAccount.Add(_breachOf[load]);
         }
-        if (_in.Count > 1)
+        if (_breachesOfAccount.Count > 1)
             _inSeveral++;
-        foreach (var breach in _in)
+        foreach (var breach in _breachesOfAccount)
         {
             _accounts[breach]++;
-            foreach (var other in _in)
+            foreach (var other in _breachesOfAccount)
             {
                 if (other > breach)
                     _overlaps[(breach, other)] = _overlaps.GetValueOrDefault((breach, other)) + 1;
@@ -97,41 +96,42 @@ public sealed class JournalStatistics
         }
     }
 
-    /// <summary>Counts a complete domain; keeps it while it is among the largest.</summary>
-    private void Keep(string domain, long count)
+    private void AddDomain(string domain, long count)
     {
-        _distinct++;
+        _allDomains++;
         _largest.Enqueue(domain, count);
-        if (_largest.Count > _most)
+        if (_largest.Count > _maxDomains)
             _largest.Dequeue();
     }
 
     private JournalFigures Figures()
     {
         foreach (var (domain, count) in _spread)
-            Keep(domain, count);
-        return new JournalFigures
-        {
-            Rows = _rows.Sum(),
-            Accounts = _all,
-            AccountsInSeveral = _inSeveral,
-            Domains = _distinct,
-            Breaches =
-            [
-                .. _breaches.Select((name, i) => new BreachFigures(name, _rows[i], _accounts[i]))
-                    .OrderByDescending(breach => breach.Accounts).ThenBy(breach => breach.Name, StringComparer.Ordinal),
-            ],
-            LargestDomains =
-            [
-                .. _largest.UnorderedItems.Select(item => new DomainFigures(item.Element, item.Priority))
-                    .OrderByDescending(domain => domain.Accounts).ThenBy(domain => domain.Name, StringComparer.Ordinal),
-            ],
-            Overlaps =
-            [
-                .. _overlaps.Select(pair => new OverlapFigures(_breaches[pair.Key.One], _breaches[pair.Key.Other], pair.Value))
-                    .OrderByDescending(pair => pair.Accounts).ThenBy(pair => pair.One, StringComparer.Ordinal)
-                    .ThenBy(pair => pair.Other, StringComparer.Ordinal),
-            ],
-        };
+            AddDomain(domain, count);
+        var breaches = _breaches.Select((name, i) => new BreachFigures(name, _rows[i], _accounts[i]))
+            .OrderByDescending(breach => breach.Accounts).ThenBy(breach => breach.Name, StringComparer.Ordinal);
+        var largest = _largest.UnorderedItems.Select(item => new DomainFigures(item.Element, item.Priority))
+            .OrderByDescending(domain => domain.Accounts).ThenBy(domain => domain.Name, StringComparer.Ordinal);
+        var overlaps = _overlaps.Select(pair => new OverlapFigures(_breaches[pair.Key.One], _breaches[pair.Key.Other], pair.Value))
+            .OrderByDescending(pair => pair.Accounts).ThenBy(pair => pair.One, StringComparer.Ordinal)
+            .ThenBy(pair => pair.Other, StringComparer.Ordinal);
+        return new JournalFigures(_rows.Sum(), _allAccounts, _inSeveral, _allDomains, [.. breaches], [.. largest], [.. overlaps]);
     }
 }
+
+/// <summary>Statistics of the journal's counting loads; lists are in descending order of accounts.</summary>
+/// <param name="Rows">Rows of all loads; an account in several loads counts several times.</param>
+/// <param name="AccountsInSeveral">Accounts in more than one breach.</param>
+/// <param name="Overlaps">Pairs of breaches that share an account.</param>
+public sealed record JournalFigures(
+    long Rows, long Accounts, long AccountsInSeveral, long Domains, IReadOnlyList<BreachFigures> Breaches,
+    IReadOnlyList<DomainFigures> LargestDomains, IReadOnlyList<OverlapFigures> Overlaps);
+
+/// <param name="Accounts">Distinct accounts: the number to publish.</param>
+public sealed record BreachFigures(string Name, long Rows, long Accounts);
+
+/// <param name="Name">Lower-case.</param>
+public sealed record DomainFigures(string Name, long Accounts);
+
+/// <param name="Accounts">Distinct accounts in both breaches.</param>
+public sealed record OverlapFigures(string One, string Other, long Accounts);
