@@ -16,7 +16,7 @@ public sealed class StorageAccount : IDisposable
     /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite).</summary>
     public const string EmulatorAccount = StorageConnection.EmulatorAccount;
 
-    /// <summary>The emulator's well-known key: no secret.</summary>
+    /// <summary>No secret.</summary>
     public const string EmulatorKey = StorageConnection.EmulatorKey;
 
     private static readonly TimeSpan HeartbeatTimeout = TimeSpan.FromSeconds(15);
@@ -163,7 +163,6 @@ public sealed class StorageAccount : IDisposable
         string connection, ILoggerFactory loggers, StorageOptions? options = null, IReadOnlyList<string>? further = null) =>
         Open(connection, loggers, options, network: null, further);
 
-    /// <summary>Checks that a connection is well formed, without calling a service.</summary>
     /// <param name="connection">The same as for opening an account.</param>
     /// <param name="setting">The setting's name for the error message.</param>
     /// <exception cref="BadInputException">The connection is malformed. The message repeats no part of it.</exception>
@@ -218,7 +217,7 @@ public sealed class StorageAccount : IDisposable
     private static SocketsHttpHandler CreateHandler(StorageConnection connection, bool isForHeartbeats = false) => new()
     {
         // HTTP/1.1: each transaction in flight needs a connection of its own.
-        MaxConnectionsPerServer = InFlightLimit.Highest,
+        MaxConnectionsPerServer = InFlightLimit.Max,
         // So that a change of the account's IP address takes effect.
         PooledConnectionLifetime = TimeSpan.FromMinutes(5),
         // The emulator closes idle connections after 5 s by default, after 2 minutes if 'hibp run' started it; the service after

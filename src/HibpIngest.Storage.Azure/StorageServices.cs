@@ -51,9 +51,7 @@ public static class StorageServices
             where T : class => services.AddSingleton(provider => port(provider.GetRequiredService<StorageAccount>()));
     }
 
-    /// <summary>
-    /// Adds each interface of <see cref="IStoreRegister"/> except <see cref="IHeartbeats"/>: heartbeats have connections of their own.
-    /// </summary>
+    // Without IHeartbeats: heartbeats have connections of their own.
     public static IServiceCollection AddRegisterPorts(this IServiceCollection services)
     {
         foreach (var port in typeof(IStoreRegister).GetInterfaces().Where(port => port != typeof(IHeartbeats)))

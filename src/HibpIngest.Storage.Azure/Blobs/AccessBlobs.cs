@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
@@ -24,7 +23,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
         {
             try
             {
-                await using var content = Read(block);
+                await using var content = new BinaryData(block).ToStream();
                 await once.GetAppendBlobClient(name).AppendBlockAsync(
                     content, new AppendBlobAppendBlockOptions { Conditions = new() { IfAppendPositionEqual = position } },
                     cancellationToken);
@@ -57,17 +56,11 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
         await container.FindAsync(name, $"look-up of blob '{name}'", cancellationToken) is not { } blob ? null : new AccessBlob(
             name, blob.ContentLength, blob.LastModified, StateOf(blob.Metadata), SentOf(blob.Metadata), Quoted(blob.ETag));
 
-    public async IAsyncEnumerable<AccessBlob> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var blob in container.ListAsync(
-            BlobTraits.Metadata, null, "listing of the access log", isOptional: true, cancellationToken))
-        {
-            var properties = blob.Properties;
-            yield return new AccessBlob(
-                blob.Name, properties.ContentLength ?? 0, properties.LastModified ?? default, StateOf(blob.Metadata), SentOf(blob.Metadata),
-                Quoted(properties.ETag ?? default));
-        }
-    }
+    public IAsyncEnumerable<AccessBlob> ListAsync(CancellationToken cancellationToken) =>
+        container.ListAsync(BlobTraits.Metadata, null, "listing of the access log", isOptional: true, cancellationToken)
+            .Select(blob => new AccessBlob(
+                blob.Name, blob.Properties.ContentLength ?? 0, blob.Properties.LastModified ?? default, StateOf(blob.Metadata),
+                SentOf(blob.Metadata), Quoted(blob.Properties.ETag ?? default)));
 
     public Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken)
     {
@@ -85,10 +78,6 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
 
     /// <summary>With quotes, as in the ETag header; listings omit them.</summary>
     private static string Quoted(ETag etag) => etag.ToString("H");
-
-    private static MemoryStream Read(ReadOnlyMemory<byte> block) =>
-        MemoryMarshal.TryGetArray(block, out var array)
-        ? new MemoryStream(array.Array!, array.Offset, array.Count, writable: false) : new MemoryStream(block.ToArray(), writable: false);
 
     private static string TextOf(AccessBlobState state) => state switch
     {

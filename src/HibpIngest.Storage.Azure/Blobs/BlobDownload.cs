@@ -4,12 +4,13 @@ namespace HibpIngest.Storage.Azure.Blobs;
 internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content)
 {
     /// <param name="knownETag">Nothing is read if the blob still has this ETag.</param>
+    /// <param name="isOptional">Whether a container that doesn't exist counts as an empty one.</param>
     /// <returns>Null if the blob doesn't exist.</returns>
     public static Task<BlobDownload?> RunAsync(
-        BlobClient blob, string operation, string? knownETag, CancellationToken cancellationToken) => RunAsync(
+        BlobClient blob, string operation, string? knownETag, CancellationToken cancellationToken, bool isOptional = false) => RunAsync(
             blob, operation,
             new BlobDownloadOptions { Conditions = knownETag is null ? null : new() { IfNoneMatch = new ETag(knownETag) } },
-            cancellationToken);
+            cancellationToken, isOptional);
 
     /// <returns>Null if the blob doesn't exist or has another ETag.</returns>
     public static async Task<BlobDownload?> ReadRangeAsync(
@@ -30,7 +31,7 @@ internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content
 
     /// <returns>Null if the blob doesn't exist.</returns>
     public static Task<BlobDownload?> RunAsync(
-        BlobClient blob, string operation, BlobDownloadOptions options, CancellationToken cancellationToken) =>
+        BlobClient blob, string operation, BlobDownloadOptions options, CancellationToken cancellationToken, bool isOptional = false) =>
         StorageCall.FindAsync(operation, async () =>
         {
             var response = await blob.DownloadStreamingAsync(options, cancellationToken);
@@ -41,5 +42,5 @@ internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content
             var content = new byte[download.Details.ContentLength];
             await download.Content.ReadExactlyAsync(content, cancellationToken);
             return new BlobDownload(download.Details, content);
-        }, StorageCall.IsMissingBlob, cancellationToken);
+        }, isOptional ? StorageCall.IsNotFound : StorageCall.IsMissingBlob, cancellationToken);
 }

@@ -87,10 +87,8 @@ internal sealed class BlobReads(
             headers.TryAddWithoutValidation("Authorization", await _token.GetAsync(cancellationToken));
     }
 
-    /// <summary>
-    /// Signs as the blob service requires (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key): the values of eleven
-    /// headers, of which a read sends only If-Match, then the x-ms- headers, then the path.
-    /// </summary>
+    // Signs as the blob service requires (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key): the values of eleven
+    // headers, of which a read sends only If-Match, then the x-ms- headers, then the path.
     private string Sign(Uri address, string? ifMatch, List<(string Name, string Value)> ours)
     {
         var text = new StringBuilder(512).Append("GET\n\n\n\n\n\n\n\n").Append(ifMatch).Append("\n\n\n\n");

@@ -14,9 +14,7 @@ internal static class BlockUpload
     /// <summary>Limit of blocks per blob (learn.microsoft.com/rest/api/storageservices/put-block-list).</summary>
     private const int MaxBlocks = 50_000;
 
-    /// <summary>
-    /// Large enough that a round trip hardly counts, small enough that an interrupted upload loses little; 400 GB at the maximum of blocks.
-    /// </summary>
+    // Large enough that a round trip hardly counts, small enough that an interrupted upload loses little; 400 GB at the maximum of blocks.
     private const int BlockBytes = 8 * 1024 * 1024;
 
     /// <summary>4 x 8 MiB of memory.</summary>
@@ -138,11 +136,9 @@ internal static class BlockUpload
 
     private static string BlockId(int number, ReadOnlySpan<byte> content)
     {
-        Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
-        SHA256.HashData(content, hash);
-        Span<byte> id = stackalloc byte[4 + HashBytes];
+        Span<byte> id = stackalloc byte[4 + SHA256.HashSizeInBytes];
         BinaryPrimitives.WriteInt32BigEndian(id, number);
-        hash[..HashBytes].CopyTo(id[4..]);
-        return Convert.ToBase64String(id);
+        SHA256.HashData(content, id[4..]);
+        return Convert.ToBase64String(id[..(4 + HashBytes)]);
     }
 }

@@ -13,22 +13,15 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
     public IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken) =>
         ListAsync(static name => name.EndsWith(".png", StringComparison.OrdinalIgnoreCase), cancellationToken);
 
-    private async IAsyncEnumerable<BreachBlob> ListAsync(
-        Predicate<string> isMeant, [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var blob in container.ListAsync(
-            BlobTraits.Metadata, null, "listing of breaches", isOptional: false, cancellationToken))
-        {
-            if (!isMeant(blob.Name))
-                continue;
-            yield return new BreachBlob(
+    private IAsyncEnumerable<BreachBlob> ListAsync(Predicate<string> isMeant, CancellationToken cancellationToken) =>
+        container.ListAsync(BlobTraits.Metadata, null, "listing of breaches", isOptional: false, cancellationToken)
+            .Where(blob => isMeant(blob.Name))
+            .Select(blob => new BreachBlob(
                 Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0,
                 blob.Properties.LastModified ?? default)
             {
                 Sha256 = Sha256Of(blob.Metadata),
-            };
-        }
-    }
+            });
 
     // Without the name, which isn't validated yet and may not be logged.
     public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) =>

@@ -25,15 +25,8 @@ internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBl
     {
         var operation = $"deletion of what clients were called of because of load {load}";
         var prefix = string.Create(CultureInfo.InvariantCulture, $"{load}/");
-        try
-        {
-            await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, operation, isOptional: false, cancellationToken))
-                await container.DeleteAsync(blob.Name, operation, cancellationToken);
-        }
-        catch (StoreMissingException)
-        {
-            // No callback was ever written.
-        }
+        await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, operation, isOptional: true, cancellationToken))
+            await container.DeleteAsync(blob.Name, operation, cancellationToken);
     }
 
     private static string NameOf(CallbackKey delivery) =>

@@ -51,15 +51,10 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
         }
     }
 
-    public async IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var blob in container.ListAsync(
-            BlobTraits.Metadata, prefix, "listing of the catalogue", isOptional: false, cancellationToken))
-        {
-            yield return new CatalogueEntry(
-                blob.Name, VersionOf(blob.Metadata), TagOf(blob.Metadata), blob.Properties.ETag!.Value.ToString("H"));
-        }
-    }
+    public IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, CancellationToken cancellationToken) =>
+        container.ListAsync(BlobTraits.Metadata, prefix, "listing of the catalogue", isOptional: false, cancellationToken)
+            .Select(blob => new CatalogueEntry(
+                blob.Name, VersionOf(blob.Metadata), TagOf(blob.Metadata), blob.Properties.ETag!.Value.ToString("H")));
 
     // A version that was written meanwhile stays.
     public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) => container.DeleteVersionAsync(

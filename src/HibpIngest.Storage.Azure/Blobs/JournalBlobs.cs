@@ -2,19 +2,15 @@ using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
 
+/// <summary>Messages name the blobs, whose names hold only numbers and hashes.</summary>
 internal sealed class JournalBlobs(BlobContainerClient container) : IJournalBlobs
 {
-    // Blob names may be logged: they hold only numbers and hashes.
-    private const string Listing = "listing of the account log";
-
     public Task CreateAsync(CancellationToken cancellationToken) =>
         container.CreateIfMissingAsync("creation of the account log's container", cancellationToken);
 
-    public async IAsyncEnumerable<JournalBlob> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, Listing, isOptional: true, cancellationToken))
-            yield return new JournalBlob(blob.Name, blob.Properties.ContentLength ?? 0);
-    }
+    public IAsyncEnumerable<JournalBlob> ListAsync(string prefix, CancellationToken cancellationToken) =>
+        container.ListAsync(BlobTraits.None, prefix, "listing of the account log", isOptional: true, cancellationToken)
+            .Select(blob => new JournalBlob(blob.Name, blob.Properties.ContentLength ?? 0));
 
     public async Task<long?> FindAsync(string name, CancellationToken cancellationToken) =>
         (await container.FindAsync(name, $"look-up of blob '{name}'", cancellationToken))?.ContentLength;

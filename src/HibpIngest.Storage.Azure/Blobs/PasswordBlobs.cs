@@ -18,16 +18,10 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
     {
         if (knownETag is null && await reads.TryReadAsync(name, null, cancellationToken) is { } read)
             return read;
-        try
-        {
-            return await BlobDownload.RunAsync(container.GetBlobClient(name), Reading, knownETag, cancellationToken) is not { } blob ? null
-                : blob.Details is null ? new PasswordBlob(knownETag!, default, ReadOnlyMemory<byte>.Empty, IsUnchanged: true)
-                : Read(blob);
-        }
-        catch (StoreMissingException)
-        {
-            return null; // no import has created the container
-        }
+        return await BlobDownload.RunAsync(
+            container.GetBlobClient(name), Reading, knownETag, cancellationToken, isOptional: true) is not { } blob ? null
+            : blob.Details is null ? new PasswordBlob(knownETag!, default, ReadOnlyMemory<byte>.Empty, IsUnchanged: true)
+            : Read(blob);
     }
 
     public async Task<PasswordBlob?> ReadPartAsync(
@@ -69,16 +63,14 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         StorageCall.RunAsync("adding to a blob of passwords", async () =>
     {
         var blob = container.GetAppendBlobClient(name);
-        using var content = new MemoryStream(bytes.ToArray());
         try
         {
-            return await AppendAsync(blob, content, cancellationToken);
+            return await AppendAsync(blob, bytes, cancellationToken);
         }
         catch (RequestFailedException e) when (StorageCall.IsMissingBlob(e))
         {
             await blob.CreateIfNotExistsAsync(cancellationToken: cancellationToken);
-            content.Position = 0;
-            return await AppendAsync(blob, content, cancellationToken);
+            return await AppendAsync(blob, bytes, cancellationToken);
         }
     }, cancellationToken);
 
@@ -97,21 +89,13 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
             }
         }, StorageCall.IsNotFound, cancellationToken);
 
-    public async IAsyncEnumerable<string> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var blob in container.ListAsync(BlobTraits.None, prefix, Listing, isOptional: false, cancellationToken))
-            yield return blob.Name;
-    }
+    public IAsyncEnumerable<string> ListAsync(string prefix, CancellationToken cancellationToken) =>
+        container.ListAsync(BlobTraits.None, prefix, Listing, isOptional: false, cancellationToken).Select(blob => blob.Name);
 
-    public async IAsyncEnumerable<string> ListFoldersAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var item in container.GetBlobsByHierarchyAsync(BlobTraits.None, BlobStates.None, "/", prefix, cancellationToken)
-            .EnumerateAsync(Listing, isOptional: false, cancellationToken))
-        {
-            if (item.IsPrefix)
-                yield return item.Prefix[prefix.Length..^1];
-        }
-    }
+    public IAsyncEnumerable<string> ListFoldersAsync(string prefix, CancellationToken cancellationToken) =>
+        container.GetBlobsByHierarchyAsync(BlobTraits.None, BlobStates.None, "/", prefix, cancellationToken)
+            .EnumerateAsync(Listing, isOptional: false, cancellationToken)
+            .Where(item => item.IsPrefix).Select(item => item.Prefix[prefix.Length..^1]);
 
     public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
         container.DeleteAsync(name, "deletion of a blob of passwords", cancellationToken);
@@ -128,8 +112,9 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
             Note = blob.Details.Metadata.TryGetValue(NoteName, out var note) ? note : null,
         };
 
-    private static async Task<int> AppendAsync(AppendBlobClient blob, Stream content, CancellationToken cancellationToken)
+    private static async Task<int> AppendAsync(AppendBlobClient blob, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken)
     {
+        await using var content = new BinaryData(bytes).ToStream();
         BlobAppendInfo info = await blob.AppendBlockAsync(content, cancellationToken: cancellationToken);
         return info.BlobCommittedBlockCount;
     }

@@ -8,17 +8,12 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
     public Task CreateAsync(CancellationToken cancellationToken) =>
         container.CreateIfMissingAsync("creation of the container of dropped passwords", cancellationToken);
 
-    public async IAsyncEnumerable<DroppedPasswords> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var item in container.ListAsync(
-            BlobTraits.None, null, "listing of dropped passwords", isOptional: false, cancellationToken))
-        {
-            var (name, blob) = (item.Name, item.Properties);
-            // Listings return ETags without quotes, all other calls with them.
-            yield return new DroppedPasswords(
-                name, blob.ETag!.Value.ToString("H"), blob.ContentLength ?? 0, blob.LastModified ?? default);
-        }
-    }
+    // Listings return ETags without quotes, all other calls with them.
+    public IAsyncEnumerable<DroppedPasswords> ListAsync(CancellationToken cancellationToken) =>
+        container.ListAsync(BlobTraits.None, null, "listing of dropped passwords", isOptional: false, cancellationToken)
+            .Select(blob => new DroppedPasswords(
+                blob.Name, blob.Properties.ETag!.Value.ToString("H"), blob.Properties.ContentLength ?? 0,
+                blob.Properties.LastModified ?? default));
 
     public async Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken) =>
         await container.FindAsync(name, Reading, cancellationToken) is not { } blob ? null

@@ -8,16 +8,8 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
 
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null)
     {
-        var reading = $"reading of client {client}'s prefixes";
-        BlobDownload? blob;
-        try
-        {
-            blob = await BlobDownload.RunAsync(Blob(client), reading, known?.Version, cancellationToken);
-        }
-        catch (StoreMissingException)
-        {
-            return null; // no client ever watched a prefix
-        }
+        var blob = await BlobDownload.RunAsync(
+            Blob(client), $"reading of client {client}'s prefixes", known?.Version, cancellationToken, isOptional: true);
         if (blob is null)
             return null;
         if (blob.Details is null)

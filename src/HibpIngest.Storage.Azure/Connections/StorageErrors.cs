@@ -67,12 +67,7 @@ internal static class StorageErrors
             ? $"no connection ({socket.SocketErrorCode})" : $"connection lost ({FirstLine(innermost.Message)})";
     }
 
-    private static string FirstLine(string text)
-    {
-        var line = text.AsSpan().Trim();
-        var end = line.IndexOfAny('\r', '\n');
-        return (end < 0 ? line : line[..end]).ToString();
-    }
+    private static string FirstLine(string text) => text.Trim().Split('\r', '\n')[0];
 }
 
 /// <summary>The entity or blob to be changed no longer exists or has another version.</summary>

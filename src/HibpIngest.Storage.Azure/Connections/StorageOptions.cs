@@ -1,8 +1,6 @@
 namespace HibpIngest.Storage.Azure.Connections;
 
-/// <summary>
-/// Names within the storage account, retries and timeouts. The pipeline uses the defaults; tests and benchmarks change them.
-/// </summary>
+/// <summary>Names within the storage account, retries and timeouts. Tests and benchmarks change the names.</summary>
 public sealed class StorageOptions
 {
     /// <summary>Prefix of the names of a layout's tables.</summary>
@@ -54,9 +52,7 @@ public sealed class StorageOptions
     /// </summary>
     public TimeSpan NetworkTimeout { get; init; } = TimeSpan.FromSeconds(60);
 
-    /// <summary>
-    /// <see cref="NetworkTimeout"/> of appends to the access log; null: the same. A failed append rejects logged requests.
-    /// </summary>
+    /// <summary><see cref="NetworkTimeout"/> of appends to the access log, whose failure rejects requests; null: the same.</summary>
     public TimeSpan? AppendTimeout { get; init; }
 
     /// <summary>Fixed limit of transactions in flight to the account's tables, for benchmarks; null: it follows the latency.</summary>

@@ -1,4 +1,6 @@
+using System.Buffers;
 using System.Buffers.Text;
+using System.Text.Unicode;
 using Azure.Storage.Queues;
 using Azure.Storage.Queues.Models;
 
@@ -13,8 +15,6 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
 {
     /// <summary>A message that never expires (learn.microsoft.com/rest/api/storageservices/put-message).</summary>
     private static readonly TimeSpan Forever = TimeSpan.FromSeconds(-1);
-
-    private static readonly UTF8Encoding StrictUtf8 = new(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
 
     public string Name => name;
 
@@ -76,9 +76,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
 
     private static int Clamp(int max) => Math.Clamp(max, 1, 32);
 
-    /// <summary>
-    /// Rounds up to whole seconds, the service's unit: the client library truncates, and a message would become visible before it is due.
-    /// </summary>
+    // Rounds up to whole seconds, the service's unit: the client library truncates, and a message would become visible before it is due.
     private static TimeSpan Whole(TimeSpan hidden) => TimeSpan.FromSeconds(Math.Ceiling(hidden.TotalSeconds));
 
     /// <summary>JSON is never valid base64, so a body that is base64 of valid UTF-8 was encoded by this service or the portal.</summary>
@@ -86,18 +84,8 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
     {
         var text = body.ToMemory().Span;
         var bytes = new byte[Base64.GetMaxDecodedFromUtf8Length(text.Length)];
-        if (Base64.DecodeFromUtf8(text, bytes, out _, out var length) == System.Buffers.OperationStatus.Done)
-        {
-            try
-            {
-                return StrictUtf8.GetString(bytes, 0, length);
-            }
-            catch (DecoderFallbackException)
-            {
-                // Plain text that is also valid base64.
-            }
-        }
-        return Encoding.UTF8.GetString(text);
+        return Base64.DecodeFromUtf8(text, bytes, out _, out var length) == OperationStatus.Done && Utf8.IsValid(bytes.AsSpan(0, length))
+            ? Encoding.UTF8.GetString(bytes, 0, length) : Encoding.UTF8.GetString(text);
     }
 
     private static bool IsLost(RequestFailedException e) =>

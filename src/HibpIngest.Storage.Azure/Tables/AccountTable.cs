@@ -6,9 +6,7 @@ internal sealed class AccountTable(
     StorageTable table, PointReads reads, WriteThrottle throttle, ILogger<AccountTable> logger)
     : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages, IAccountReads
 {
-    /// <summary>
-    /// A filter may have 15 comparisons, one for the partition (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
-    /// </summary>
+    // A filter may have 15 comparisons, one for the partition (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
     private const int MaxFiltered = 14;
 
     public async IAsyncEnumerable<string> ListAliasesAsync(
@@ -52,32 +50,20 @@ internal sealed class AccountTable(
         highestMark <= IAccountTable.MarksPerRow
         ? ReadRowAsync(domain, alias, cancellationToken) : ReadRowsAsync(domain, alias, RowOf(highestMark) + 1, cancellationToken);
 
-    public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(
-        string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var (alias, marks) in ReadKeysAsync(
-            TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), null, "reading of a domain's accounts", cancellationToken))
-            yield return new AccountEntry(alias, marks);
-    }
+    public IAsyncEnumerable<AccountEntry> ReadDomainAsync(string domain, CancellationToken cancellationToken) => ReadKeysAsync(
+        TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), null, "reading of a domain's accounts", cancellationToken)
+        .Select(row => new AccountEntry(row.Key, row.Marks));
 
-    public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken)
-    {
-        var count = 0;
-        await foreach (var _ in ReadKeysAsync(
-            TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), ["RowKey"], "counting of a domain's accounts", cancellationToken))
-        {
-            if (++count > than)
-                return true;
-        }
-        return false;
-    }
+    public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken) =>
+        await ReadKeysAsync(
+            TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), ["RowKey"], "counting of a domain's accounts", cancellationToken)
+            .Skip(than).AnyAsync(cancellationToken);
 
     private async Task<IReadOnlyList<int>> ReadRowsAsync(string domain, string alias, int rows, CancellationToken cancellationToken)
     {
-        var found = new Task<IReadOnlyList<int>>[rows];
-        for (var row = 0; row < rows; row++)
-            found[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
-        return [.. (await Task.WhenAll(found)).SelectMany(marks => marks).Order()];
+        var found = await Task.WhenAll(
+            Enumerable.Range(0, rows).Select(row => ReadRowAsync(domain, RowKey(alias, row), cancellationToken)));
+        return [.. found.SelectMany(marks => marks).Order()];
     }
 
     private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken) =>

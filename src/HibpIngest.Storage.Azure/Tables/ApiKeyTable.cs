@@ -28,14 +28,9 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
         return table.AddAsync(entity, "recording of an API key", cancellationToken);
     }
 
-    public async Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken)
-    {
-        var keys = new List<ApiKey>();
-        await foreach (var entity in table.QueryAsync(
-            $"PartitionKey eq '{Partition}'", null, "listing of API keys", isOptional: true, cancellationToken))
-            keys.Add(Read(entity));
-        return [.. keys.OrderBy(key => key.Name, StringComparer.OrdinalIgnoreCase)];
-    }
+    public async Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken) =>
+        await table.QueryAsync($"PartitionKey eq '{Partition}'", null, "listing of API keys", isOptional: true, cancellationToken)
+            .Select(Read).OrderBy(key => key.Name, StringComparer.OrdinalIgnoreCase).ToListAsync(cancellationToken);
 
     public Task<bool> RemoveAsync(string hash, CancellationToken cancellationToken) =>
         table.DeleteAsync(Partition, hash, ETag.All, "revocation of an API key", cancellationToken);
@@ -57,6 +52,6 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
                 CreatedAt = createdAt,
             };
         }
-        throw new StoreMismatchException($"an API key in table {table.Name} can't be read: the table was written by something else");
+        throw table.Unreadable("an API key in");
     }
 }

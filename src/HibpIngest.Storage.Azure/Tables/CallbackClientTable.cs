@@ -10,14 +10,9 @@ internal sealed class CallbackClientTable(StorageTable table) : ICallbackClients
     public Task<bool> AddAsync(CallbackClient client, CancellationToken cancellationToken) =>
         table.AddAsync(ToEntity(client), "recording of a client", cancellationToken);
 
-    public async Task<IReadOnlyList<CallbackClient>> ListAsync(CancellationToken cancellationToken)
-    {
-        var clients = new List<CallbackClient>();
-        await foreach (var entity in table.QueryAsync(
-            $"PartitionKey eq '{Partition}'", null, "listing of the clients", isOptional: true, cancellationToken))
-            clients.Add(Read(entity));
-        return [.. clients.OrderBy(client => client.Name, StringComparer.OrdinalIgnoreCase)];
-    }
+    public async Task<IReadOnlyList<CallbackClient>> ListAsync(CancellationToken cancellationToken) =>
+        await table.QueryAsync($"PartitionKey eq '{Partition}'", null, "listing of the clients", isOptional: true, cancellationToken)
+            .Select(Read).OrderBy(client => client.Name, StringComparer.OrdinalIgnoreCase).ToListAsync(cancellationToken);
 
     public async Task<bool> ChangeAsync(CallbackClient client, CancellationToken cancellationToken) =>
         await table.ReplaceAsync(ToEntity(client), new ETag(client.ETag), "change of a client", cancellationToken) is not null;
@@ -63,6 +58,6 @@ internal sealed class CallbackClientTable(StorageTable table) : ICallbackClients
                 ETag = entity.ETag.ToString(),
             };
         }
-        throw new StoreMismatchException($"a client in table {table.Name} can't be read: the table was written by something else");
+        throw table.Unreadable("a client in");
     }
 }

@@ -8,33 +8,32 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// another share the capacity. Not thread-safe.
 /// </summary>
 /// <remarks>
-/// The latency limit is <see cref="TimesFloor"/> times the floor (the lowest mean latency seen), at least <see cref="Unnoticed"/> and at
-/// most <see cref="Longest"/>. A server that handles one request at a time is fully used by two transactions in flight; more only queue
-/// there, so the limits can be wide. Latency that doesn't depend on the load, as to a distant region, is its own floor and cuts nothing.
+/// The latency limit is <see cref="TimesFloor"/> times the floor (the lowest mean latency seen), at least <see cref="MinTolerated"/> and at
+/// most <see cref="MaxTolerated"/>. A server that handles one request at a time is fully used by two transactions in flight; more only
+/// queue there, so the limits can be wide. Latency that doesn't depend on the load, as to a distant region, is its own floor and cuts
+/// nothing.
 /// </remarks>
-/// <param name="unchanging">A fixed limit, for benchmarks; null: the limit follows the latency.</param>
-internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
+/// <param name="fixedLimit">A fixed limit, for benchmarks; null: the limit follows the latency.</param>
+internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
 {
     /// <summary>The limit at the start, and again after a pause of <see cref="ForgottenAfter"/>.</summary>
     public const int First = 8;
 
     /// <summary>Keeps a server busy that handles one request at a time: one is processed while the other is in transit.</summary>
-    public const int Least = 2;
+    public const int Min = 2;
 
     /// <summary>Each transaction has a connection of its own (HTTP/1.1).</summary>
-    public const int Highest = 512;
+    public const int Max = 512;
 
     /// <summary>Above the noise of a round's mean, and low enough to keep the server's queue short.</summary>
     private const double TimesFloor = 2;
 
     /// <summary>Latency below this is no reason to cut: nothing times out, no user notices, and the noise is large.</summary>
-    private static readonly TimeSpan Unnoticed = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan MinTolerated = TimeSpan.FromMilliseconds(250);
 
-    /// <summary>
-    /// A process that starts while others are busy measures a floor that includes their load; without this limit it would take more than
-    /// its share. Connects time out after 10 s.
-    /// </summary>
-    private static readonly TimeSpan Longest = TimeSpan.FromSeconds(1);
+    // A process that starts while others are busy measures a floor that includes their load; without this limit it would take more than
+    // its share. Connects time out after 10 s.
+    private static readonly TimeSpan MaxTolerated = TimeSpan.FromSeconds(1);
 
     private static readonly TimeSpan ForgottenAfter = TimeSpan.FromSeconds(5);
 
@@ -44,30 +43,30 @@ internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
     private const int Growth = 2;
 
     private double _floor = double.MaxValue;
-    private int _doublesUpTo = Highest;
+    private int _doublesUpTo = Max;
     private bool _isLost;
     private long _usedAt = time.GetTimestamp();
 
     // Of the current round: transactions sent since it began.
     private long _since = time.GetTimestamp();
     private int _peak;
-    private int _answers;
+    private int _responses;
     private double _seconds;
     private double _slowest;
 
     /// <summary>Maximum number in flight.</summary>
-    public int Most { get; private set; } = unchanging ?? First;
+    public int Current { get; private set; } = fixedLimit ?? First;
 
     /// <param name="inFlight">The number in flight, including this one.</param>
     public void Sent(int inFlight)
     {
-        if (unchanging is not null)
+        if (fixedLimit is not null)
             return;
         var now = time.GetTimestamp();
         if (inFlight == 1 && time.GetElapsedTime(_usedAt, now) > ForgottenAfter)
         {
             // The server or the machine's load may have changed.
-            (Most, _doublesUpTo) = (Math.Min(Most, First), Highest);
+            (Current, _doublesUpTo) = (Math.Min(Current, First), Max);
             Begin(now);
         }
         _usedAt = now;
@@ -75,33 +74,33 @@ internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
     }
 
     /// <param name="sentAt">Timestamp. Transactions sent before the last change of the limit don't count.</param>
-    public void Answered(long sentAt)
+    public void Completed(long sentAt)
     {
         var now = time.GetTimestamp();
         _usedAt = now;
-        if (sentAt < _since || unchanging is not null)
+        if (sentAt < _since || fixedLimit is not null)
             return;
         var seconds = time.GetElapsedTime(sentAt, now).TotalSeconds;
         _seconds += seconds;
         _slowest = Math.Max(_slowest, seconds);
         // A round ends after as many responses as were in flight at once: about a round trip.
-        if (++_answers < Math.Clamp(_peak, Least, Most))
+        if (++_responses < Math.Clamp(_peak, Min, Current))
             return;
         _isLost = false;
         // Without the slowest: one response in a hundred takes ten times as long and would dominate a small round.
-        var latency = (_seconds - _slowest) / (_answers - 1);
+        var latency = (_seconds - _slowest) / (_responses - 1);
         _floor = Math.Min(_floor, latency);
-        var tooLong = Math.Clamp(TimesFloor * _floor, Unnoticed.TotalSeconds, Longest.TotalSeconds);
+        var tooLong = Math.Clamp(TimesFloor * _floor, MinTolerated.TotalSeconds, MaxTolerated.TotalSeconds);
         if (latency > tooLong)
         {
             // At the minimum limit, this process isn't the cause of the latency: it becomes the new floor.
-            if (Most == Least)
+            if (Current == Min)
                 _floor = latency;
-            CutTo(Math.Min(Most, _peak) * Math.Clamp(tooLong / latency, DeepestCut, Cut));
-            _doublesUpTo = Most;
+            CutTo(Math.Min(Current, _peak) * Math.Clamp(tooLong / latency, DeepestCut, Cut));
+            _doublesUpTo = Current;
         }
-        else if (_peak >= Most)
-            Most = Math.Min(Most < _doublesUpTo ? Math.Min(Most * 2, _doublesUpTo) : Most + Growth, Highest);
+        else if (_peak >= Current)
+            Current = Math.Min(Current < _doublesUpTo ? Math.Min(Current * 2, _doublesUpTo) : Current + Growth, Max);
         Begin(now);
     }
 
@@ -109,9 +108,9 @@ internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
     /// <param name="sentAt">Timestamp. Transactions sent before the last cut fail for the same reason and don't count.</param>
     public void Lost(long sentAt)
     {
-        if (sentAt < _since || unchanging is not null)
+        if (sentAt < _since || fixedLimit is not null)
             return;
-        var half = CutTo(Math.Min(Most, Math.Max(_peak, Least)) * DeepestCut);
+        var half = CutTo(Math.Min(Current, Math.Max(_peak, Min)) * DeepestCut);
         // During an outage every attempt fails. Only the first failure lowers this, so that the limit then doubles back to half its value.
         if (!_isLost)
             _doublesUpTo = half;
@@ -119,7 +118,7 @@ internal sealed class InFlightLimit(TimeProvider time, int? unchanging = null)
         Begin(_usedAt = time.GetTimestamp());
     }
 
-    private int CutTo(double most) => Most = Math.Max((int)most, Least);
+    private int CutTo(double limit) => Current = Math.Max((int)limit, Min);
 
-    private void Begin(long now) => (_since, _peak, _answers, _seconds, _slowest) = (now, 0, 0, 0, 0);
+    private void Begin(long now) => (_since, _peak, _responses, _seconds, _slowest) = (now, 0, 0, 0, 0);
 }

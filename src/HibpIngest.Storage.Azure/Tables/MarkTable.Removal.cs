@@ -9,11 +9,9 @@ internal abstract partial class MarkTable
     /// <summary>Requests in flight per call; the caller runs several calls at once.</summary>
     private const int RemovalsInFlight = 8;
 
-    /// <summary>
-    /// Minimum number of rows for which a page of the range that spans them is read first. The hashes of 20,000 accounts are 78 in each of
-    /// 256 partitions: reading them one by one was two thirds of all requests of a removal, and it waits for nothing else.
-    /// </summary>
-    private const int LeastForRange = 32;
+    // Minimum number of rows for which a page of the range that spans them is read first. The hashes of 20,000 accounts are 78 in each of
+    // 256 partitions: reading them one by one was two thirds of all requests of a removal, and it waits for nothing else.
+    private const int MinForRange = 32;
 
     /// <summary>If less than 1/10 of a page's rows is wanted, the rest are read one by one: a load has a small part of gmail.com.</summary>
     private const int SparseAt = 10;
@@ -47,7 +45,7 @@ internal abstract partial class MarkTable
     {
         var found = new List<TableEntity>(keys.Length);
         var next = 0;
-        while (keys.Length - next >= LeastForRange)
+        while (keys.Length - next >= MinForRange)
         {
             var first = next;
             var filter = TableClient.CreateQueryFilter(
@@ -64,13 +62,11 @@ internal abstract partial class MarkTable
                     next++;
                 }
             }
-
             if (more is null)
                 return found;
             if (next - first <= page.Count / SparseAt)
                 break;
         }
-
         await Parallel.ForEachAsync(keys[next..], InFlight(cancellationToken), async (key, stop) =>
         {
             if (await GetAsync(partition, key, stop) is not { } entity)
@@ -84,18 +80,16 @@ internal abstract partial class MarkTable
     private async Task<int> RemoveAsync(IReadOnlyList<TableEntity> entities, string property, CancellationToken cancellationToken)
     {
         var changed = 0;
-        foreach (var some in entities.Where(entity => entity.Remove(property)).Chunk(IAccountTable.MaxTransactionEntities))
+        foreach (var chunk in entities.Where(entity => entity.Remove(property)).Chunk(IAccountTable.MaxTransactionEntities))
         {
-            if (some.Length > 1 && await TryWriteAsync(some, cancellationToken))
+            if (chunk.Length > 1 && await TryWriteAsync(chunk, cancellationToken))
             {
-                changed += some.Length;
+                changed += chunk.Length;
                 continue;
             }
-
-            foreach (var entity in some)
+            foreach (var entity in chunk)
                 changed += await RemoveAsync(entity, property, cancellationToken) ? 1 : 0;
         }
-
         return changed;
     }
 
@@ -144,9 +138,7 @@ internal abstract partial class MarkTable
     private static bool IsEmpty(TableEntity entity) =>
         entity.Keys.All(name => name is "PartitionKey" or "RowKey" or "Timestamp" or "odata.etag");
 
-    /// <summary>
-    /// Waits the account's turn, as writes do. Queries don't: they are few, and their latency doesn't show the service's load.
-    /// </summary>
+    // Waits the account's turn, as writes do. Queries don't: they are few, and their latency doesn't show the service's load.
     private Task<TableEntity?> GetAsync(string partition, string key, CancellationToken cancellationToken) => throttle.InTurnAsync(
         () => table.FindAsync(partition, key, RemovalOperation, cancellationToken), cancellationToken);
 

@@ -25,18 +25,11 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
     {
         if (length == 0)
             return ReadOnlyMemory<byte>.Empty; // a range can't be empty
-        try
-        {
-            var read = await BlobDownload.RunAsync(
-                Blob(id), Reading, new BlobDownloadOptions { Range = new HttpRange(offset, length) }, cancellationToken);
-            return read is null ? null
-                : read.Content.Length == length ? read.Content
-                : throw new StoreMismatchException($"{Reading} failed: {read.Content.Length} bytes came, and {length} were expected");
-        }
-        catch (StoreMissingException)
-        {
-            return null; // nothing was ever appended
-        }
+        var read = await BlobDownload.RunAsync(
+            Blob(id), Reading, new BlobDownloadOptions { Range = new HttpRange(offset, length) }, cancellationToken, isOptional: true);
+        return read is null ? null
+            : read.Content.Length == length ? read.Content
+            : throw new StoreMismatchException($"{Reading} failed: {read.Content.Length} bytes came, and {length} were expected");
     }
 
     // The result is false if a lost response made the client library send it again: no other transaction has this id.
@@ -53,13 +46,9 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
             ToEntity(transaction), VersionOf(transaction), "update of a transaction of hashes", cancellationToken) is { } version
             ? transaction with { ETag = version.ToString() } : null;
 
-    public async IAsyncEnumerable<AppendTransaction> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        // Every key is greater than the empty one.
-        await foreach (var entity in table.QueryAsync(
-            "PartitionKey gt ''", null, "listing of transactions of hashes", isOptional: true, cancellationToken))
-            yield return Read(entity);
-    }
+    // Every key is greater than the empty one.
+    public IAsyncEnumerable<AppendTransaction> ListAsync(CancellationToken cancellationToken) => table.QueryAsync(
+        "PartitionKey gt ''", null, "listing of transactions of hashes", isOptional: true, cancellationToken).Select(Read);
 
     public async Task<bool> DeleteAsync(AppendTransaction transaction, CancellationToken cancellationToken)
     {
@@ -125,7 +114,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
                 ETag = entity.ETag.ToString(),
             };
         }
-        throw new StoreMismatchException($"a row of table {table.Name} can't be read: the table was written by something else");
+        throw table.Unreadable("a row of");
 
         bool TryReadTime(string name, out DateTimeOffset? time)
         {

@@ -27,11 +27,11 @@ internal sealed class PasswordTables(TableService tables, WriteThrottle throttle
         string table, string prefix, IReadOnlyList<PasswordRow> rows, CancellationToken cancellationToken)
     {
         var (target, partition) = (tables.Table(table), Encoding.ASCII.GetBytes(prefix));
-        foreach (var some in rows.Chunk(IAccountTable.MaxTransactionEntities))
+        foreach (var chunk in rows.Chunk(IAccountTable.MaxTransactionEntities))
         {
             await throttle.SendPatientlyAsync(
-                table, partition, some.Length,
-                () => target.SubmitAsync(address => TableTransaction.Passwords(address, partition, some), cancellationToken),
+                table, partition, chunk.Length,
+                () => target.SubmitAsync(address => TableTransaction.Passwords(address, partition, chunk), cancellationToken),
                 cancellationToken);
         }
     }

@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace HibpIngest.Storage.Azure.Tables;
 
-internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposable
+internal sealed class PooledBytes(int capacity) : IDisposable
 {
     private byte[] _bytes = ArrayPool<byte>.Shared.Rent(capacity);
 
@@ -27,15 +27,10 @@ internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposab
 
     public void Advance(int count) => Length += count;
 
-    public Memory<byte> GetMemory(int sizeHint = 0)
+    /// <summary>Returns room for at least this many bytes, to be followed by <see cref="Advance"/>.</summary>
+    public Span<byte> GetSpan(int length)
     {
-        Ensure(Math.Max(sizeHint, 1));
-        return _bytes.AsMemory(Length);
-    }
-
-    public Span<byte> GetSpan(int sizeHint = 0)
-    {
-        Ensure(Math.Max(sizeHint, 1));
+        Ensure(length);
         return _bytes.AsSpan(Length);
     }
 

@@ -15,15 +15,13 @@ internal sealed class RangeTable(StorageTable table, WriteThrottle throttle, ILo
         if (prefix.Length != PrefixDigits || prefix.AsSpan().ContainsAnyExcept("0123456789ABCDEF"))
             throw new ArgumentException($"six upper-case hex digits are expected, found {prefix.Length} characters", nameof(prefix));
         var (partition, first) = (prefix[..AccountHash.PartitionDigits], prefix[AccountHash.PartitionDigits..]);
-        var filter = $"PartitionKey eq '{partition}' and RowKey ge '{first}' and RowKey lt '{Behind(first)}'";
-        var entries = new List<RangeEntry>();
-        await foreach (var (key, marks) in ReadKeysAsync(filter, null, "reading of a range", cancellationToken))
-            entries.Add(new RangeEntry(key[RowPrefixDigits..], marks));
-        return entries;
+        var filter = $"PartitionKey eq '{partition}' and RowKey ge '{first}' and RowKey lt '{KeyAfter(first)}'";
+        return await ReadKeysAsync(filter, null, "reading of a range", cancellationToken)
+            .Select(row => new RangeEntry(row.Key[RowPrefixDigits..], row.Marks)).ToListAsync(cancellationToken);
     }
 
     /// <summary>Returns the first key after all that begin with these digits.</summary>
-    private static string Behind(string digits)
+    private static string KeyAfter(string digits)
     {
         var next = int.Parse(digits, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture) + 1;
         return next < 1 << (4 * RowPrefixDigits) ? next.ToString($"X{RowPrefixDigits}", CultureInfo.InvariantCulture) : "G";

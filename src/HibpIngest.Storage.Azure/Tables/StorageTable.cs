@@ -48,7 +48,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
         operation, () => client.AddEntityAsync(entity, cancellationToken), e => e.ErrorCode == TableErrorCode.EntityAlreadyExists,
         cancellationToken);
 
-    /// <summary>Inserts or replaces an entity.</summary>
     public Task PutAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => StorageCall.RunAsync(
         operation, () => client.UpsertEntityAsync(entity, TableUpdateMode.Replace, cancellationToken), cancellationToken);
 
@@ -97,17 +96,14 @@ internal sealed class StorageTable(TableService service, TableClient client)
         }
     }
 
-    /// <summary>Returns the entities that match a filter, in key order.</summary>
-    /// <param name="select">The properties; null: all.</param>
     /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
+    /// <returns>The entities in key order.</returns>
     public IAsyncEnumerable<TableEntity> QueryAsync(
         string filter, IEnumerable<string>? select, string operation, bool isOptional = false,
         CancellationToken cancellationToken = default) =>
         client.QueryAsync<TableEntity>(filter, null, select, cancellationToken).EnumerateAsync(operation, isOptional, cancellationToken);
 
-    /// <summary>Returns one page of the entities that match a filter, which may be empty and not the last.</summary>
-    /// <param name="token">Continuation token; null: the first page.</param>
-    /// <returns>The entities and the next page's continuation token; null: this is the last page.</returns>
+    /// <returns>A page, which may be empty and not the last; and the next one's continuation token, null after the last page.</returns>
     public Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(
         string filter, string? token, string operation, CancellationToken cancellationToken) =>
         StorageCall.RunAsync<(IReadOnlyList<TableEntity>, string?)>(operation, async () =>
@@ -123,7 +119,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
         service.WriteAsync(
             () => client.UpsertEntityAsync(entity, TableUpdateMode.Merge, cancellationToken), operation, cancellationToken);
 
-    /// <summary>Applies a transaction through the library.</summary>
     /// <returns>As <see cref="MergeAsync"/>.</returns>
     public Task<WriteRefusal?> SubmitAsync(
         IEnumerable<TableTransactionAction> transaction, string operation, CancellationToken cancellationToken) =>
@@ -137,6 +132,10 @@ internal sealed class StorageTable(TableService service, TableClient client)
         using var transaction = make(_address);
         return await service.SubmitAsync(transaction, cancellationToken);
     }
+
+    /// <param name="what">What can't be read, with a preposition: "a row of".</param>
+    public StoreMismatchException Unreadable(string what) =>
+        new($"{what} table {Name} can't be read: the table was written by something else");
 
     /// <summary>The library returns a missing table as a missing entity.</summary>
     private static void ThrowIfNoTable(Response response, string operation)

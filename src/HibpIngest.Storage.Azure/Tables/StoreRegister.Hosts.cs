@@ -10,15 +10,15 @@ internal sealed partial class StoreRegister
     private const string SeenAt = "SeenAt";
     private const string Recording = "recording of a host's heartbeat";
 
-    public Task PutHeartbeatAsync(Heartbeat sign, CancellationToken cancellationToken) =>
-        table.PutAsync(ToEntity(sign), Recording, cancellationToken);
+    public Task PutHeartbeatAsync(Heartbeat heartbeat, CancellationToken cancellationToken) =>
+        table.PutAsync(ToEntity(heartbeat), Recording, cancellationToken);
 
-    public void PutHeartbeat(Heartbeat sign, CancellationToken cancellationToken) =>
-        table.Put(ToEntity(sign), Recording, cancellationToken);
+    public void PutHeartbeat(Heartbeat heartbeat, CancellationToken cancellationToken) =>
+        table.Put(ToEntity(heartbeat), Recording, cancellationToken);
 
     public async Task<IReadOnlyList<Heartbeat>> ListHeartbeatsAsync(CancellationToken cancellationToken)
     {
-        var signs = new List<Heartbeat>();
+        var hosts = new List<Heartbeat>();
         var (askedAt, began) = (time.GetUtcNow(), time.GetTimestamp());
         await foreach (var entity in QueryAsync(HostPartition, "listing of hosts", cancellationToken))
         {
@@ -26,27 +26,27 @@ internal sealed partial class StoreRegister
             if (TableText.TimeOf(entity, StartedAt) is { } startedAt && TableText.TimeOf(entity, SeenAt) is { } seenAt
                 && entity[nameof(Heartbeat.ProcessId)] is int process)
             {
-                signs.Add(new Heartbeat(
+                hosts.Add(new Heartbeat(
                     entity.RowKey, TextOf(entity, nameof(Heartbeat.Machine)), process, TextOf(entity, nameof(Heartbeat.Roles)),
                     TextOf(entity, nameof(Heartbeat.Version)), startedAt, seenAt, TroublesOf(TextOf(entity, nameof(Heartbeat.Troubles)))));
             }
         }
         var took = time.GetElapsedTime(began);
-        return [.. signs.OrderBy(sign => sign.StartedAt).Select(sign => sign with { AskedAt = askedAt, AnsweredAfter = took })];
+        return [.. hosts.OrderBy(host => host.StartedAt).Select(host => host with { AskedAt = askedAt, AnsweredAfter = took })];
     }
 
     public Task RemoveHeartbeatAsync(string host, CancellationToken cancellationToken) =>
         table.DeleteAsync(HostPartition, host, ETag.All, "removal of a host's heartbeat", cancellationToken);
 
-    private static TableEntity ToEntity(Heartbeat sign) => new(HostPartition, sign.Host)
+    private static TableEntity ToEntity(Heartbeat heartbeat) => new(HostPartition, heartbeat.Host)
     {
-        [nameof(Heartbeat.Machine)] = sign.Machine,
-        [nameof(Heartbeat.ProcessId)] = sign.ProcessId,
-        [nameof(Heartbeat.Roles)] = sign.Roles,
-        [nameof(Heartbeat.Version)] = sign.Version,
-        [StartedAt] = TableText.Of(sign.StartedAt),
-        [SeenAt] = TableText.Of(sign.SeenAt),
-        [nameof(Heartbeat.Troubles)] = JsonSerializer.Serialize(sign.Troubles, BlockedTasksJson.Default.IReadOnlyListBlockedTask),
+        [nameof(Heartbeat.Machine)] = heartbeat.Machine,
+        [nameof(Heartbeat.ProcessId)] = heartbeat.ProcessId,
+        [nameof(Heartbeat.Roles)] = heartbeat.Roles,
+        [nameof(Heartbeat.Version)] = heartbeat.Version,
+        [StartedAt] = TableText.Of(heartbeat.StartedAt),
+        [SeenAt] = TableText.Of(heartbeat.SeenAt),
+        [nameof(Heartbeat.Troubles)] = JsonSerializer.Serialize(heartbeat.Troubles, BlockedTasksJson.Default.IReadOnlyListBlockedTask),
     };
 
     private static string TextOf(TableEntity entity, string name) => entity[name] as string ?? "";

@@ -48,9 +48,7 @@ internal sealed partial class StoreRegister
                 done = await table.ReplaceAsync(ToEntity(), entity.ETag, Operation, cancellationToken) is not null;
             }
             else
-            {
                 done = await table.AddAsync(ToEntity(), Operation, cancellationToken);
-            }
             if (done)
                 return;
         }
@@ -107,7 +105,6 @@ internal sealed partial class StoreRegister
                 IsDropped = entity.ContainsKey(Dropped),
             };
         }
-        throw new StoreMismatchException(
-            $"layout '{entity.RowKey}' in table {table.Name} can't be read: the table was written by something else");
+        throw table.Unreadable($"layout '{entity.RowKey}' in");
     }
 }

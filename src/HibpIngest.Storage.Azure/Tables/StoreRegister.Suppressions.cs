@@ -22,7 +22,7 @@ internal sealed partial class StoreRegister
 
     public async Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken)
     {
-        var reason = lifted ? Lifted : ToText(suppression.Reason);
+        var reason = lifted ? Lifted : suppression.Reason.ToString().ToLowerInvariant();
         while (true)
         {
             // The row keys of one hash lie between hash! and hash", which is the next character.
@@ -70,8 +70,6 @@ internal sealed partial class StoreRegister
         }
         return last;
     }
-
-    private static string ToText(SuppressionReason reason) => reason.ToString().ToLowerInvariant();
 
     private static int NumberOf(TableEntity entity) =>
         int.TryParse(

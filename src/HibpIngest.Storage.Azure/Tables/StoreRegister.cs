@@ -32,8 +32,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
         if (Guid.TryParse(entity["Id"] as string, out var id) && entity["PartitionSpread"] is int partitionSpread
             && entity["StorageAccounts"] is int storageAccounts)
             return new StoreIdentity(id, partitionSpread, storageAccounts);
-        throw new StoreMismatchException(
-            $"the store's identity in table {table.Name} can't be read: the table was written by something else");
+        throw table.Unreadable("the store's identity in");
     }
 
     public async Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken)
@@ -146,29 +145,25 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             };
             return (ids, entity.ETag);
         }
-        throw new StoreMismatchException($"the store's ids in table {table.Name} can't be read: the table was written by something else");
+        throw table.Unreadable("the store's ids in");
     }
 
     public Task MarkOpenAsync(long load, CancellationToken cancellationToken) =>
         table.PutAsync(new TableEntity(OpenPartition, OpenRow(load)), "marking of a load as open", cancellationToken);
 
-    public async Task<IReadOnlyList<(long Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken)
-    {
-        var open = new List<(long, string)>();
-        await foreach (var entity in QueryAsync(OpenPartition, "listing of open loads", cancellationToken))
-        {
-            if (long.TryParse(entity.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var load))
-                open.Add((load, entity.ETag.ToString()));
-        }
-
-        open.Sort();
-        return open;
-    }
+    public async Task<IReadOnlyList<(long Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken) =>
+        await QueryAsync(OpenPartition, "listing of open loads", cancellationToken)
+            .Where(entity => LoadOf(entity) is not null)
+            .Select(entity => (LoadOf(entity)!.Value, entity.ETag.ToString()))
+            .Order().ToListAsync(cancellationToken);
 
     public Task ClearOpenAsync(long load, string version, CancellationToken cancellationToken) =>
         table.DeleteAsync(OpenPartition, OpenRow(load), new ETag(version), "clearing of a load's mark", cancellationToken);
 
     private static string OpenRow(long load) => load.ToString(CultureInfo.InvariantCulture);
+
+    private static long? LoadOf(TableEntity open) =>
+        long.TryParse(open.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var load) ? load : null;
 
     public async Task<string> MarkBehindAsync(DateTimeOffset now, CancellationToken cancellationToken)
     {
@@ -179,14 +174,11 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
         return mark;
     }
 
-    public async Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken)
-    {
-        var marks = new List<(string Mark, DateTimeOffset SetAt)>();
-        // A row without a readable time counts as old.
-        await foreach (var entity in QueryAsync(CataloguePartition, "listing of the catalogue's marks", cancellationToken))
-            marks.Add((entity.RowKey, TableText.TimeOf(entity, SetAt) ?? DateTimeOffset.MinValue));
-        return [.. marks.OrderBy(mark => mark.SetAt)];
-    }
+    // A row without a readable time counts as old.
+    public async Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken) =>
+        await QueryAsync(CataloguePartition, "listing of the catalogue's marks", cancellationToken)
+            .Select(entity => (Mark: entity.RowKey, SetAt: TableText.TimeOf(entity, SetAt) ?? DateTimeOffset.MinValue))
+            .OrderBy(mark => mark.SetAt).ToListAsync(cancellationToken);
 
     public Task ClearBehindAsync(string mark, CancellationToken cancellationToken) =>
         table.DeleteAsync(CataloguePartition, mark, ETag.All, "clearing of the catalogue's mark", cancellationToken);

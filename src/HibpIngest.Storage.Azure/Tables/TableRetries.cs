@@ -7,17 +7,11 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// Retries requests to the Table service, counts the attempts, and reports those without a response. Leaves throttled upserts to
 /// <see cref="WriteThrottle"/>, which knows the other writers: retries of each request would meet the same busy partition.
 /// </summary>
-/// <param name="options">Number of retries and their delays.</param>
-/// <param name="lost">
-/// Receives the timestamp at which an attempt was sent whose connection was refused, timed out or broke; null: not reported.
-/// </param>
+/// <param name="lost">Receives the timestamp of each attempt whose connection was refused, timed out or broke; null: not reported.</param>
 internal sealed class TableRetries(StorageOptions options, Action<long>? lost)
     : RetryPolicy(options.MaxRetries, DelayStrategy.CreateExponentialDelayStrategy(options.RetryDelay, options.MaxRetryDelay))
 {
-    /// <summary>
-    /// Whether the service is busy, or so busy that its own timeout elapsed
-    /// (learn.microsoft.com/rest/api/storageservices/table-service-error-codes).
-    /// </summary>
+    // Includes a service so busy that its own timeout elapsed (learn.microsoft.com/rest/api/storageservices/table-service-error-codes).
     public static bool IsThrottled(int status, string? code) =>
         status is 408 or 429 or 503 or 504 || code is "ServerBusy" or "OperationTimedOut";
 

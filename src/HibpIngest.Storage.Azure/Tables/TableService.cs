@@ -54,12 +54,9 @@ internal sealed class TableService
 
     public StorageTable Table(string name) => new(this, _client.GetTableClient(name));
 
-    /// <summary>Returns the table's URL in UTF-8, for the parts of a transaction.</summary>
     public byte[] TableAddress(string table) => Encoding.ASCII.GetBytes($"{_endpoint}/{table}");
 
-    /// <summary>
-    /// Sends an entity group transaction, which must be idempotent: it is sent again after a lost connection or a failure of the service.
-    /// </summary>
+    /// <param name="transaction">Idempotent: it is sent again after a lost connection or a failure of the service.</param>
     /// <returns>Null if written; otherwise the service throttles, and the caller sends again after the pause.</returns>
     public async Task<WriteRefusal?> SubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
     {
@@ -134,12 +131,12 @@ internal sealed class TableService
         }
     }
 
-    private static HibpException? FailureOf(TableTransaction transaction, Response answer, out bool isRetriable)
+    private static HibpException? FailureOf(TableTransaction transaction, Response response, out bool isRetriable)
     {
         isRetriable = false;
-        if (answer.Status != 202)
-            return Failure(transaction.Operation, answer.Status, ODataError.CodeOf(answer));
-        var outcome = TransactionResponse.Parse(answer.Content.ToMemory().Span);
+        if (response.Status != 202)
+            return Failure(transaction.Operation, response.Status, ODataError.CodeOf(response));
+        var outcome = TransactionResponse.Parse(response.Content.ToMemory().Span);
         if (outcome.FailedStatus == 0)
         {
             isRetriable = true;
@@ -158,8 +155,8 @@ internal sealed class TableService
         new(StorageErrors.FromStatus(operation, status, code).Message);
 
     /// <summary>At most <see cref="StorageOptions.MaxRetryDelay"/>: a partition is busy for seconds.</summary>
-    private TimeSpan? RetryAfter(Response? answer) =>
-        answer is not null && answer.Headers.TryGetValue("Retry-After", out var text) && int.TryParse(text, out var seconds) && seconds >= 0
+    private TimeSpan? RetryAfter(Response? response) =>
+        response?.Headers.TryGetValue("Retry-After", out var text) == true && int.TryParse(text, out var seconds) && seconds >= 0
             ? TimeSpan.FromSeconds(Math.Min(seconds, _options.MaxRetryDelay.TotalSeconds)) : null;
 
     /// <summary>Doubles the delay, with jitter so that workers refused together don't retry together.</summary>

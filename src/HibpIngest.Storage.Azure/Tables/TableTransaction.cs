@@ -11,9 +11,7 @@ internal sealed class TableTransaction : IDisposable
 {
     public const string ContentType = "multipart/mixed; boundary=batch_h";
 
-    /// <summary>
-    /// The shortest valid boundaries: the emulator requires the prefix batch_, and both allow letters, digits and underscores.
-    /// </summary>
+    // The shortest valid boundaries: the emulator requires the prefix batch_, and both allow letters, digits and underscores.
     private static ReadOnlySpan<byte> Head => "--batch_h\r\nContent-Type: multipart/mixed; boundary=cs_h\r\n\r\n"u8;
 
     private static ReadOnlySpan<byte> PartHead =>
@@ -71,8 +69,7 @@ internal sealed class TableTransaction : IDisposable
         return transaction;
     }
 
-    /// <summary>Writes the transaction that gives rows of one partition all their marks.</summary>
-    /// <param name="rows">At most 100, each row once.</param>
+    /// <param name="rows">At most 100 of one partition, each row once, with all its marks.</param>
     public static TableTransaction Merge(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, MarkedRows rows)
     {
         var transaction = new TableTransaction(rows.Rows.Length, "filling of");
@@ -108,8 +105,7 @@ internal sealed class TableTransaction : IDisposable
         return transaction;
     }
 
-    /// <summary>Writes the transaction that sets the counts of hashes of one prefix.</summary>
-    /// <param name="rows">At most 100, each suffix once.</param>
+    /// <param name="rows">At most 100 of one prefix, each suffix once.</param>
     public static TableTransaction Passwords(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, IReadOnlyList<PasswordRow> rows)
     {
         var transaction = new TableTransaction(rows.Count, "writing of", "password");

@@ -21,26 +21,22 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
         foreach (var hour in rows.GroupBy(row => Partition(row.Hour)))
         {
             var partition = Encoding.ASCII.GetBytes(hour.Key);
-            foreach (var some in hour.Select(row => ToEntity(source, row)).Chunk(IAccountTable.MaxTransactionEntities))
+            foreach (var chunk in hour.Select(row => ToEntity(source, row)).Chunk(IAccountTable.MaxTransactionEntities))
             {
                 await throttle.SendPatientlyAsync(
-                    table.Name, partition, some.Length,
+                    table.Name, partition, chunk.Length,
                     () => table.SubmitAsync(
-                        some.Select(entity => new TableTransactionAction(TableTransactionActionType.UpsertReplace, entity)),
+                        chunk.Select(entity => new TableTransactionAction(TableTransactionActionType.UpsertReplace, entity)),
                         "writing of counts of requests", cancellationToken),
                     cancellationToken);
             }
         }
     }
 
-    public async IAsyncEnumerable<UsageRow> ReadAsync(
-        DateTimeOffset from, DateTimeOffset to, [EnumeratorCancellation] CancellationToken cancellationToken)
-    {
-        await foreach (var entity in table.QueryAsync(
+    public IAsyncEnumerable<UsageRow> ReadAsync(DateTimeOffset from, DateTimeOffset to, CancellationToken cancellationToken) =>
+        table.QueryAsync(
             $"PartitionKey ge '{Partition(from)}' and PartitionKey lt '{Partition(to)}'", Properties, "reading of counts of requests",
-            isOptional: true, cancellationToken))
-            yield return Read(entity);
-    }
+            isOptional: true, cancellationToken).Select(Read);
 
     private static TableEntity ToEntity(string source, UsageRow row) => new(Partition(row.Hour), RowKey(source, row))
     {
@@ -59,9 +55,7 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
         CultureInfo.InvariantCulture,
         $"{source}|{row.Status}|{(row.Key.Length == 0 ? NoKey : row.Key)}|{KeySafe(row.Route)}");
 
-    /// <summary>
-    /// Escapes what a key may not hold ('/', '\', '#', '?', control characters), the separator and '!' as '!' and two hex digits a byte.
-    /// </summary>
+    // Escapes what a key may not hold ('/', '\', '#', '?', control characters), the separator and '!' as '!' and two hex digits a byte.
     private static string KeySafe(string text)
     {
         var safe = new StringBuilder(text.Length + 16);
@@ -94,6 +88,6 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
                 LongestMicroseconds = longest,
             };
         }
-        throw new StoreMismatchException($"a row of table {table.Name} can't be read: the table was written by something else");
+        throw table.Unreadable("a row of");
     }
 }

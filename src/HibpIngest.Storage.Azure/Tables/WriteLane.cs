@@ -6,25 +6,25 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// that hundreds don't find at once that it is busy, and its limit ends with the first refusal. For the account it is always that of an
 /// <see cref="InFlightLimit"/>.
 /// </summary>
-internal sealed class WriteLane : IDisposable
+/// <param name="maxInFlight">Initial limit of a partition; grows by one for each completed transaction.</param>
+/// <param name="limit">The account's; null for a partition.</param>
+internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimit? limit = null) : IDisposable
 {
     /// <summary>Maximum of saved-up rate: timers are late, and in the pause between two slices the service recovers capacity too.</summary>
-    private static readonly TimeSpan SavedFor = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan MaxSaved = TimeSpan.FromMilliseconds(250);
 
     /// <summary>Maximum time between two checks of the queue: the rate grows meanwhile.</summary>
-    private static readonly TimeSpan LongestLook = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan MaxPause = TimeSpan.FromMilliseconds(100);
 
     /// <summary>The resolution of a timer: a shorter wait would return at once, again and again.</summary>
-    private static readonly TimeSpan ShortestLook = TimeSpan.FromMilliseconds(1);
+    private static readonly TimeSpan MinPause = TimeSpan.FromMilliseconds(1);
 
-    private readonly TimeProvider _time;
     private readonly Lock _lock = new();
     private readonly LinkedList<Waiter> _waiting = new();
-    private readonly RecentRate _sent;
-    private readonly RecentRate _done;
-    private readonly InFlightLimit? _limit;
+    private readonly RecentRate _sent = new(time);
+    private readonly RecentRate _done = new(time);
     private ITimer? _timer;
-    private int _mostInFlight;
+    private int _maxInFlight = maxInFlight;
     private int _inFlight;
 
     private WriteRate? _rate;
@@ -34,17 +34,7 @@ internal sealed class WriteLane : IDisposable
     private long _limitedSince;
     private long _cutAt;
 
-    /// <param name="mostInFlight">Initial limit; grows by one for each completed transaction.</param>
-    public WriteLane(int mostInFlight, TimeProvider time)
-    {
-        (_mostInFlight, _time) = (mostInFlight, time);
-        (_sent, _done) = (new RecentRate(time), new RecentRate(time));
-    }
-
-    public WriteLane(InFlightLimit limit, TimeProvider time)
-        : this(0, time) => _limit = limit;
-
-    private int MaxInFlight => _limit?.Most ?? _mostInFlight;
+    private int MaxInFlight => limit?.Current ?? _maxInFlight;
 
     public bool IsThrottled
     {
@@ -56,7 +46,8 @@ internal sealed class WriteLane : IDisposable
     }
 
     /// <summary>
-    /// Waits until a transaction may be sent. The caller must then call <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.
+    /// Waits until a transaction may be sent. The caller must then call <see cref="Done"/>, <see cref="Refused"/> or
+    /// <see cref="Abandoned"/>.
     /// </summary>
     /// <param name="first">Whether it goes ahead of all that wait.</param>
     /// <exception cref="OperationCanceledException">The wait was cancelled; no call must follow.</exception>
@@ -65,19 +56,19 @@ internal sealed class WriteLane : IDisposable
         Waiter waiter;
         lock (_lock)
         {
-            if (_waiting.Count == 0 && MayGo(_time.GetTimestamp()))
+            if (_waiting.Count == 0 && MaySend(time.GetTimestamp()))
             {
-                Go(entities);
+                Start(entities);
                 return Task.CompletedTask;
             }
             waiter = new Waiter(entities);
             if (_waiting.Count == 0)
-                _limitedSince = Math.Max(_time.GetTimestamp(), _notBefore);
+                _limitedSince = Math.Max(time.GetTimestamp(), _notBefore);
             if (first)
                 _waiting.AddFirst(waiter);
             else
                 _waiting.AddLast(waiter);
-            LetGo();
+            SendWaiting();
         }
         return waiter.Task.IsCompleted ? waiter.Task : waiter.WaitAsync(stopWaiting);
     }
@@ -88,29 +79,27 @@ internal sealed class WriteLane : IDisposable
         {
             _inFlight--;
             _done.Add(entities);
-            _limit?.Answered(sentAt);
+            limit?.Completed(sentAt);
             if (_rate is null)
-                _mostInFlight++;
-            LetGo();
+                _maxInFlight++;
+            SendWaiting();
         }
     }
 
-    /// <summary>
-    /// Records a request without a response: its connection was refused, timed out or broke. It may be sent again in the same turn.
-    /// </summary>
+    /// <summary>A request's connection was refused, timed out or broke. It may be sent again in the same turn.</summary>
     public void Lost(long sentAt)
     {
         lock (_lock)
-            _limit?.Lost(sentAt);
+            limit?.Lost(sentAt);
     }
 
-    /// <summary>Ends a transaction that was neither done nor refused: it failed otherwise, or wasn't sent.</summary>
-    public void GaveUp()
+    /// <summary>A transaction failed otherwise, or wasn't sent.</summary>
+    public void Abandoned()
     {
         lock (_lock)
         {
             _inFlight--;
-            LetGo();
+            SendWaiting();
         }
     }
 
@@ -123,12 +112,12 @@ internal sealed class WriteLane : IDisposable
         lock (_lock)
         {
             _inFlight--;
-            var now = _time.GetTimestamp();
+            var now = time.GetTimestamp();
             if (_rate is null)
             {
                 // By entities sent, not done: a refusal may come before the responses to earlier transactions.
                 _rate = new WriteRate(_sent.EntitiesPerSecond);
-                _mostInFlight = int.MaxValue;
+                _maxInFlight = int.MaxValue;
                 _cutAt = now;
             }
             else if (cut && sentAt >= _cutAt)
@@ -140,7 +129,7 @@ internal sealed class WriteLane : IDisposable
             _notBefore = Math.Max(_notBefore, now + Ticks(pause));
             // A pause that the service asks for says nothing about the rate.
             _limitedSince = Math.Max(now, _notBefore);
-            LetGo();
+            SendWaiting();
         }
     }
 
@@ -149,47 +138,47 @@ internal sealed class WriteLane : IDisposable
     private void Pump()
     {
         lock (_lock)
-            LetGo();
+            SendWaiting();
     }
 
-    private bool MayGo(long now)
+    private bool MaySend(long now)
     {
         if (_inFlight >= MaxInFlight)
             return false;
         if (_rate is not { EntitiesPerSecond: var rate })
             return true;
-        _saved = Math.Min(_saved + (rate * _time.GetElapsedTime(_savedAt, now).TotalSeconds), rate * SavedFor.TotalSeconds);
+        _saved = Math.Min(_saved + (rate * time.GetElapsedTime(_savedAt, now).TotalSeconds), rate * MaxSaved.TotalSeconds);
         _savedAt = now;
         return _saved >= 0 && now >= _notBefore;
     }
 
-    private void LetGo()
+    private void SendWaiting()
     {
-        var now = _time.GetTimestamp();
+        var now = time.GetTimestamp();
         while (_waiting.First is { Value: var next })
         {
             if (now > _limitedSince)
             {
-                _rate?.Limited(_time.GetElapsedTime(_limitedSince, now));
+                _rate?.Limited(time.GetElapsedTime(_limitedSince, now));
                 _limitedSince = now;
             }
-            if (!MayGo(now))
+            if (!MaySend(now))
             {
                 if (_inFlight < MaxInFlight)
-                    LookAgain(now);
+                    SchedulePump(now);
                 return;
             }
             _waiting.RemoveFirst();
             // False: this waiter was cancelled while queued.
             if (next.TrySetResult())
-                Go(next.Entities);
+                Start(next.Entities);
         }
     }
 
-    private void Go(int entities)
+    private void Start(int entities)
     {
         _inFlight++;
-        _limit?.Sent(_inFlight);
+        limit?.Sent(_inFlight);
         if (_rate is null)
         {
             _sent.Add(entities);
@@ -199,16 +188,16 @@ internal sealed class WriteLane : IDisposable
         _saved -= entities * (0.5 + Random.Shared.NextDouble());
     }
 
-    private void LookAgain(long now)
+    private void SchedulePump(long now)
     {
         var saving = TimeSpan.FromSeconds(Math.Max(-_saved, 1) / _rate!.EntitiesPerSecond);
-        var pause = _time.GetElapsedTime(now, _notBefore);
-        var due = Math.Clamp(Math.Max(saving.Ticks, pause.Ticks), ShortestLook.Ticks, LongestLook.Ticks);
-        _timer ??= _time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        var pause = time.GetElapsedTime(now, _notBefore);
+        var due = Math.Clamp(Math.Max(saving.Ticks, pause.Ticks), MinPause.Ticks, MaxPause.Ticks);
+        _timer ??= time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         _timer.Change(TimeSpan.FromTicks(due), Timeout.InfiniteTimeSpan);
     }
 
-    private long Ticks(TimeSpan time) => (long)(time.TotalSeconds * _time.TimestampFrequency);
+    private long Ticks(TimeSpan pause) => (long)(pause.TotalSeconds * time.TimestampFrequency);
 
     private sealed class Waiter(int entities) : TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)
     {

@@ -12,16 +12,14 @@ namespace HibpIngest.Storage.Azure.Tables;
 internal sealed class WriteRate
 {
     /// <summary>Minimum: entities must be sent to find out whether the service takes more.</summary>
-    private const double Least = 50;
+    private const double Min = 50;
 
     /// <summary>The share left after a cut: at most 0.75; if less was done, down to 0.5.</summary>
     private const double Cut = 0.75;
     private const double DeepestCut = 0.5;
 
-    /// <summary>
-    /// In entities/s per second cubed: a return to the refused rate takes 5 s from 2,000, and 2.3 s from 200. An eighth of it had a third
-    /// of the refusals, and took twice as long to take up what another process left.
-    /// </summary>
+    // In entities/s per second cubed: a return to the refused rate takes 5 s from 2,000, and 2.3 s from 200. An eighth of it had a third
+    // of the refusals, and took twice as long to take up what another process left.
     private const double Growth = 4;
 
     private bool _known;
@@ -35,7 +33,7 @@ internal sealed class WriteRate
     /// </param>
     public WriteRate(double entitiesPerSecond)
     {
-        EntitiesPerSecond = Math.Max(entitiesPerSecond, Least);
+        EntitiesPerSecond = Math.Max(entitiesPerSecond, Min);
         Refused(EntitiesPerSecond);
         _known = false;
     }
@@ -47,7 +45,7 @@ internal sealed class WriteRate
     public void Refused(double done)
     {
         _refusedAt = EntitiesPerSecond;
-        EntitiesPerSecond = Math.Max(Math.Clamp(done, _refusedAt * DeepestCut, _refusedAt * Cut), Least);
+        EntitiesPerSecond = Math.Max(Math.Clamp(done, _refusedAt * DeepestCut, _refusedAt * Cut), Min);
         _secondsToReturn = Math.Cbrt((_refusedAt - EntitiesPerSecond) / Growth);
         _secondsLimited = 0;
         _known = true;

@@ -5,34 +5,30 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// account, which a removal's reads pass too. A busy partition delays no other. Holds no keys: partitions are identified by a hash, and
 /// two with the same hash share a lane.
 /// </summary>
-/// <param name="mostInFlight">Fixed limit of transactions in flight over all partitions; null: the limit follows the latency.</param>
-internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null) : IDisposable
+/// <param name="maxInFlight">Fixed limit of transactions in flight over all partitions; null: the limit follows the latency.</param>
+internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) : IDisposable
 {
-    /// <summary>
-    /// Initial limit per partition, which grows by one for each completed transaction. Enough for a distant service, and few enough that
-    /// the refusals of a busy partition don't matter.
-    /// </summary>
+    // Initial limit per partition, which grows by one for each completed transaction. Enough for a distant service, and few enough that
+    // the refusals of a busy partition don't matter.
     private const int FirstInFlight = 8;
 
-    /// <summary>
-    /// Unexpected refusals of this many partitions within <see cref="SurprisesWithin"/> mean that the account is busy: the service's
-    /// response is the same for a busy partition and a busy account.
-    /// </summary>
+    // Unexpected refusals of this many partitions within SurprisesWithin mean that the account is busy: the service's
+    // response is the same for a busy partition and a busy account.
     private const int SurprisesOfTheAccount = 4;
     private static readonly TimeSpan SurprisesWithin = TimeSpan.FromSeconds(1);
 
     /// <summary>After this time, what is known of a partition is out of date.</summary>
-    private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan ForgottenAfter = TimeSpan.FromMinutes(1);
 
     /// <summary>Busy partitions remembered, a few hundred bytes each; beyond that, those not being written to are forgotten.</summary>
-    private const int KeptAtMost = 1_024;
+    private const int MaxPartitions = 1_024;
 
     /// <summary>Minimum cost of a request, which is not free however few entities it has.</summary>
-    private const int LeastEntities = 5;
+    private const int MinCost = 5;
 
     private readonly Lock _lock = new();
     private readonly Dictionary<int, Partition> _partitions = [];
-    private readonly WriteLane _all = new(new InFlightLimit(time, mostInFlight), time);
+    private readonly WriteLane _all = new(0, time, new InFlightLimit(time, maxInFlight));
     private int _surprises;
     private long _surprisesSince;
     private long? _accountBusyAt;
@@ -44,9 +40,9 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     public async Task SendAsync(
         string table, ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
     {
-        var cost = Math.Max(entities, LeastEntities);
+        var cost = Math.Max(entities, MinCost);
         var key = KeyOf(table, partitionKey.Span);
-        var partition = Take(key);
+        var partition = Acquire(key);
         WriteRefusal? refused = null;
         try
         {
@@ -66,7 +62,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
         }
         finally
         {
-            GiveBack(key, partition);
+            Release(key, partition);
         }
     }
 
@@ -93,20 +89,18 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
     /// </summary>
     public async Task<T> InTurnAsync<T>(Func<Task<T>> request, CancellationToken cancellationToken)
     {
-        await _all.EnterAsync(LeastEntities, first: false, cancellationToken);
+        await _all.EnterAsync(MinCost, first: false, cancellationToken);
         var sentAt = time.GetTimestamp();
-        var ended = false;
         try
         {
-            var answer = await request();
-            ended = true;
-            _all.Done(LeastEntities, sentAt);
-            return answer;
+            var response = await request();
+            _all.Done(MinCost, sentAt);
+            return response;
         }
-        finally
+        catch
         {
-            if (!ended)
-                _all.GaveUp();
+            _all.Abandoned();
+            throw;
         }
     }
 
@@ -169,16 +163,16 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
             if ((!waited || busy) && IsOneOfSeveral(partition))
                 _all.Refused(cost, sentAt, refused.Pause, cut: true);
             else
-                _all.GaveUp();
+                _all.Abandoned();
             return refused;
         }
         finally
         {
             if (!ended)
             {
-                partition.Lane.GaveUp();
+                partition.Lane.Abandoned();
                 if (entered)
-                    _all.GaveUp();
+                    _all.Abandoned();
             }
         }
     }
@@ -216,18 +210,19 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
         return hash.ToHashCode();
     }
 
-    private Partition Take(int key)
+    private Partition Acquire(int key)
     {
         lock (_lock)
         {
-            if (_partitions.TryGetValue(key, out var partition) && partition.Users == 0 && time.GetElapsedTime(partition.LeftAt) > KeptFor)
+            if (_partitions.TryGetValue(key, out var partition) && partition.Users == 0
+                && time.GetElapsedTime(partition.LeftAt) > ForgottenAfter)
             {
                 Forget(key, partition);
                 partition = null;
             }
             if (partition is null)
             {
-                if (_partitions.Count >= KeptAtMost)
+                if (_partitions.Count >= MaxPartitions)
                     ForgetUnused();
                 _partitions.Add(key, partition = new Partition(new WriteLane(FirstInFlight, time)));
             }
@@ -236,7 +231,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null)
         }
     }
 
-    private void GiveBack(int key, Partition partition)
+    private void Release(int key, Partition partition)
     {
         lock (_lock)
         {

@@ -15,10 +15,10 @@ public sealed class InFlightLimitTests
     public void Limit_reaches_the_maximum_when_latency_does_not_grow_with_it(int latency)
     {
         var limit = new InFlightLimit(_clock);
-        Assert.Equal(8, limit.Most);
+        Assert.Equal(8, limit.Current);
         for (var round = 0; round < 6; round++)
             Round(limit, _ => latency);
-        Assert.Equal(InFlightLimit.Highest, limit.Most);
+        Assert.Equal(InFlightLimit.Max, limit.Current);
     }
 
     [Fact]
@@ -27,7 +27,7 @@ public sealed class InFlightLimitTests
         var limit = new InFlightLimit(_clock);
         for (var round = 0; round < 20; round++)
             Round(limit, _ => 5, inFlight: 3);
-        Assert.Equal(8, limit.Most);
+        Assert.Equal(8, limit.Current);
     }
 
     [Theory]
@@ -42,8 +42,8 @@ public sealed class InFlightLimitTests
         {
             Round(limit, inFlight => inFlight * each);
             if (round > 10)
-                largest = Math.Max(largest, limit.Most);
-            Assert.InRange(limit.Most, InFlightLimit.Least, InFlightLimit.Highest);
+                largest = Math.Max(largest, limit.Current);
+            Assert.InRange(limit.Current, InFlightLimit.Min, InFlightLimit.Max);
         }
         Assert.InRange(largest * each, 2 * each, 2_000);
     }
@@ -54,14 +54,14 @@ public sealed class InFlightLimitTests
         var limit = new InFlightLimit(_clock);
         for (var round = 0; round < 6; round++)
             Round(limit, _ => 20);
-        var least = limit.Most;
+        var least = limit.Current;
         for (var round = 0; round < 300; round++)
         {
             Round(limit, _ => 600);
-            least = Math.Min(least, limit.Most);
+            least = Math.Min(least, limit.Current);
         }
-        Assert.Equal(InFlightLimit.Least, least);
-        Assert.InRange(limit.Most, 384, InFlightLimit.Highest);
+        Assert.Equal(InFlightLimit.Min, least);
+        Assert.InRange(limit.Current, 384, InFlightLimit.Max);
     }
 
     [Fact]
@@ -70,12 +70,12 @@ public sealed class InFlightLimitTests
         var limit = new InFlightLimit(_clock);
         for (var round = 0; round < 3; round++)
             Round(limit, _ => 10);
-        Assert.Equal(64, limit.Most);
+        Assert.Equal(64, limit.Current);
         var sent = Send(limit, 64);
         _clock.Advance(TimeSpan.FromSeconds(10));
         foreach (var at in sent)
             limit.Lost(at);
-        Assert.Equal(32, limit.Most);
+        Assert.Equal(32, limit.Current);
         // The service is down: no request gets a response.
         for (var times = 0; times < 10; times++)
         {
@@ -83,12 +83,12 @@ public sealed class InFlightLimitTests
             _clock.Advance(TimeSpan.FromSeconds(1));
             limit.Lost(at);
         }
-        Assert.Equal(InFlightLimit.Least, limit.Most);
+        Assert.Equal(InFlightLimit.Min, limit.Current);
         for (var round = 0; round < 4; round++)
             Round(limit, _ => 10);
-        Assert.Equal(32, limit.Most);
+        Assert.Equal(32, limit.Current);
         Round(limit, _ => 10);
-        Assert.Equal(34, limit.Most);
+        Assert.Equal(34, limit.Current);
     }
 
     [Fact]
@@ -98,10 +98,10 @@ public sealed class InFlightLimitTests
         var sent = Send(limit, 8);
         _clock.Advance(TimeSpan.FromSeconds(30));
         limit.Lost(sent[0]);
-        Assert.Equal(4, limit.Most);
+        Assert.Equal(4, limit.Current);
         foreach (var at in sent.Skip(1))
-            limit.Answered(at);
-        Assert.Equal(4, limit.Most);
+            limit.Completed(at);
+        Assert.Equal(4, limit.Current);
     }
 
     [Fact]
@@ -112,16 +112,16 @@ public sealed class InFlightLimitTests
             Round(limit, _ => 5);
         _clock.Advance(TimeSpan.FromSeconds(10));
         Send(limit, 1);
-        Assert.Equal(InFlightLimit.First, limit.Most);
+        Assert.Equal(InFlightLimit.First, limit.Current);
     }
 
     /// <summary>Sends as many as allowed at once, and completes them at once, so that all measurements are of one limit.</summary>
     private void Round(InFlightLimit limit, Func<int, int> latency, int? inFlight = null)
     {
-        var sent = Send(limit, inFlight ?? limit.Most);
+        var sent = Send(limit, inFlight ?? limit.Current);
         _clock.Advance(TimeSpan.FromMilliseconds(latency(sent.Count)));
         foreach (var at in sent)
-            limit.Answered(at);
+            limit.Completed(at);
         _clock.Advance(TimeSpan.FromMilliseconds(1));
     }
 
