@@ -14,13 +14,11 @@ internal sealed class FilePart(string path, long offset, long length) : ForwardS
     private readonly long _end = offset + length;
     private long _next = offset;
 
-    public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
-
-    public override int Read(Span<byte> buffer)
+    public override int Read(byte[] buffer, int offset, int count)
     {
         try
         {
-            var read = RandomAccess.Read(_file, buffer[..Part(buffer.Length)], _next);
+            var read = RandomAccess.Read(_file, buffer.AsSpan(offset, Part(count)), _next);
             _next += read;
             return read;
         }

@@ -16,7 +16,7 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
     {
         await to.CreateAsync(cancellationToken);
         var manifest = await JournalManifest.ReadAsync(from, cancellationToken);
-        var copied = new JournalCopied(0, 0, 0, 0);
+        var (loads, count, rows, bytes) = (0, 0, 0L, 0L);
         foreach (var load in manifest.Loads.Where(load => load.Removal is not null))
             await to.WriteAsync(load.Folder + JournalNames.Removed, load.Removal!.ToJson(), cancellationToken);
         var all = manifest.Counting.Sum(load => load.Document!.Rows);
@@ -29,13 +29,10 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
                 if (await to.FindAsync(name, cancellationToken) is null)
                     await CopyAsync(name, codec, cancellationToken);
                 segments.Add(segment with { Bytes = await CheckAsync(name, load.Document, segment, cancellationToken) });
-                copied = copied with
-                {
-                    Segments = copied.Segments + 1,
-                    Rows = copied.Rows + segment.Last - segment.First + 1,
-                    Bytes = copied.Bytes + segments[^1].Bytes,
-                };
-                progress?.Report((copied.Rows, all));
+                count++;
+                rows += segment.Last - segment.First + 1;
+                bytes += segments[^1].Bytes;
+                progress?.Report((rows, all));
             }
             var document = load.Document with { Segments = segments };
             if (!await to.WriteAsync(JournalNames.Document(load.Folder, document.Version), document.ToJson(), cancellationToken)
@@ -43,9 +40,9 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
             {
                 throw Other(load.Folder);
             }
-            copied = copied with { Loads = copied.Loads + 1 };
+            loads++;
         }
-        return copied;
+        return new JournalCopied(loads, count, rows, bytes);
     }
 
     private async Task CopyAsync(string name, BlockCodec? codec, CancellationToken cancellationToken)
@@ -76,8 +73,7 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
         await to.UploadAsync(name, content, cancellationToken);
     }
 
-    /// <summary>Reads a copied segment back.</summary>
-    /// <returns>Its length in bytes.</returns>
+    /// <returns>The length of the copied segment, in bytes.</returns>
     private async Task<long> CheckAsync(
         string name, JournalLoadDocument load, DocumentSegment segment, CancellationToken cancellationToken)
     {

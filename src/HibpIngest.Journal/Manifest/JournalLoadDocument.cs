@@ -18,7 +18,6 @@ public sealed record JournalLoadDocument
 
     public required string Breach { get; init; }
 
-    /// <summary>Name of the breach archive.</summary>
     public required string Blob { get; init; }
 
     [JsonPropertyName("etag")]
@@ -45,13 +44,10 @@ public sealed record JournalLoadDocument
     /// <summary>The catalogue's version at the last change: of two documents of a breach, the higher is the newer.</summary>
     public required long Version { get; init; }
 
-    /// <summary>When its mark began to count.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
-    /// <summary>When the first load of the breach was published.</summary>
     public required DateTimeOffset BreachPublishedAt { get; init; }
 
-    /// <summary>When the breach's published details last changed.</summary>
     public required DateTimeOffset ModifiedAt { get; init; }
 
     /// <summary>Whether an operator hid the breach from every lookup. Null: the document doesn't say.</summary>

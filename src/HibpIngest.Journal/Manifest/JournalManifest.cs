@@ -21,41 +21,23 @@ public sealed class JournalManifest
         IJournalBlobs blobs, CancellationToken cancellationToken, bool tolerant = false)
     {
         var found = new List<JournaledLoad>();
-        var folder = "";
-        var files = new List<JournalBlob>();
-        await foreach (var blob in blobs.ListAsync("", cancellationToken))
-        {
-            // Other blobs in the container are ignored.
-            if (JournalNames.FolderOf(blob.Name) is not { } parent)
-                continue;
-            if (parent != folder)
-                await AddAsync();
-            folder = parent;
-            files.Add(blob);
-        }
-        await AddAsync();
+        // Other blobs in the container are ignored.
+        var files = await blobs.ListAsync("", cancellationToken).Where(blob => JournalNames.FolderOf(blob.Name) is not null)
+            .ToListAsync(cancellationToken);
+        foreach (var folder in files.GroupBy(blob => JournalNames.FolderOf(blob.Name)!))
+            found.Add(await ReadLoadAsync(blobs, folder.Key, [.. folder], tolerant, cancellationToken));
         // A replaced load no longer counts, even if its replacement was removed.
         var replaced = found.SelectMany(load => load.Replaces).ToHashSet();
         return new JournalManifest(
             [.. found.Select(load => load.State == JournaledState.Counts && replaced.Contains(load.Document!.Load)
                 ? load with { State = JournaledState.Replaced } : load)]);
-
-        async Task AddAsync()
-        {
-            if (files.Count > 0)
-                found.Add(await ReadLoadAsync(blobs, folder, files, tolerant, cancellationToken));
-            files.Clear();
-        }
     }
 
-    /// <summary>Reads a load's folder.</summary>
     /// <returns>Null if the folder is empty.</returns>
     /// <exception cref="BadInputException">A document is invalid.</exception>
     public static async Task<JournaledLoad?> FindAsync(IJournalBlobs blobs, string folder, CancellationToken cancellationToken)
     {
-        var files = new List<JournalBlob>();
-        await foreach (var blob in blobs.ListAsync(folder, cancellationToken))
-            files.Add(blob);
+        var files = await blobs.ListAsync(folder, cancellationToken).ToListAsync(cancellationToken);
         return files.Count == 0 ? null : await ReadLoadAsync(blobs, folder, files, tolerant: false, cancellationToken);
     }
 
@@ -65,7 +47,7 @@ public sealed class JournalManifest
         var load = new JournaledLoad
         {
             Folder = folder,
-            Blobs = [.. files],
+            Blobs = files,
             Document = null,
             Removal = null,
             State = files.Any(blob => blob.Name == folder + JournalNames.Removed) ? JournaledState.Removed : JournaledState.Begun,

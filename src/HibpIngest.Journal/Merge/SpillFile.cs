@@ -26,16 +26,12 @@ internal sealed class SpillFile : IDisposable
             BufferSize = 0,
             Options = FileOptions.DeleteOnClose,
         };
-        if (OperatingSystem.IsWindows())
-        {
-            _file = new FileStream(path, options);
-            return;
-        }
-        options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
-        options.Options = FileOptions.None;
+        if (!OperatingSystem.IsWindows())
+            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
         _file = new FileStream(path, options);
-        // Unlinked at once, so that even a killed process leaves no addresses on disk.
-        File.Delete(path);
+        // Unlinked at once, so that even a killed process leaves no addresses on disk. Windows deletes the file when it is closed.
+        if (!OperatingSystem.IsWindows())
+            File.Delete(path);
     }
 
     public int Rows { get; private set; }

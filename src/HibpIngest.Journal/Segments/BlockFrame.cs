@@ -26,7 +26,6 @@ internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, Bloc
     public static uint Crc(ReadOnlySpan<byte> block) => Crc32C.Compute(block[..CrcOffset], block[SegmentLimits.FrameBytes..]);
 
     /// <summary>Reads a block's frame and checks the block against its checksum and its entry in the index.</summary>
-    /// <exception cref="DamagedSegmentException">The block is another one, or damaged.</exception>
     public static BlockFrame Read(string segment, in SegmentBlock block, ReadOnlySpan<byte> bytes)
     {
         if (!bytes.StartsWith(Magic))

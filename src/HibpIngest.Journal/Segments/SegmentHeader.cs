@@ -14,7 +14,6 @@ internal static class SegmentHeader
 
     private static ReadOnlySpan<byte> Magic => "HSEG"u8;
 
-    /// <exception cref="BadInputException">The facts are invalid or too long.</exception>
     public static byte[] Write(SegmentFacts facts)
     {
         if (Problem(facts) is { } problem)
@@ -59,7 +58,6 @@ internal static class SegmentHeader
     }
 
     /// <param name="start">The segment's first bytes: all of it, or at least <see cref="SegmentLimits.HeaderBytes"/>.</param>
-    /// <exception cref="DamagedSegmentException">They are no valid header.</exception>
     public static SegmentFacts Read(string segment, ReadOnlyMemory<byte> start, out ReadOnlyMemory<byte> bytes)
     {
         var header = start.Span;

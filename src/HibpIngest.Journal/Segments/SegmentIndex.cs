@@ -69,11 +69,11 @@ internal sealed class SegmentIndex(
     }
 
     /// <param name="end">The segment's last bytes: at least as many as the fixed tail, if it is long enough.</param>
-    /// <exception cref="DamagedSegmentException">They are no valid end of a segment.</exception>
     public static long FooterOffset(string segment, long length, ReadOnlySpan<byte> end)
     {
         if (end.Length < SegmentLimits.TailBytes || !end.EndsWith(Magic))
-            throw SegmentHeader.Damage(segment, Math.Max(0, length - SegmentLimits.TailBytes), "no segment ends here: it may have been cut off");
+            throw SegmentHeader.Damage(
+                segment, Math.Max(0, length - SegmentLimits.TailBytes), "no segment ends here: it may have been cut off");
         var tail = end[^SegmentLimits.TailBytes..];
         var offset = BinaryPrimitives.ReadInt64LittleEndian(tail);
         if (offset < SegmentHeader.MinBytes || offset > length - SegmentLimits.TailBytes || length - offset > SegmentLimits.FooterBytes)
@@ -84,7 +84,6 @@ internal sealed class SegmentIndex(
     }
 
     /// <param name="start">The segment's first bytes: all of it, or at least <see cref="SegmentLimits.HeaderBytes"/>.</param>
-    /// <exception cref="DamagedSegmentException">Header or footer is damaged.</exception>
     public static SegmentIndex Read(string segment, long length, ReadOnlyMemory<byte> start, ReadOnlyMemory<byte> footer)
     {
         var facts = SegmentHeader.Read(segment, start, out var header);
@@ -156,8 +155,10 @@ internal sealed class SegmentIndex(
             (offset, next, blocks[number]) = (block.End, next + block.Rows, block);
         }
         if (offset != footerOffset || next - 1 != facts.Last)
-            throw SegmentHeader.Damage(segment, footerOffset, $"its blocks end at byte {offset} with position {next - 1}, and byte {footerOffset} with "
-                + $"position {facts.Last} was expected");
+            throw SegmentHeader.Damage(
+                segment, footerOffset,
+                $"its blocks end at byte {offset} with position {next - 1}, and byte {footerOffset} with position {facts.Last} was "
+                + "expected");
         return blocks;
     }
 

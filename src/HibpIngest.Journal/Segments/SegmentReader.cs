@@ -28,10 +28,9 @@ public sealed class SegmentReader : IAsyncDisposable
 
     public long Length => _index.Length;
 
-    /// <summary>The stored header. Header and footer together identify the segment's content.</summary>
+    /// <summary>Header and footer together identify the segment's content.</summary>
     public ReadOnlyMemory<byte> HeaderBytes => _index.Header;
 
-    /// <summary>The stored footer.</summary>
     public ReadOnlyMemory<byte> FooterBytes => _index.Footer;
 
     /// <summary>Opens a segment: one request for its length and two for its ends.</summary>
@@ -123,7 +122,8 @@ public sealed class SegmentReader : IAsyncDisposable
     }
 
     private static StoreMissingException Missing(string name) =>
-        new($"segment '{name}' is not in the account log, and was expected there: restore the blob, or write it again from its load's rows");
+        new($"segment '{name}' is not in the account log, and was expected there: restore the blob, or write it again from its load's "
+            + "rows");
 
     private static async Task<ReadOnlyMemory<byte>> ReadAsync(
         IJournalBlobs blobs, string name, long offset, long length, CancellationToken cancellationToken)
@@ -144,11 +144,12 @@ public sealed class SegmentReader : IAsyncDisposable
         var read = await stream.ReadAtLeastAsync(into.AsMemory(0, length), length, throwOnEndOfStream: false, cancellationToken);
         if (read != length)
             throw new DamagedSegmentException(
-                Name, first, Blocks[first].Offset, $"the blob ends at byte {Blocks[first].Offset + read}, and had {Length} bytes before");
+                Name, first, Blocks[first].Offset,
+                $"the blob ends at byte {Blocks[first].Offset + read}, and had {Length} bytes before");
     }
 }
 
-/// <summary>The result of reading every byte of a segment with all checksums right.</summary>
+/// <summary>Every byte of a segment was read, and all checksums are right.</summary>
 /// <param name="Rows">Rows decoded: as many as in its index.</param>
 public sealed record SegmentVerification(long Rows, int Blocks, long Bytes);
 
@@ -156,9 +157,9 @@ public sealed record SegmentVerification(long Rows, int Blocks, long Bytes);
 internal static class SegmentScan
 {
     /// <summary>Maximum size of a group, unless a single block is larger.</summary>
-    public const int GroupBytes = 1 << 20;
+    private const int GroupBytes = 1 << 20;
 
-    /// <summary>Returns the size of a buffer for any group of a segment.</summary>
+    /// <summary>Returns the size of a buffer for any group.</summary>
     public static int BufferBytes(SegmentIndex index) =>
         (int)Math.Min(Math.Max(GroupBytes, SegmentLimits.FrameBytes + index.MaxStoredBytes), index.Length);
 
@@ -183,9 +184,7 @@ internal static class SegmentScan
             BlockDecoder.Decode(index.Name, block, group[(int)(block.Offset - start)..(int)(block.End - start)], raw, ref visitor);
     }
 
-    /// <summary>
-    /// Checks the counted rows and large domains against header and footer; each block's rows are checked when it is decoded.
-    /// </summary>
+    // Each block's rows are checked when it is decoded.
     public static SegmentVerification Verify(SegmentIndex index, long rows, DomainCounts domains)
     {
         if (rows != index.Facts.Rows)

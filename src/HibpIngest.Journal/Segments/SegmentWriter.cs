@@ -40,7 +40,8 @@ public sealed class SegmentWriter : IDisposable
             throw new BadInputException(
                 $"slice {slice} of load {_facts.Load} has {rows.Count} rows and is block {_blocks.Count} of its segment, and 1 to "
                 + $"{_facts.SliceRows} rows and at most {SegmentLimits.Blocks} blocks were expected");
-        await WriteHeaderAsync(cancellationToken);
+        if (_length == 0)
+            await WriteAsync(_header, cancellationToken);
         var place = new SegmentBlock(_blocks.Count, slice, _length, 0, 0, 0, 0, 0);
         await WriteAsync(_encoder.Encode(place, rows, _domains, out var block), cancellationToken);
         _blocks.Add(block);
@@ -62,12 +63,6 @@ public sealed class SegmentWriter : IDisposable
     }
 
     public void Dispose() => _encoder.Dispose();
-
-    private async ValueTask WriteHeaderAsync(CancellationToken cancellationToken)
-    {
-        if (_length == 0)
-            await WriteAsync(_header, cancellationToken);
-    }
 
     private async ValueTask WriteAsync(ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken)
     {
