@@ -24,7 +24,8 @@ public sealed class HeartbeatTests
     {
         using var server = new OneConnectionServer();
         using var account = StorageAccount.Open(server.Connection, NullLoggerFactory.Instance);
-        var signs = new HeartbeatSender(account.Heartbeats, Heartbeat.Everything, new BlockedWork(TimeProvider.System), TimeProvider.System);
+        var signs = new HeartbeatSender(
+            account.Heartbeats, Heartbeat.Everything, new BlockedWork(TimeProvider.System), TimeProvider.System);
         signs.Start();
         try
         {

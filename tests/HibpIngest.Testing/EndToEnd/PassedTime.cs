@@ -38,7 +38,8 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     public async Task MissHeartbeatAsync(int killed)
     {
         var last = await FindHeartbeatAsync(killed);
-        await _account.Heartbeats.PutHeartbeatAsync(last with { SeenAt = last.SeenAt - (2 * Heartbeat.MissedAfter) }, CancellationToken.None);
+        await _account.Heartbeats.PutHeartbeatAsync(
+            last with { SeenAt = last.SeenAt - (2 * Heartbeat.MissedAfter) }, CancellationToken.None);
     }
 
     /// <summary>Expires every lease and claim of a killed process.</summary>
