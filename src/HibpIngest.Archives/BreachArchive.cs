@@ -3,13 +3,12 @@ using System.Buffers.Binary;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Reads a breach's zip from a seekable stream, entry by entry in the order of its central directory. Nested archives are recognised by
-/// magic number and opened in the stream; nothing is written to disk, and no entry is held in memory.
+/// Reads a breach's zip in the order of its central directory. Nested archives are recognised by magic number and opened in the stream;
+/// nothing is written to disk, and no entry is held in memory.
 /// </summary>
 /// <remarks>
-/// Reads the zip format itself rather than through ZipArchive or SharpZipLib's ZipFile: both hold the whole central directory as objects,
-/// the first checks no CRC-32 and the second has its own slower inflater. One reader serves outer and nested entries, plain and encrypted.
-/// Inflating is left to DeflateStream, and to SharpZipLib's inflater if only the data itself says where it ends.
+/// Not through ZipArchive or SharpZipLib's ZipFile: both hold the whole central directory as objects, the first checks no CRC-32 and the
+/// second has a slower inflater. Inflates with DeflateStream, or SharpZipLib's inflater if only the data itself says where it ends.
 /// </remarks>
 public sealed class BreachArchive : BreachFile
 {
@@ -33,18 +32,15 @@ public sealed class BreachArchive : BreachFile
         _nested = new NestedTexts(password, _meter, opensTars);
     }
 
-    /// <summary>Number of top-level entries, with directories and empty ones, in the end record and the directory.</summary>
+    /// <summary>Number of top-level entries, including directories and empty ones.</summary>
     public int Entries => _directory.Entries;
 
     public override ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
 
-    /// <summary>Finds the central directory and reads it: overlapping entries are refused before any is opened.</summary>
     /// <param name="archive">Seekable; read synchronously, best on its own thread; not disposed.</param>
     /// <param name="password">For encrypted entries; null or empty: none.</param>
     /// <param name="opensTars">Whether nested tars are opened; otherwise they are read as text.</param>
-    /// <exception cref="BadArchiveException">
-    /// Not a zip, truncated, with overlapping entries, or past a limit by its own headers.
-    /// </exception>
+    /// <exception cref="BadArchiveException">Not a zip, truncated, with overlapping entries, or past a limit.</exception>
     public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits, bool opensTars = false)
     {
         var directory = CentralDirectory.Find(archive, limits);
@@ -60,10 +56,6 @@ public sealed class BreachArchive : BreachFile
         }
     }
 
-    /// <inheritdoc/>
-    /// <remarks>
-    /// Entries before the first are neither opened nor counted. Directories and empty entries are skipped, but counted as entries.
-    /// </remarks>
     public override IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
     {
         _meter.StartAt(start);
@@ -77,18 +69,13 @@ public sealed class BreachArchive : BreachFile
                 continue;
             }
             var position = Position;
-            var content = OpenNext();
-            if (content is null)
+            if (OpenNext() is not { } content)
                 continue;
-            using (content)
-            {
-                foreach (var text in _nested.Open(position, content, depth: 0))
-                    yield return text;
-            }
+            foreach (var text in _nested.Open(position, content))
+                yield return text;
         }
     }
 
-    /// <summary>Returns the buffers to the pool; the archive's stream stays open.</summary>
     public override void Dispose()
     {
         _directory.Dispose();
@@ -109,25 +96,28 @@ public sealed class BreachArchive : BreachFile
         // The offset is untrusted: it may overflow when added to.
         var offset = (Int128)central.LocalHeaderOffset + _directory.Shift;
         if (offset < 0 || offset + ZipHeader.LocalBytes > _directory.Start)
-            throw Damaged(entry, "its data is not within the file");
+            throw BadArchiveException.Damaged(entry, "its data is not within the file");
         var at = (long)offset;
-        // The probable size of header and data, so that a stream that fetches what is requested needs one request for a small entry.
-        var probable = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
-        var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(probable, ScratchBytes), _directory.Start - at));
+        // The expected size of header and data, so that a stream that fetches what is requested needs one request for a small entry.
+        var expected = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
+        var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(expected, ScratchBytes), _directory.Start - at));
         MoveTo(at);
         if (_archive.ReadAtLeast(header, ZipHeader.LocalBytes, throwOnEndOfStream: false) < ZipHeader.LocalBytes
             || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.LocalSignature)
         {
-            throw Damaged(entry, "no local header where the central directory says");
+            throw BadArchiveException.Damaged(entry, "no local header where the central directory says");
         }
         // Names and sizes may differ for harmless reasons; method and encryption decide how the data is read.
         var method = BinaryPrimitives.ReadUInt16LittleEndian(header[8..]);
         var encrypted = (header[6] & 1) != 0;
         if (method != (central.AesVersion != 0 ? ZipHeader.AesMethod : central.Method) || encrypted != central.IsEncrypted)
-            throw Damaged(entry, "its local header does not match the central directory");
+            throw BadArchiveException.Damaged(entry, "its local header does not match the central directory");
         var dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
         if (central.CompressedBytes < 0 || dataAt > _directory.Start || central.CompressedBytes > _directory.Start - dataAt)
-            throw Damaged(entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
+        {
+            throw BadArchiveException.Damaged(
+                entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
+        }
         // The earlier check for overlaps didn't know the names and extra fields of local headers, which the directory doesn't hold.
         var end = dataAt + central.CompressedBytes;
         if (at < _before.End && _before.Start < end)
@@ -142,7 +132,4 @@ public sealed class BreachArchive : BreachFile
         if (_archive.Position != position)
             _archive.Position = position;
     }
-
-    private static BadArchiveException Damaged(EntryName entry, string reason) =>
-        new($"{entry}: {reason}; the archive is damaged or incomplete: drop an intact copy");
 }

@@ -13,9 +13,7 @@ public abstract class BreachFile : IDisposable
     {
     }
 
-    /// <summary>
-    /// The top-level entry being read (at the end: the number of entries), with the current counts, not its initial ones.
-    /// </summary>
+    /// <summary>The top-level entry being read (at the end: the number of entries), with the current counts.</summary>
     public abstract ArchivePosition Position { get; }
 
     /// <param name="file">Seekable; read synchronously, best on its own thread; not disposed.</param>
@@ -46,8 +44,7 @@ public abstract class BreachFile : IDisposable
     public static void CheckHead(ReadOnlySpan<byte> head, string name) => CheckHead(head, EntryName.File(name), FormatOf(name));
 
     /// <summary>
-    /// Returns every text from a top-level entry on, in the file's order; supports one enumeration at a time. Entries before it are not
-    /// counted, and are skipped as fast as the format allows. The enumeration and the texts' content throw
+    /// Returns every text from a top-level entry on; supports one enumeration at a time. The enumeration and the texts' content throw
     /// <see cref="BadArchiveException"/> and the exceptions of the file's stream.
     /// </summary>
     public abstract IEnumerable<ArchiveText> ReadFrom(ArchivePosition start);
@@ -78,4 +75,39 @@ public abstract class BreachFile : IDisposable
                 + "or unpack it");
         }
     }
+}
+
+internal static class FoundFormat
+{
+    /// <returns>The format with its article; null: unknown, such as text.</returns>
+    public static string? NameOf(ReadOnlySpan<byte> head) => head switch
+    {
+        [(byte)'P', (byte)'K', 3, 4, ..] => "a zip archive",
+        [0x1F, 0x8B, ..] => "a gzip file",
+        [0x37, 0x7A, 0xBC, 0xAF, ..] => "a 7z archive",
+        [0x52, 0x61, 0x72, 0x21, ..] => "a RAR archive",
+        [0x42, 0x5A, 0x68, _, 0x31, 0x41, 0x59, 0x26, ..] => "a bzip2 file",
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => "a Zstandard file",
+        [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, ..] => "an xz file",
+        _ => TarHeader.Matches(head, needsMagic: true) ? "a tar archive" : null,
+    };
+}
+
+/// <summary>One text of a breach file: an entry at any depth that is no archive itself, or a part of a text file.</summary>
+public sealed class ArchiveText
+{
+    internal ArchiveText(ArchivePosition topLevel, EntryContent content)
+    {
+        TopLevel = topLevel;
+        Content = content;
+    }
+
+    /// <summary>Its top-level entry, with the counts before that entry was opened: reading from here yields the text again.</summary>
+    public ArchivePosition TopLevel { get; }
+
+    /// <summary>Its path for messages, such as "dump.zip/users.csv": no address, no control character, at most 200 characters.</summary>
+    public string DisplayName => ((EntryContent)Content).Entry.Path;
+
+    /// <summary>The text, forward only, until the enumeration moves on. Size and CRC-32 are checked at its end.</summary>
+    public Stream Content { get; }
 }

@@ -4,11 +4,10 @@ using System.Globalization;
 
 namespace HibpIngest.Archives;
 
-/// <summary>
-/// Reads the central directory of a seekable zip record by record. ZipArchive and ZipFile hold all of it as objects, a hundred bytes or
-/// more for each of the millions of entries that a hostile archive may have; this holds one chunk.
-/// </summary>
-internal sealed class CentralDirectory : IDisposable
+/// <summary>Reads the central directory with one chunk in memory: a hostile archive may have millions of entries.</summary>
+/// <param name="entries">The number in the end record; checked against the records while they are read.</param>
+/// <param name="shift">Bytes prepended to the zip, such as a self-extractor's program, which its offsets don't include.</param>
+internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start, long size, int entries, long shift) : IDisposable
 {
     private const int EndBytes = 22;
     private const int Zip64LocatorBytes = 20;
@@ -17,32 +16,19 @@ internal sealed class CentralDirectory : IDisposable
     /// <summary>Several times the longest record (196,651 bytes); each chunk costs the archive's stream two seeks.</summary>
     private const int ChunkBytes = 1 << 20;
 
-    private readonly Stream _archive;
-    private readonly long _end;
-    private byte[] _chunk;
+    private readonly long _end = start + size;
+    private byte[] _chunk = chunk;
     private long _chunkStart;
     private int _chunkCount;
-    private long _next;
+    private long _next = start;
     private int _ordinal;
 
-    private CentralDirectory(Stream archive, byte[] chunk, long start, long size, int entries, long shift)
-    {
-        _archive = archive;
-        _chunk = chunk;
-        Start = _next = start;
-        _end = start + size;
-        Entries = entries;
-        Shift = shift;
-    }
+    public int Entries => entries;
 
-    /// <summary>The number in the end record; checked against the records while they are read.</summary>
-    public int Entries { get; }
+    /// <summary>Entries lie before it.</summary>
+    public long Start { get; } = start;
 
-    /// <summary>Offset of the directory; entries lie before it.</summary>
-    public long Start { get; }
-
-    /// <summary>Bytes prepended to the zip, such as a self-extractor's program, which its offsets don't include.</summary>
-    public long Shift { get; }
+    public long Shift => shift;
 
     public static CentralDirectory Find(Stream archive, ArchiveLimits limits)
     {
@@ -63,7 +49,7 @@ internal sealed class CentralDirectory : IDisposable
 
     public void Rewind() => (_next, _ordinal) = (Start, 0);
 
-    /// <summary>Returns the next whole record, valid until the next call. Must not be called after the last.</summary>
+    /// <summary>The record is valid until the next call. Must not be called after the last.</summary>
     public ReadOnlySpan<byte> Next()
     {
         var header = Window(ZipHeader.CentralBytes);
@@ -78,7 +64,7 @@ internal sealed class CentralDirectory : IDisposable
         return header[..size];
     }
 
-    /// <summary>Checks after the last record that there are no more than the end record says, as without ZIP64 past 65,535.</summary>
+    /// <summary>There must be no more records than the end record says, as without ZIP64 past 65,535.</summary>
     public void CheckEnd()
     {
         var rest = Window(4);
@@ -120,10 +106,10 @@ internal sealed class CentralDirectory : IDisposable
             && BinaryPrimitives.ReadUInt32LittleEndian(tail[(endInTail - Zip64LocatorBytes)..]) == ZipHeader.Zip64LocatorSignature)
         {
             var locatorAt = endAt - Zip64LocatorBytes;
-            var said = BinaryPrimitives.ReadInt64LittleEndian(tail[(endInTail - Zip64LocatorBytes + 8)..]);
+            var stated = BinaryPrimitives.ReadInt64LittleEndian(tail[(endInTail - Zip64LocatorBytes + 8)..]);
             Span<byte> zip64 = stackalloc byte[Zip64EndBytes];
             // At the locator's offset, or, if data was prepended, directly before the locator.
-            foreach (var at in (ReadOnlySpan<long>)[said, locatorAt - Zip64EndBytes])
+            foreach (var at in (ReadOnlySpan<long>)[stated, locatorAt - Zip64EndBytes])
             {
                 if (at < 0 || at > locatorAt - Zip64EndBytes)
                     continue;
@@ -180,7 +166,6 @@ internal sealed class CentralDirectory : IDisposable
         throw Damaged($"no central directory at {offset:N0}, where its end record says");
     }
 
-    /// <returns>Offset of the end record in the tail; negative: there is none.</returns>
     private static int FindEnd(ReadOnlySpan<byte> tail, out bool reachesEnd)
     {
         reachesEnd = true;
@@ -221,7 +206,7 @@ internal sealed class CentralDirectory : IDisposable
     private static BadArchiveException Damaged(string reason) =>
         new($"{reason}; the archive is damaged or incomplete: drop an intact copy");
 
-    /// <summary>Returns the directory's bytes from the next record on: at least the requested number, or all that are left.</summary>
+    /// <summary>Returns at least the requested number of bytes, or all that are left.</summary>
     private ReadOnlySpan<byte> Window(int bytes)
     {
         ObjectDisposedException.ThrowIf(_chunk.Length == 0, this);
@@ -230,7 +215,7 @@ internal sealed class CentralDirectory : IDisposable
         {
             _chunkCount = 0;
             var count = (int)Math.Min(_chunk.Length, _end - _next);
-            ReadAt(_archive, _next, _chunk.AsSpan(0, count));
+            ReadAt(archive, _next, _chunk.AsSpan(0, count));
             (_chunkStart, _chunkCount) = (_next, count);
         }
         var from = (int)(_next - _chunkStart);

@@ -6,14 +6,14 @@ namespace HibpIngest.Archives;
 /// An entry's decompressed content: counted against the limits, with size and CRC-32 checked at the end. Decoder errors become
 /// <see cref="BadArchiveException"/>s that name the entry; exceptions of the archive's own stream pass through.
 /// </summary>
-/// <param name="meter">Counts the bytes; null if the enclosing content is counted byte for byte.</param>
-/// <param name="gauge">Receives the decoder's output; null for stored data, which can't be idle.</param>
-/// <param name="longest">The header's size, which the content must not exceed; null: unknown.</param>
-/// <param name="atEnd">Called once with CRC-32 and size at the decoder's end; throws <see cref="DamagedDataException"/>.</param>
+/// <param name="meter">Null if the enclosing content is counted byte for byte.</param>
+/// <param name="gauge">Null for stored data, which can't be idle.</param>
+/// <param name="maxBytes">The size in the header; null: unknown.</param>
+/// <param name="atEnd">Called once with CRC-32 and size; throws <see cref="DamagedDataException"/>.</param>
 /// <param name="maybePassword">Whether a wrong password may be the reason of any damage found.</param>
 internal sealed class EntryContent(
-    EntryName entry, Stream decoder, InflationMeter? meter, IdleGauge? gauge, long? longest, Action<uint, long> atEnd, bool maybePassword)
-    : DecoderStream
+    EntryName entry, Stream decoder, InflationMeter? meter, IdleGauge? gauge = null, long? maxBytes = null,
+    Action<uint, long>? atEnd = null, bool maybePassword = false) : DecoderStream
 {
     private const int MagicBytes = 4;
 
@@ -27,10 +27,15 @@ internal sealed class EntryContent(
 
     public EntryName Entry => entry;
 
-    /// <summary>Returns the first bytes, up to four, without consuming them; fewer if the content is shorter.</summary>
+    public static EntryContent Gunzip(Stream source, EntryName entry, InflationMeter meter)
+    {
+        var gauge = new IdleGauge(meter, entry);
+        return new EntryContent(entry, new GzipDecoder(source, gauge), meter, gauge);
+    }
+
     public ReadOnlySpan<byte> PeekMagic() => Peek(MagicBytes);
 
-    /// <summary>Returns the first bytes, up to that number, without consuming them. Must be called before the first read.</summary>
+    /// <summary>Returns the first bytes, fewer if the content is shorter. Must be called before the first read.</summary>
     public ReadOnlySpan<byte> Peek(int bytes)
     {
         if (_head.Length < bytes)
@@ -53,7 +58,7 @@ internal sealed class EntryContent(
         return ReadOn(buffer);
     }
 
-    /// <summary>Reads the rest, so that the end is checked, and a nested archive's reader gets past it.</summary>
+    /// <summary>Reads the rest: the end is checked, and a nested archive's reader gets past it.</summary>
     public void Drain(Span<byte> scratch)
     {
         while (Read(scratch) > 0)
@@ -80,13 +85,13 @@ internal sealed class EntryContent(
             var read = decoder.Read(buffer);
             if (read == 0)
             {
-                atEnd(_crc.GetCurrentHashAsUInt32(), _length);
+                atEnd?.Invoke(_crc.GetCurrentHashAsUInt32(), _length);
                 _ended = true;
                 return 0;
             }
             _length += read;
-            if (_length > longest)
-                throw new DamagedDataException($"it inflates to more than the {longest:N0} bytes its header says");
+            if (_length > maxBytes)
+                throw new DamagedDataException($"it inflates to more than the {maxBytes:N0} bytes its header says");
             _crc.Append(buffer[..read]);
             meter?.CountBytes(read, entry);
             gauge?.Out(read);

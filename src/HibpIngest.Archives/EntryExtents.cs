@@ -1,24 +1,21 @@
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Checks, from the directory alone, that no two entries share bytes. Many entries over the same data, or one within another's, make a
-/// small archive as expensive as a large one, even if no limit counts any output. Separate entries cost one read of the archive.
+/// Checks, from the directory alone, that no two entries share bytes: overlaps make a small archive as expensive as a large one, even if no
+/// limit counts any output.
 /// </summary>
 /// <remarks>
-/// The directory is streamed, not held. If each entry begins after the end of the previous one, as nearly all writers order them, none
-/// overlap. A directory in another order is read again and its extents are sorted: 20 bytes an entry, for at most <see cref="MaxHeld"/>
-/// entries, which is above the default limit. If there are more and they are out of order, only the sum of their lengths is checked:
-/// entries that don't overlap are no longer than the archive, so any overlap that passes costs no more than reading the archive once. An
-/// entry begins with its local header and is assumed to have neither name nor extra field, whose lengths only the local header holds. So it
-/// is never taken to be longer than it is, and entries that don't overlap are never refused.
+/// The directory is streamed. If each entry begins after the end of the previous one, as nearly all writers order them, none overlap. A
+/// directory in another order is read again and its extents are sorted: 20 bytes an entry, for at most <see cref="MaxHeld"/> entries. If
+/// there are more, only the sum of their lengths is checked: any overlap that passes costs no more than reading the archive once. An entry
+/// is assumed to have neither name nor extra field, whose lengths only the local header holds, so separate entries are never refused.
 /// </remarks>
 internal static class EntryExtents
 {
     /// <summary>Maximum number of entries whose extents are held and sorted: 20 MiB.</summary>
     public const int MaxHeld = 1 << 20;
 
-    /// <exception cref="BadArchiveException">Entries overlap, or the directory is damaged.</exception>
-    public static void Check(CentralDirectory directory, int mostHeld = MaxHeld)
+    public static void Check(CentralDirectory directory, int maxHeld = MaxHeld)
     {
         long sum = 0;
         (int Entry, long Start, long End) before = default;
@@ -41,11 +38,10 @@ internal static class EntryExtents
             before = (entry, start, end);
         }
         directory.CheckEnd();
-        if (!inOrder && directory.Entries <= mostHeld)
+        if (!inOrder && directory.Entries <= maxHeld)
             CheckSorted(directory);
     }
 
-    /// <summary>Returns the error for two overlapping entries, given by ordinals from 0.</summary>
     public static BadArchiveException Overlap(int one, int other, int entries) =>
         new($"entries {Math.Min(one, other) + 1:N0} and {Math.Max(one, other) + 1:N0} of {entries:N0} overlap: {Advice}");
 

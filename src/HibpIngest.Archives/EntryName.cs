@@ -4,9 +4,10 @@ using System.Text;
 namespace HibpIngest.Archives;
 
 /// <summary>An entry's name in messages. Names are untrusted: stealer logs are named by their victims' addresses.</summary>
-internal sealed class EntryName
+/// <param name="ordinal">Negative: a file without entries.</param>
+/// <param name="entries">0: unknown, as in a tar.</param>
+internal sealed class EntryName(int ordinal, int entries, string path)
 {
-    /// <summary>Maximum length of a path in messages, in characters.</summary>
     public const int MaxPath = 200;
 
     private const string Redacted = "[address]";
@@ -15,30 +16,18 @@ internal sealed class EntryName
     // Characters that end an address within a name. Redacts rather too much than too little.
     private static readonly SearchValues<char> Separators = SearchValues.Create("/\\\"<>()[]{}|,;: ");
 
-    private readonly int _ordinal; // negative: a file without entries
-    private readonly int _entries; // 0: unknown, as in a tar
+    public string Path => path;
 
-    private EntryName(int ordinal, int entries, string path)
-    {
-        _ordinal = ordinal;
-        _entries = entries;
-        Path = path;
-    }
-
-    public string Path { get; }
-
-    /// <param name="ordinal">0-based; shown 1-based.</param>
-    /// <param name="entries">Entries of the central directory; 0: there is none.</param>
     /// <param name="name">As in the header, in any encoding.</param>
     public static EntryName TopLevel(int ordinal, int entries, ReadOnlySpan<byte> name) => new(ordinal, entries, Shorten(Clean(name)));
 
     /// <param name="name">The trusted name of a file that is read as a whole.</param>
     public static EntryName File(string name) => new(-1, 0, name);
 
-    public EntryName Nested(ReadOnlySpan<byte> name) => new(_ordinal, _entries, Shorten($"{Path}/{Clean(name)}"));
+    public EntryName Nested(ReadOnlySpan<byte> name) => new(ordinal, entries, Shorten($"{Path}/{Clean(name)}"));
 
-    public override string ToString() => _ordinal < 0 ? $"'{Path}'"
-        : _entries == 0 ? $"entry {_ordinal + 1} '{Path}'" : $"entry {_ordinal + 1} of {_entries} '{Path}'";
+    public override string ToString() => ordinal < 0 ? $"'{Path}'"
+        : entries == 0 ? $"entry {ordinal + 1} '{Path}'" : $"entry {ordinal + 1} of {entries} '{Path}'";
 
     private static string Clean(ReadOnlySpan<byte> name)
     {
@@ -81,17 +70,17 @@ internal sealed class EntryName
         return result.Append(text, done, text.Length - done).ToString();
     }
 
-    private static string Shorten(string path)
+    private static string Shorten(string text)
     {
-        if (path.Length <= MaxPath)
-            return path;
+        if (text.Length <= MaxPath)
+            return text;
         // The tail is kept longest, since it holds the innermost name.
         var head = MaxPath / 4;
-        var tail = path.Length - (MaxPath - head - Elision.Length);
-        if (char.IsHighSurrogate(path[head - 1]))
+        var tail = text.Length - (MaxPath - head - Elision.Length);
+        if (char.IsHighSurrogate(text[head - 1]))
             head--;
-        if (char.IsLowSurrogate(path[tail]))
+        if (char.IsLowSurrogate(text[tail]))
             tail++;
-        return string.Concat(path.AsSpan(0, head), Elision, path.AsSpan(tail));
+        return string.Concat(text.AsSpan(0, head), Elision, text.AsSpan(tail));
     }
 }

@@ -4,9 +4,8 @@ using System.IO.Hashing;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Decodes a gzip file (RFC 1952) of one or several members. GZipStream doesn't detect a truncated file, so this checks each member's
-/// CRC-32 and size. The last member may be followed by zero bytes (tape padding); anything else is refused, although gunzip only warns: it
-/// may be a member with a damaged header.
+/// Decodes all members of a gzip file (RFC 1952), and checks each, unlike GZipStream. Zero bytes may follow (tape padding); anything else
+/// is refused, although gunzip only warns: it may be a member with a damaged header.
 /// </summary>
 internal sealed class GzipDecoder : DecoderStream
 {

@@ -6,21 +6,11 @@ namespace HibpIngest.Archives;
 /// Reads a zip within the archive forward by its local headers, since its central directory comes last. Refuses a stored or encrypted entry
 /// whose size follows the data: its local header doesn't say where it ends.
 /// </summary>
-internal sealed class NestedZip : IDisposable
+/// <param name="content">Not disposed. Content after the last local entry is left unread.</param>
+internal sealed class NestedZip(EntryContent content, string? password, InflationMeter meter) : IDisposable
 {
-    private readonly EntryName _entry;
-    private readonly string? _password;
-    private readonly InflationMeter _meter;
-    private readonly ForwardReader _reader;
-
-    /// <param name="content">The entry that holds the zip; not disposed. Content after the last local entry is left unread.</param>
-    public NestedZip(EntryContent content, string? password, InflationMeter meter)
-    {
-        _entry = content.Entry;
-        _password = password;
-        _meter = meter;
-        _reader = new ForwardReader(content);
-    }
+    private readonly EntryName _entry = content.Entry;
+    private readonly ForwardReader _reader = new(content);
 
     /// <returns>The next entry's content, which must be read to its end before the next call; null after the last.</returns>
     public EntryContent? Next()
@@ -30,24 +20,27 @@ internal sealed class NestedZip : IDisposable
         if (signature is ZipHeader.CentralSignature or ZipHeader.EndSignature or ZipHeader.Zip64EndSignature)
             return null;
         if (header.IsEmpty)
-            throw Damaged(_entry, "the zip within it is cut off: it has no central directory");
+            throw BadArchiveException.Damaged(_entry, "the zip within it is cut off: it has no central directory");
         if (signature != ZipHeader.LocalSignature)
-            throw Damaged(_entry, "the zip within it has neither an entry nor its central directory where one should come");
+        {
+            throw BadArchiveException.Damaged(
+                _entry, "the zip within it has neither an entry nor its central directory where one should come");
+        }
         var size = header.Length < ZipHeader.LocalBytes ? int.MaxValue : ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
         if (size != int.MaxValue)
             header = _reader.Peek(size);
         if (header.Length < size)
-            throw Damaged(_entry, "the zip within it is cut off within an entry's header");
+            throw BadArchiveException.Damaged(_entry, "the zip within it is cut off within an entry's header");
 
         var local = ZipHeader.ParseLocal(header[..size]);
         var entry = _entry.Nested(ZipHeader.LocalName(header));
         _reader.Take(size);
-        _meter.CountEntry(entry);
+        meter.CountEntry(entry);
         var sizeFollows = local.HasDescriptor && local.CompressedBytes is 0 or uint.MaxValue;
-        if (sizeFollows && local.Method == ZipHeader.Stored && !local.IsEncrypted && TakesEmpty())
-            return new EntryContent(entry, Null, _meter, null, 0, static (_, _) => { }, maybePassword: false);
+        if (sizeFollows && local.Method == ZipHeader.Stored && !local.IsEncrypted && TryTakeEmpty())
+            return new EntryContent(entry, Stream.Null, meter);
 
-        ZipEntries.CheckReadable(local, entry, _password);
+        ZipEntries.CheckReadable(local, entry, password);
         if (sizeFollows && (local.IsEncrypted || local.Method == ZipHeader.Stored))
         {
             throw new BadArchiveException(
@@ -56,26 +49,23 @@ internal sealed class NestedZip : IDisposable
         }
         if (sizeFollows)
         {
-            var gauge = new IdleGauge(_meter, entry);
+            var gauge = new IdleGauge(meter, entry);
             var inflater = new ForwardInflater(_reader, gauge);
             return new EntryContent(
-                entry, inflater, _meter, gauge, null,
-                (crc, bytes) => TakeDescriptor(crc, inflater.CompressedBytes, bytes), maybePassword: false);
+                entry, inflater, meter, gauge, atEnd: (crc, bytes) => TakeDescriptor(crc, inflater.CompressedBytes, bytes));
         }
         if (local.CompressedBytes < 0)
-            throw Damaged(entry, "its header says a negative size");
+            throw BadArchiveException.Damaged(entry, "its header says a negative size");
         Action<uint, long>? atEnd = local.HasDescriptor
             ? (crc, bytes) => TakeDescriptor(local.HasCrc ? crc : 0, local.CompressedBytes, bytes) : null;
-        return ZipEntries.Open(_reader, local, entry, _password, _meter, atEnd);
+        return ZipEntries.Open(_reader, local, entry, password, meter, atEnd);
     }
 
     public void Dispose() => _reader.Dispose();
 
-    private static Stream Null => Stream.Null;
-
     /// <summary>Consumes the descriptor of an empty stored entry of unknown size.</summary>
     /// <returns>Whether the entry is empty: its descriptor or the next header follows at once.</returns>
-    private bool TakesEmpty()
+    private bool TryTakeEmpty()
     {
         ReadOnlySpan<byte> next = _reader.Peek(4);
         if (next.Length >= 4 && BinaryPrimitives.ReadUInt32LittleEndian(next) is ZipHeader.LocalSignature or ZipHeader.CentralSignature)
@@ -94,10 +84,7 @@ internal sealed class NestedZip : IDisposable
         _reader.Take(size);
     }
 
-    /// <summary>
-    /// Finds the data descriptor with these values. Its signature is optional, and not every writer's local header says whether its sizes
-    /// have 32 or 64 bits, but the values are known by now.
-    /// </summary>
+    /// <summary>Its signature is optional, and its sizes may have 32 or 64 bits, but the values are known by now.</summary>
     /// <returns>The descriptor's length; 0: there is no such descriptor.</returns>
     private int DescriptorBytes(uint crc, long compressedBytes, long bytes)
     {
@@ -123,7 +110,4 @@ internal sealed class NestedZip : IDisposable
         }
         return 0;
     }
-
-    private static BadArchiveException Damaged(EntryName entry, string reason) =>
-        new($"{entry}: {reason}; the archive is damaged or incomplete: drop an intact copy");
 }

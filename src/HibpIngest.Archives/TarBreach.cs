@@ -1,9 +1,6 @@
 namespace HibpIngest.Archives;
 
-/// <summary>
-/// A tar breach file, plain or gzipped, whose members are its entries. To resume, a plain tar is skipped from header to header, a gzipped
-/// one must be inflated up to the first wanted entry.
-/// </summary>
+/// <summary>A tar breach file. To resume, a plain tar is skipped from header to header, a gzipped one must be inflated.</summary>
 internal sealed class TarBreach(Stream file, EntryName name, bool isGzipped, InflationMeter meter, NestedTexts nested) : BreachFile
 {
     private int _entry;
@@ -14,9 +11,7 @@ internal sealed class TarBreach(Stream file, EntryName name, bool isGzipped, Inf
     {
         meter.StartAt(default);
         file.Position = 0;
-        var gauge = new IdleGauge(meter, name);
-        using var inflated = isGzipped
-            ? new EntryContent(name, new GzipDecoder(file, gauge), meter, gauge, null, static (_, _) => { }, maybePassword: false) : null;
+        using var inflated = isGzipped ? EntryContent.Gunzip(file, name, meter) : null;
         var tar = new TarEntries((Stream?)inflated ?? file, name);
         for (_entry = 0; tar.Next() is { } member; _entry++)
         {
@@ -29,8 +24,7 @@ internal sealed class TarBreach(Stream file, EntryName name, bool isGzipped, Inf
             meter.CountEntry(entry);
             if (!member.HasText)
                 continue;
-            using var content = tar.Open(entry, isGzipped ? null : meter);
-            foreach (var text in nested.Open(position, content, depth: 0))
+            foreach (var text in nested.Open(position, tar.Open(entry, isGzipped ? null : meter)))
                 yield return text;
         }
     }

@@ -4,13 +4,10 @@ using System.Text;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Reads the members of a tar in order, from a stream at its beginning: forward, or from header to header if it can seek. Links have no
-/// data and are never followed; a sparse file is read without its holes. Zero blocks between concatenated tars are skipped.
-/// </summary>
-/// <remarks>
-/// System.Formats.Tar isn't used: it reads a whole extended header or long name into memory, whatever length it claims (2 GB from 512
+/// Reads the members of a tar in order. Links are never followed, a sparse file is read without its holes, and zero blocks between
+/// concatenated tars are skipped. Not System.Formats.Tar: it reads an extended header into memory, whatever length it claims (2 GB from 512
 /// untrusted bytes), and doesn't detect a tar truncated between two members.
-/// </remarks>
+/// </summary>
 /// <param name="source">Not disposed.</param>
 internal sealed class TarEntries(Stream source, EntryName archive)
 {
@@ -28,9 +25,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
     private long _size;
     private bool _atEndMark;
 
-    /// <summary>Moves to the next member, past the rest of the previous one.</summary>
-    /// <returns>Null after the last.</returns>
-    /// <exception cref="BadArchiveException">The next block is no header, or is damaged.</exception>
+    /// <returns>The next member, past the rest of the previous one; null after the last.</returns>
     public TarMember? Next()
     {
         if (_size > 0)
@@ -64,7 +59,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
     public EntryContent Open(EntryName entry, InflationMeter? meter)
     {
         _data = new SectionStream(source, _size);
-        return new EntryContent(entry, _data, meter, null, null, static (_, _) => { }, maybePassword: false);
+        return new EntryContent(entry, _data, meter);
     }
 
     private TarMember Begin(TarHeader header, byte[]? name, long? size)
@@ -82,7 +77,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
                 hasText = false;
                 break;
             case (byte)'S':
-                for (var goesOn = header.Continues; goesOn; goesOn = _block[504] != 0)
+                for (var continues = header.Continues; continues; continues = _block[504] != 0)
                     ReadBlock();
                 break;
         }
@@ -92,7 +87,6 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         return new TarMember(name ?? header.Name, hasText && _size > 0);
     }
 
-    /// <returns>The next header; null at the end.</returns>
     private TarHeader? ReadHeader()
     {
         while (true)
@@ -156,8 +150,8 @@ internal sealed class TarEntries(Stream source, EntryName archive)
                     name = value.ToArray();
                     break;
                 case SizeKey:
-                    size = long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var said)
-                        ? said : throw Damaged("an extended header in it says a size that is none");
+                    size = long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var parsed)
+                        ? parsed : throw Damaged("an extended header in it says a size that is none");
                     break;
             }
         }

@@ -16,19 +16,16 @@ internal readonly record struct TarHeader
     private const int PrefixBytes = 155;
     private const int NameBytes = 100;
 
-    /// <summary>The kind of data that follows: a file, an extended header, nothing.</summary>
     public byte Type { get; private init; }
 
     /// <summary>Bytes of data after the header; negative: the field is invalid.</summary>
     public long Size { get; private init; }
 
-    /// <summary>As in the header, in any encoding.</summary>
     public byte[] Name { get; private init; }
 
     /// <summary>Whether further blocks of a GNU sparse file's map follow.</summary>
     public bool Continues { get; private init; }
 
-    /// <summary>Whether a block is a header, by its checksum.</summary>
     /// <param name="needsMagic">Whether the magic is required too, because the checksum alone would be too weak.</param>
     public static bool Matches(ReadOnlySpan<byte> block, bool needsMagic)
     {
@@ -43,11 +40,10 @@ internal readonly record struct TarHeader
             sum += block[i];
             signed += (sbyte)block[i];
         }
-        var said = Octal(block.Slice(ChecksumAt, ChecksumBytes));
-        return said == sum || said == signed;
+        var stored = Octal(block.Slice(ChecksumAt, ChecksumBytes));
+        return stored == sum || stored == signed;
     }
 
-    /// <param name="block">One that <see cref="Matches"/>.</param>
     public static TarHeader Parse(ReadOnlySpan<byte> block)
     {
         // GNU's own format has other fields in the place of the prefix.

@@ -12,9 +12,7 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
     /// <summary>Takes a second or less to read.</summary>
     public const int PartBytes = 64 << 20;
 
-    /// <summary>
-    /// Range of the search for a line feed: no line of a dump is longer, and a file without line feeds is read in one part.
-    /// </summary>
+    /// <summary>No line of a dump is longer; a file without line feeds is read in one part.</summary>
     public const int LineBytes = 1 << 20;
 
     private const int WindowBytes = 1 << 14;
@@ -40,8 +38,8 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
             var position = Position;
             meter.CountEntry(name);
             file.Position = at;
-            var part = new Part(this, at);
-            using (var content = new EntryContent(name, part, meter, null, null, static (_, _) => { }, maybePassword: false))
+            var part = new Part(this, file, at);
+            using (var content = new EntryContent(name, part, meter))
             {
                 yield return new ArchiveText(position, content);
                 content.Drain(_scratch);
@@ -50,7 +48,6 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
         }
     }
 
-    /// <summary>Remembers the byte order mark of a UTF-16 text.</summary>
     private void ReadMark()
     {
         Span<byte> head = stackalloc byte[2];
@@ -59,11 +56,9 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
         _mark = read == head.Length && head is [0xFF, 0xFE] or [0xFE, 0xFF] ? head.ToArray() : [];
     }
 
-    /// <summary>Returns the lowest offset at which a part can begin.</summary>
     private long StopOf(int part) => Math.Min((long)part * partBytes, file.Length);
 
-    /// <summary>Finds the offset of a part; moves the file's position.</summary>
-    /// <returns>Null: the previous part continues.</returns>
+    /// <returns>The part's offset; null: the previous part continues.</returns>
     private long? FindStart(int part)
     {
         var at = StopOf(part);
@@ -75,7 +70,7 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
         {
             var window = _window.AsSpan(0, (int)Math.Min(end - at, _window.Length));
             if (file.ReadAtLeast(window, window.Length, throwOnEndOfStream: false) < window.Length)
-                throw Short();
+                throw Truncated();
             if (FindLineFeed(window) is >= 0 and var found)
                 return at + found;
             at += window.Length;
@@ -96,17 +91,11 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
         return -1;
     }
 
-    private BadArchiveException Short() =>
+    private BadArchiveException Truncated() =>
         new($"{name}: it ends before the {file.Length:N0} bytes that it is said to have; drop an intact copy");
 
-    private bool IsEnd(long position) => position == file.Length;
-
-    private void MoveTo(long position) => file.Position = position;
-
-    private int ReadFile(Span<byte> buffer) => file.Read(buffer) is > 0 and var read ? read : throw Short();
-
-    /// <summary>One part, read forward; looks for its end when it gets there.</summary>
-    private sealed class Part(TextBreach text, long at) : DecoderStream
+    /// <summary>Looks for its end when it gets there.</summary>
+    private sealed class Part(TextBreach text, Stream file, long at) : DecoderStream
     {
         // The first part contains the mark.
         private int _marked = at == 0 ? text._mark.Length : 0;
@@ -127,18 +116,19 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
             }
             while (_at == _stop)
             {
-                if (_ends || text.IsEnd(_at))
+                if (_ends || _at == file.Length)
                     return 0;
                 if (text.FindStart(Next) is { } start)
                     (_stop, _ends) = (start, true);
                 else
                     _stop = text.StopOf(++Next);
-                text.MoveTo(_at);
+                file.Position = _at;
             }
-            var read = text.ReadFile(buffer[..(int)Math.Min(buffer.Length, _stop - _at)]);
+            var read = file.Read(buffer[..(int)Math.Min(buffer.Length, _stop - _at)]);
+            if (read == 0)
+                throw text.Truncated();
             _at += read;
             return read;
         }
     }
-
 }

@@ -29,7 +29,6 @@ internal sealed class WinZipAesStream : DecoderStream
     private bool _verified;
     private bool _disposed;
 
-    /// <exception cref="DamagedDataException">The password is wrong, or the section is too short.</exception>
     public WinZipAesStream(SectionStream section, string password, byte strength)
     {
         _section = section;

@@ -6,12 +6,17 @@ namespace HibpIngest.Archives;
 /// <summary>PKWARE's traditional encryption (APPNOTE 6.1): weak, but still what `zip -e` produces.</summary>
 internal sealed class ZipCryptoStream : DecoderStream
 {
-    /// <summary>The reason if the password is certainly wrong.</summary>
     public const string WrongPassword = "it is encrypted and the password does not open it";
 
     private const int HeaderBytes = 12;
 
-    private static readonly uint[] CrcTable = MakeCrcTable();
+    private static readonly uint[] CrcTable = [.. Enumerable.Range(0, 256).Select(static index =>
+    {
+        var value = (uint)index;
+        for (var bit = 0; bit < 8; bit++)
+            value = (value & 1) != 0 ? (value >> 1) ^ 0xEDB88320 : value >> 1;
+        return value;
+    })];
 
     private readonly SectionStream _section;
     private uint _key0 = 0x12345678;
@@ -60,18 +65,5 @@ internal sealed class ZipCryptoStream : DecoderStream
         _key0 = CrcTable[(byte)(_key0 ^ plain)] ^ (_key0 >> 8);
         _key1 = ((_key1 + (byte)_key0) * 134775813) + 1;
         _key2 = CrcTable[(byte)(_key2 ^ (_key1 >> 24))] ^ (_key2 >> 8);
-    }
-
-    private static uint[] MakeCrcTable()
-    {
-        var table = new uint[256];
-        for (uint i = 0; i < table.Length; i++)
-        {
-            var value = i;
-            for (var bit = 0; bit < 8; bit++)
-                value = (value & 1) != 0 ? (value >> 1) ^ 0xEDB88320 : value >> 1;
-            table[i] = value;
-        }
-        return table;
     }
 }

@@ -5,7 +5,6 @@ namespace HibpIngest.Archives;
 /// <summary>Opens an entry whose compressed size is known, in the outer or a nested archive.</summary>
 internal static class ZipEntries
 {
-    /// <summary>Refuses unknown methods and encryptions, and encrypted entries without a password.</summary>
     public static void CheckReadable(ZipHeader header, EntryName entry, string? password)
     {
         if (header.IsStronglyEncrypted
@@ -15,9 +14,7 @@ internal static class ZipEntries
                 $"{entry}: encrypted in a way that is not supported (expected ZipCrypto or WinZip AES); unpack it and zip it again");
         }
         if (header.IsEncrypted && string.IsNullOrEmpty(password))
-        {
             throw new BadArchiveException($"{entry}: the archive is encrypted and no password was given") { NeedsPassword = true };
-        }
         if (header.Method is not (ZipHeader.Stored or ZipHeader.Deflated))
         {
             throw new BadArchiveException(
@@ -26,7 +23,6 @@ internal static class ZipEntries
     }
 
     /// <param name="source">At the entry's data; not disposed.</param>
-    /// <param name="header">Checked with <see cref="CheckReadable"/>.</param>
     /// <param name="atEnd">Called at the end with CRC-32 and size; null: both are checked against the header.</param>
     public static EntryContent Open(
         Stream source, ZipHeader header, EntryName entry, string? password, InflationMeter meter, Action<uint, long>? atEnd)
@@ -53,20 +49,14 @@ internal static class ZipEntries
         {
             // Reading past the end makes AES check its authentication code.
             Span<byte> more = stackalloc byte[1];
-            var goesOn = data.Read(more) > 0;
-            if (atEnd is not null)
-            {
-                if (goesOn)
-                    throw new DamagedDataException("its compressed data goes on after its end");
-                atEnd(crc, bytes);
-                return;
-            }
-            if (bytes != header.Bytes)
+            var hasMore = data.Read(more) > 0;
+            if (atEnd is null && bytes != header.Bytes)
                 throw new DamagedDataException($"it inflates to {bytes:N0} bytes, its header says {header.Bytes:N0}");
-            if (header.HasCrc && crc != header.Crc)
+            if (atEnd is null && header.HasCrc && crc != header.Crc)
                 throw new DamagedDataException($"its CRC-32 should be {header.Crc:X8} and is {crc:X8}");
-            if (goesOn)
+            if (hasMore)
                 throw new DamagedDataException("its compressed data goes on after its end");
+            atEnd?.Invoke(crc, bytes);
         }
     }
 }

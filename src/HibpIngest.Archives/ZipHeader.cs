@@ -12,10 +12,8 @@ internal readonly record struct ZipHeader
     public const uint Zip64LocatorSignature = 0x07064B50;
     public const uint DescriptorSignature = 0x08074B50;
 
-    /// <summary>Size of a local header's fixed part.</summary>
     public const int LocalBytes = 30;
 
-    /// <summary>Size of a central header's fixed part.</summary>
     public const int CentralBytes = 46;
 
     public const ushort Stored = 0;
@@ -49,12 +47,11 @@ internal readonly record struct ZipHeader
     /// <summary>1: AE-1, with a CRC-32; 2: AE-2, without.</summary>
     public ushort AesVersion { get; private init; }
 
-    /// <summary>Bytes of name, extra field and comment after the fixed part.</summary>
     public int VariableBytes { get; private init; }
 
     public bool IsEncrypted => (Flags & 0x1) != 0;
 
-    /// <summary>Whether CRC-32 and sizes follow the data.</summary>
+    // CRC-32 and sizes follow the data.
     public bool HasDescriptor => (Flags & 0x8) != 0;
 
     /// <summary>PKWARE's strong encryption, or an encrypted central directory.</summary>
@@ -65,7 +62,6 @@ internal readonly record struct ZipHeader
 
     public bool HasCrc => AesVersion != 2;
 
-    /// <summary>Returns the length of the variable part, from the fixed part alone.</summary>
     public static int LocalVariableBytes(ReadOnlySpan<byte> header) => UInt16(header, 26) + UInt16(header, 28);
 
     public static int CentralVariableBytes(ReadOnlySpan<byte> header) => UInt16(header, 28) + UInt16(header, 30) + UInt16(header, 32);

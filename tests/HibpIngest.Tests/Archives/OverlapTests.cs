@@ -98,7 +98,7 @@ public sealed class OverlapTests
             var what = $"seed {Seed}, round {round}: {string.Join(' ', extents)} {thrown?.Message}";
             Assert.True(expected == thrown is BadArchiveException, what);
             // Beyond the entries held in memory, the sum of the rest is at most the archive's length.
-            var sum = Record.Exception(() => EntryExtents.Check(directory, mostHeld: 0)) is BadArchiveException;
+            var sum = Record.Exception(() => EntryExtents.Check(directory, maxHeld: 0)) is BadArchiveException;
             Assert.True(sum || extents.Sum(one => one.End - one.Start) <= room, what);
             Assert.True(expected || !sum, what);
         }
