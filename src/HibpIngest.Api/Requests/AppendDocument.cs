@@ -37,7 +37,7 @@ internal sealed class AppendDocument
             return BodyJson.Unexpected("an array of items is expected");
         for (var item = 1; reader.Read() && reader.TokenType != JsonTokenType.EndArray; item++)
         {
-            if (item > AppendRows.Most)
+            if (item > AppendRows.MaxRows)
                 return TooMany;
             if (reader.TokenType == JsonTokenType.Null)
                 return Bad("Null PwnedPassword append entity at", item);
@@ -130,7 +130,7 @@ internal sealed class AppendDocument
     private static string Of(string what, int item) => string.Create(CultureInfo.InvariantCulture, $"{what} {item}");
 
     private static readonly ErrorResponse TooMany = new(
-        413, string.Create(CultureInfo.InvariantCulture, $"At most {AppendRows.Most} items are taken at once: send them in several parts"));
+        413, string.Create(CultureInfo.InvariantCulture, $"At most {AppendRows.MaxRows} items are taken at once: send them in several parts"));
 
     private enum Given
     {

@@ -10,16 +10,14 @@ public sealed record AppendMessage(string Subscription, Guid Transaction, Append
 }
 
 /// <summary>A part of a transaction. It has all the transaction's hashes of its ranges, so no range is in two parts.</summary>
-/// <param name="Number">The part's number in its transaction, from 0.</param>
 /// <param name="Offset">Where the first hash begins, in bytes of the stored transaction (<see cref="AppendRows"/>).</param>
-/// <param name="Release">The release that the hashes are added to (<see cref="ReleaseKey"/>).</param>
+/// <param name="Release">A <see cref="ReleaseKey"/>.</param>
 public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows, string Release)
 {
     /// <summary>The maximum number of hashes in a part, unless a single range has more.</summary>
     public const int MaxRows = 500;
 
-    /// <param name="bytes">All hashes of the transaction, as stored (<see cref="AppendRows"/>).</param>
-    internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int mostRows = MaxRows)
+    internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int maxRows = MaxRows)
     {
         var parts = new List<AppendPart>();
         var offset = 0;
@@ -29,7 +27,7 @@ public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows,
             var rows = AppendRows.Read(mode, bytes[offset..end]);
             for (var first = 0; first < rows.Count;)
             {
-                var next = Math.Min(first + mostRows, rows.Count);
+                var next = Math.Min(first + maxRows, rows.Count);
                 // Cut where a range begins. If one range fills the part, extend it to where the next range begins.
                 var cut = next;
                 while (cut > first && cut < rows.Count && rows[cut].Prefix == rows[cut - 1].Prefix)
@@ -37,8 +35,7 @@ public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows,
                 while (cut == first && next < rows.Count && rows[next].Prefix == rows[next - 1].Prefix)
                     next++;
                 next = cut == first ? next : cut;
-                parts.Add(new AppendPart(
-                    parts.Count, mode, offset + (first * AppendRows.RowBytes(mode)), next - first, release));
+                parts.Add(new AppendPart(parts.Count, mode, offset + (first * AppendRows.RowBytes(mode)), next - first, release));
                 first = next;
             }
             offset = end;

@@ -9,7 +9,6 @@ namespace HibpIngest.Passwords.Appends;
 /// split. Each hash of a transaction counts once, however often and in whatever order messages are delivered; <see cref="SweepAppends"/>
 /// resends lost messages.
 /// </summary>
-/// <param name="log">Receives ids and counts only.</param>
 public sealed partial class AppendPasswords(
     PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)
     : IMessageStage<AppendMessage>
@@ -31,7 +30,7 @@ public sealed partial class AppendPasswords(
         try
         {
             if (message.Part is null)
-                await SpreadAsync(message, transaction, cancellationToken);
+                await SplitAsync(message, transaction, cancellationToken);
             else if (message.Part.Release == transaction.Release && !IsDone(transaction, message.Part.Number))
                 await AddAsync(message.Part, transaction, cancellationToken);
         }
@@ -42,7 +41,7 @@ public sealed partial class AppendPasswords(
         }
     }
 
-    private async Task SpreadAsync(AppendMessage message, AppendTransaction? transaction, CancellationToken cancellationToken)
+    private async Task SplitAsync(AppendMessage message, AppendTransaction? transaction, CancellationToken cancellationToken)
     {
         while (transaction is { State: AppendState.Confirmed })
         {
@@ -52,21 +51,21 @@ public sealed partial class AppendPasswords(
             var parts = AppendPart.Of(bytes.Span, transaction.Sha1Rows, release.ToString());
             if (transaction.Release != release.ToString())
             {
-                // Read after the transaction: a repack writes its hold first, then updates the transactions that are not begun.
+                // Read after the transaction: a repack writes its hold first, then updates the transactions that have not started.
                 if (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken) is not null)
                     throw new StoreUnavailableException($"release {release.Name} is being repacked, and is added to when that has ended");
                 // A repack that has ended serves the new release first, then deletes the hold.
                 if (await ChooseAsync(transaction.Release, cancellationToken) != release)
                     continue;
-                var begun = await appends.UpdateAsync(
+                var started = await appends.UpdateAsync(
                     transaction with { Release = release.ToString(), PartsDone = NoneDone(parts.Count), SentAt = time.GetUtcNow() },
                     cancellationToken);
-                if (begun is null)
+                if (started is null)
                 {
                     transaction = await appends.FindAsync(message.Subscription, message.Transaction, cancellationToken);
                     continue;
                 }
-                transaction = begun;
+                transaction = started;
             }
             if (parts.Count == 0)
             {
@@ -85,19 +84,17 @@ public sealed partial class AppendPasswords(
         // If the release lacks the mode, there is nothing to add the hashes to.
         if (await release.FindAsync(part.Mode, cancellationToken) is { } source)
         {
-            var bytes = await ReadRowsAsync(
-                transaction, part.Offset, part.Rows * AppendRows.RowBytes(part.Mode), cancellationToken);
+            var bytes = await ReadRowsAsync(transaction, part.Offset, part.Rows * AppendRows.RowBytes(part.Mode), cancellationToken);
             var ranges = Split(AppendRows.Read(part.Mode, bytes.Span));
             var degree = new ParallelOptions { MaxDegreeOfParallelism = RangesAtOnce, CancellationToken = cancellationToken };
             await Parallel.ForEachAsync(ranges, degree, async (rows, token) => await release.Overlays.AddAsync(
                 source, part.Mode, rows[0].Prefix, rows, transaction.Id, () => ListUnsettledAsync(token), token));
-            await release.Changes.AddAsync(
-                part.Mode, [.. ranges.Select(rows => rows[0].Prefix)], time.GetUtcNow(), cancellationToken);
+            await release.Changes.AddAsync(part.Mode, [.. ranges.Select(rows => rows[0].Prefix)], time.GetUtcNow(), cancellationToken);
         }
-        await NoteDoneAsync(part, transaction, cancellationToken);
+        await MarkDoneAsync(part, transaction, cancellationToken);
     }
 
-    private async Task NoteDoneAsync(AppendPart part, AppendTransaction? transaction, CancellationToken cancellationToken)
+    private async Task MarkDoneAsync(AppendPart part, AppendTransaction? transaction, CancellationToken cancellationToken)
     {
         while (transaction is { State: AppendState.Confirmed } && transaction.Release == part.Release && !IsDone(transaction, part.Number))
         {
@@ -120,10 +117,10 @@ public sealed partial class AppendPasswords(
         }
     }
 
-    /// <summary>Returns the release that a transaction was begun with, if it still exists, otherwise the served one.</summary>
-    private async Task<ReleaseKey> ChooseAsync(string? begun, CancellationToken cancellationToken)
+    /// <summary>Returns the release that a transaction was started with, if it still exists, otherwise the served one.</summary>
+    private async Task<ReleaseKey> ChooseAsync(string? started, CancellationToken cancellationToken)
     {
-        if (begun is not null && ReleaseKey.Parse(begun) is var key
+        if (started is not null && ReleaseKey.Parse(started) is var key
             && (await ReleaseReader.FindAsync(stores.Blobs, key.Name, cancellationToken))?.Key == key)
             return key;
         var served = (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current?.Served.Release
@@ -133,11 +130,7 @@ public sealed partial class AppendPasswords(
             ?? throw new RangeMissingException(new ReleaseKey(served, null));
     }
 
-    /// <summary>
-    /// Opens a release and marks it as appended to, after which no mode can join it. Hashes of a mode that it lacks can therefore be left
-    /// out. A mode that is listed at the same time is either seen here or sees the mark.
-    /// </summary>
-    /// <exception cref="RangeMissingException">The release was deleted.</exception>
+    /// <summary>Opens a release and marks it: a mode that joins it concurrently is seen here or sees the mark.</summary>
     private async Task<OpenRelease> OpenAsync(ReleaseKey key, CancellationToken cancellationToken)
     {
         while (true)
@@ -163,16 +156,11 @@ public sealed partial class AppendPasswords(
         await appends.ReadRowsAsync(transaction.Id, offset, length, cancellationToken)
         ?? throw new StoreMismatchException($"the hashes of transaction {transaction.Id} are gone");
 
-    /// <summary>Lists the transactions whose messages may still be processed somewhere.</summary>
     private async Task<IReadOnlySet<Guid>> ListUnsettledAsync(CancellationToken cancellationToken)
     {
-        var (ids, now) = (new HashSet<Guid>(), time.GetUtcNow());
-        await foreach (var one in appends.ListAsync(cancellationToken))
-        {
-            if (one.DoneAt is null || now - one.DoneAt < SettledAfter)
-                ids.Add(one.Id);
-        }
-        return ids;
+        var now = time.GetUtcNow();
+        return await appends.ListAsync(cancellationToken).Where(one => one.DoneAt is null || now - one.DoneAt < SettledAfter)
+            .Select(one => one.Id).ToHashSetAsync(cancellationToken: cancellationToken);
     }
 
     private static List<HashCount[]> Split(List<HashCount> rows)
@@ -187,7 +175,7 @@ public sealed partial class AppendPasswords(
         return ranges;
     }
 
-    /// <summary>Returns a bit map in which no part is done. The unused bits of the last byte are set.</summary>
+    /// <summary>The unused bits of the last byte are set.</summary>
     private static byte[] NoneDone(int parts)
     {
         var done = new byte[(parts + 7) / 8];
@@ -199,7 +187,6 @@ public sealed partial class AppendPasswords(
     private static bool IsDone(AppendTransaction transaction, int part) =>
         part / 8 < transaction.PartsDone.Length && (transaction.PartsDone.Span[part / 8] & (1 << (part % 8))) != 0;
 
-    /// <summary>A release as one version of its document describes it, and the stores of what was added to it.</summary>
     private sealed class OpenRelease(PasswordStores stores, PasswordRelease release, string etag)
     {
         private readonly ConcurrentDictionary<HashMode, Task<IRangeSource>> _sources = new();
@@ -210,7 +197,6 @@ public sealed partial class AppendPasswords(
 
         public ChangeLog Changes { get; } = new(stores.Blobs, release.Key);
 
-        /// <returns>Null if the release lacks the mode.</returns>
         public async Task<IRangeSource?> FindAsync(HashMode mode, CancellationToken cancellationToken)
         {
             if (release.BestOf(mode) is not { } part)

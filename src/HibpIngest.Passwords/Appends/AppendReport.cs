@@ -11,22 +11,16 @@ public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends
         var hold = await stores.Blobs.ReadAsync(PasswordNames.Hold(release), null, cancellationToken);
         return new AppendedRanges(
             HashModes.All.Sum(mode => changes.Since(mode, DateTimeOffset.MinValue).Count()),
-            hold is null ? null : JsonSerializer.Deserialize(hold.Bytes.Span, RepackJson.Default.ReleaseHold)!.Release);
+            hold is null ? null : JsonSerializer.Deserialize(hold.Bytes.Span, AppendJson.Default.ReleaseHold)!.Release);
     }
 
-    /// <summary>Counts the transactions that are confirmed but not yet added, and those that are not confirmed.</summary>
     public async Task<(int Waiting, int Unconfirmed)> CountAsync(CancellationToken cancellationToken)
     {
-        var (waiting, unconfirmed) = (0, 0);
-        await foreach (var one in appends.ListAsync(cancellationToken))
-        {
-            waiting += one.State == AppendState.Confirmed ? 1 : 0;
-            unconfirmed += one.State == AppendState.Sent ? 1 : 0;
-        }
-        return (waiting, unconfirmed);
+        var states = await appends.ListAsync(cancellationToken).CountBy(one => one.State)
+            .ToDictionaryAsync(cancellationToken: cancellationToken);
+        return (states.GetValueOrDefault(AppendState.Confirmed), states.GetValueOrDefault(AppendState.Sent));
     }
 }
 
-/// <param name="Ranges">Ranges that were added to, of all modes.</param>
 /// <param name="RepackedAs">The release that a repack is writing, during which additions wait; null: no repack is running.</param>
 public sealed record AppendedRanges(int Ranges, string? RepackedAs);

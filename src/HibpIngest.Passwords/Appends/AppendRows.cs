@@ -11,23 +11,19 @@ namespace HibpIngest.Passwords.Appends;
 public static class AppendRows
 {
     /// <summary>The maximum number of hashes of one mode.</summary>
-    public const int Most = 50_000;
+    public const int MaxRows = 50_000;
 
-    public static int RowBytes(HashMode mode) => mode.Bytes() + sizeof(long);
+    internal static int RowBytes(HashMode mode) => mode.Bytes() + sizeof(long);
 
-    public static int Bytes(int sha1Rows, int ntlmRows) => (sha1Rows * RowBytes(HashMode.Sha1)) + (ntlmRows * RowBytes(HashMode.Ntlm));
+    internal static int Bytes(int sha1Rows, int ntlmRows) => (sha1Rows * RowBytes(HashMode.Sha1)) + (ntlmRows * RowBytes(HashMode.Ntlm));
 
     /// <summary>Sorts hashes of one mode, and adds up the counts of equal hashes.</summary>
     public static void Sort(List<HashCount> rows)
     {
-        var span = CollectionsMarshal.AsSpan(rows);
-        HashSort.Sort(span);
-        var kept = HashSort.Sum(span);
-        rows.RemoveRange(kept, rows.Count - kept);
+        var distinct = HashSort.SortAndSum(CollectionsMarshal.AsSpan(rows));
+        rows.RemoveRange(distinct, rows.Count - distinct);
     }
 
-    /// <param name="sha1">Sorted.</param>
-    /// <param name="ntlm">Sorted.</param>
     public static byte[] Write(IReadOnlyList<HashCount> sha1, IReadOnlyList<HashCount> ntlm)
     {
         var bytes = new byte[Bytes(sha1.Count, ntlm.Count)];
@@ -44,21 +40,19 @@ public static class AppendRows
         return bytes;
     }
 
-    /// <exception cref="StoreMismatchException">The rows are truncated or not in order.</exception>
     public static List<HashCount> Read(HashMode mode, ReadOnlySpan<byte> bytes)
     {
         var size = RowBytes(mode);
         var rows = new List<HashCount>(bytes.Length / size);
         for (var at = 0; at + size <= bytes.Length; at += size)
         {
-            var row = new HashCount(
-                bytes.Slice(at, mode.Bytes()), BinaryPrimitives.ReadInt64LittleEndian(bytes[(at + mode.Bytes())..]));
+            var row = new HashCount(bytes.Slice(at, mode.Bytes()), BinaryPrimitives.ReadInt64LittleEndian(bytes[(at + mode.Bytes())..]));
             if (row.Count <= 0 || (rows.Count > 0 && !rows[^1].IsBefore(row)))
-                throw NoRows();
+                throw InvalidRows();
             rows.Add(row);
         }
-        return rows.Count * size == bytes.Length ? rows : throw NoRows();
+        return rows.Count * size == bytes.Length ? rows : throw InvalidRows();
     }
 
-    private static StoreMismatchException NoRows() => new("hashes of a transaction can't be read: something else wrote them");
+    private static StoreMismatchException InvalidRows() => new("hashes of a transaction can't be read: something else wrote them");
 }

@@ -18,12 +18,10 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 
     private const byte RecordVersion = 1;
 
-    /// <summary>The default maximum of records read at once.</summary>
     private const int RecordsAtOnce = 1 << 18;
 
     private int _file;
 
-    /// <summary>Records ranges that were just written.</summary>
     public async Task AddAsync(HashMode mode, IReadOnlyCollection<int> prefixes, DateTimeOffset now, CancellationToken cancellationToken)
     {
         var bytes = new byte[prefixes.Count * RecordBytes];
@@ -43,20 +41,17 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
             _file = file + 1;
     }
 
-    /// <summary>Reads changes after a position, up to a maximum.</summary>
-    /// <param name="most">The maximum number of records to read from each file.</param>
+    /// <param name="maxRecords">The maximum number of records to read from each file.</param>
     /// <returns>The position after the last record read; the same one if there was nothing more.</returns>
     public async Task<ChangePlace> ReadAsync(
-        ChangePlace from, Action<RangeChange> each, CancellationToken cancellationToken,
-        int most = RecordsAtOnce)
+        ChangePlace from, Action<RangeChange> each, CancellationToken cancellationToken, int maxRecords = RecordsAtOnce)
     {
         var offsets = from.Offsets.ToList();
         // From the last but one: a writer may not have noticed yet that it is full.
         for (var file = Math.Max(1, offsets.Count - 1); ; file++)
         {
             var offset = file <= offsets.Count ? offsets[file - 1] : 0;
-            var read = await blobs.ReadFromAsync(
-                PasswordNames.Changes(release, file), offset, most * RecordBytes, cancellationToken);
+            var read = await blobs.ReadFromAsync(PasswordNames.Changes(release, file), offset, maxRecords * RecordBytes, cancellationToken);
             if (read is not { } bytes)
                 break;
             var whole = bytes.Length / RecordBytes * RecordBytes;
@@ -70,6 +65,29 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
                 break;
         }
         return new ChangePlace(offsets);
+    }
+
+    /// <summary>
+    /// Passes on the changes since a recorded position, each range once for at most a number of records, and then records the new one.
+    /// </summary>
+    /// <returns>False if another process has changed the record.</returns>
+    public async Task<bool> ProcessAsync(
+        IPasswordBlobs records, string name, int maxRecords, Func<IReadOnlySet<(HashMode Mode, int Prefix)>, Task> process,
+        CancellationToken cancellationToken)
+    {
+        var (place, etag) = await ChangePlace.ReadAsync(records, name, cancellationToken);
+        while (true)
+        {
+            var changed = new HashSet<(HashMode Mode, int Prefix)>();
+            var next = await ReadAsync(place, change => changed.Add((change.Mode, change.Prefix)), cancellationToken, maxRecords);
+            if (next.IsAt(place))
+                return true;
+            await process(changed);
+            etag = await records.WriteAsync(name, next, AppendJson.Default.ChangePlace, etag, cancellationToken);
+            if (etag is null)
+                return false;
+            place = next;
+        }
     }
 
     private static RangeChange Parse(ReadOnlySpan<byte> record)
@@ -89,12 +107,10 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
     }
 }
 
-/// <summary>A range that was added to.</summary>
-/// <param name="Time">The time of the change, in milliseconds since 1970.</param>
+/// <param name="Time">In milliseconds since 1970.</param>
 [StructLayout(LayoutKind.Auto)]
 internal readonly record struct RangeChange(HashMode Mode, int Prefix, long Time);
 
-/// <summary>A position in a list of changes.</summary>
 /// <param name="Offsets">For each of the list's files, the number of bytes before the position.</param>
 internal sealed record ChangePlace(IReadOnlyList<long> Offsets)
 {
@@ -102,20 +118,13 @@ internal sealed record ChangePlace(IReadOnlyList<long> Offsets)
 
     public bool IsAt(ChangePlace other) => Offsets.SequenceEqual(other.Offsets);
 
-    /// <summary>Reads a recorded position; the beginning if none was recorded.</summary>
     public static async Task<(ChangePlace Place, string? ETag)> ReadAsync(
         IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob
-            ? (JsonSerializer.Deserialize(blob.Bytes.Span, ChangeJson.Default.ChangePlace)!, blob.ETag) : (Start, null);
-
-    /// <summary>Records the position, unless another process has changed the record since it was read.</summary>
-    /// <returns>The record's new ETag; null if another process was first.</returns>
-    public async Task<string?> WriteAsync(IPasswordBlobs blobs, string name, string? replaces, CancellationToken cancellationToken) =>
-        await blobs.WriteAsync(
-            name, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(this, ChangeJson.Default.ChangePlace)), replaces,
-            cancellationToken);
+            ? (JsonSerializer.Deserialize(blob.Bytes.Span, AppendJson.Default.ChangePlace)!, blob.ETag) : (Start, null);
 }
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(ChangePlace))]
-internal sealed partial class ChangeJson : JsonSerializerContext;
+[JsonSerializable(typeof(ReleaseHold))]
+internal sealed partial class AppendJson : JsonSerializerContext;

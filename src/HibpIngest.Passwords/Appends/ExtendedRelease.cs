@@ -3,7 +3,6 @@ using System.Runtime.CompilerServices;
 namespace HibpIngest.Passwords.Appends;
 
 /// <summary>One mode of a release together with what was added to it, to be read from end to end.</summary>
-/// <param name="source">The release as it was imported.</param>
 internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, ReleaseChanges changes, RangeOverlays overlays)
 {
     // Each range that was added to is a read of its own.
@@ -21,8 +20,7 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
     public async IAsyncEnumerable<ExtendedRange> ReadGroupAsync(int group, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         var first = group * PasswordNames.RangesOfGroup;
-        var changed = new Queue<int>(
-            Enumerable.Range(first, PasswordNames.RangesOfGroup).Where(prefix => changes[mode, prefix] != 0));
+        var changed = new Queue<int>(Enumerable.Range(first, PasswordNames.RangesOfGroup).Where(prefix => changes[mode, prefix] != 0));
         var ahead = new Queue<(int Prefix, Task<RangeContent> Content)>();
         ReadAhead();
         await foreach (var (prefix, content) in source.ReadGroupAsync(group, cancellationToken))
@@ -50,8 +48,7 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
     }
 }
 
-/// <summary>A range of a release, which may have been added to.</summary>
-/// <param name="Imported">The range as it was imported; null: it held nothing.</param>
+/// <param name="Imported">Null: the range held nothing when it was imported.</param>
 /// <param name="Added">The range with what was added to it; null: nothing was added.</param>
 internal sealed record ExtendedRange(int Prefix, RangeContent? Imported, RangeContent? Added)
 {

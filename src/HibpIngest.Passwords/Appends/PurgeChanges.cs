@@ -1,17 +1,12 @@
 namespace HibpIngest.Passwords.Appends;
 
-/// <summary>
-/// Purges the served release's changed ranges from caches in front of the API: once for each change, and again if the outcome of an earlier
-/// attempt is unknown.
-/// </summary>
+/// <summary>Purges the served release's changed ranges from caches in front of the API, at least once for each change.</summary>
 /// <param name="site">The API's public address (HIBP_WEB_URL), without a trailing slash.</param>
 public sealed class PurgeChanges(PasswordStores stores, PurgeHook hook, string site)
 {
     // The caches are purged before the position is recorded, so at most this many changes are purged twice if recording fails.
     private const int RecordsAtOnce = 3_000;
 
-    /// <summary>Purges what has changed since the last run.</summary>
-    /// <exception cref="Errors.StoreUnavailableException">The caches can't be purged now.</exception>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
         if (!hook.IsSet)
@@ -20,24 +15,14 @@ public sealed class PurgeChanges(PasswordStores stores, PurgeHook hook, string s
         if (current is null
             || await ReleaseReader.FindAsync(stores.Blobs, current.Served.Release, cancellationToken) is not { Key: var release })
             return;
-        var (log, name) = (new ChangeLog(stores.Blobs, release), PasswordNames.Purged(release));
-        var (place, etag) = await ChangePlace.ReadAsync(stores.Blobs, name, cancellationToken);
-        while (true)
-        {
-            var changed = new HashSet<(HashMode Mode, int Prefix)>();
-            var next = await log.ReadAsync(
-                place, change => changed.Add((change.Mode, change.Prefix)), cancellationToken, RecordsAtOnce);
-            if (next.IsAt(place))
-                return;
-            await hook.PurgeAsync(changed.SelectMany(one => AddressesOf(one.Mode, one.Prefix)), cancellationToken);
-            etag = await next.WriteAsync(stores.Blobs, name, etag, cancellationToken);
-            if (etag is null)
-                return; // another process is purging the same changes
-            place = next;
-        }
+        // False if another process is purging the same changes.
+        await new ChangeLog(stores.Blobs, release).ProcessAsync(
+            stores.Blobs, PasswordNames.Purged(release), RecordsAtOnce,
+            changed => hook.PurgeAsync(changed.SelectMany(range => AddressesOf(range.Mode, range.Prefix)), cancellationToken),
+            cancellationToken);
     }
 
-    /// <summary>Returns a range's addresses as clients request them: some name the mode even if it is the default.</summary>
+    // Some clients name the mode even if it is the default.
     private IEnumerable<string> AddressesOf(HashMode mode, int prefix)
     {
         var address = $"{site}/range/{HashModes.PrefixText(prefix)}";

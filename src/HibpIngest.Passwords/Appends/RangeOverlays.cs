@@ -1,33 +1,24 @@
+using System.Buffers.Text;
 using System.Runtime.InteropServices;
 
 namespace HibpIngest.Passwords.Appends;
 
-/// <summary>
-/// The ranges of a release that were added to since its import. Each is a blob of its own, complete and ready to be sent, which replaces
-/// the range in the release's back ends. Those never change, so that what was verified stays verified, and an addition is one write
-/// whichever back ends the release is in.
-/// </summary>
+/// <summary>The ranges of a release that were added to: a blob each, complete, which replaces the range of any back end.</summary>
 internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 {
     // Each lost race is another writer's success.
     private const int MaxTries = 100;
 
-    /// <summary>Reads a range that was added to.</summary>
-    /// <exception cref="RangeMissingException">It was not added to, or the release was deleted.</exception>
     public async Task<RangeContent> ReadAsync(HashMode mode, int prefix, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(PasswordNames.Overlay(release, mode, prefix), null, cancellationToken) is { } blob
             ? RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified, blob.Md5) : throw new RangeMissingException(release);
 
     /// <summary>Adds a transaction's hashes of one range. Does nothing if they were added before.</summary>
-    /// <param name="source">The release as it was imported.</param>
-    /// <param name="rows">Sorted and distinct.</param>
-    /// <param name="unsettled">Lists the transactions whose messages may still be delivered again. Called if a range contains so many
-    /// transactions that some ids must be dropped, and after the range was read: a transaction that is in the range is in a list that is
-    /// made later.</param>
-    /// <exception cref="StoreUnavailableException">The hashes can't be added now.</exception>
+    /// <param name="listUnsettled">Lists the transactions whose messages may be delivered again. Called after the range was read, if some
+    /// of its ids must be dropped: a transaction that is in the range is in a list that is made later.</param>
     public async Task AddAsync(
         IRangeSource source, HashMode mode, int prefix, ReadOnlyMemory<HashCount> rows, Guid transaction,
-        Func<Task<IReadOnlySet<Guid>>> unsettled, CancellationToken cancellationToken)
+        Func<Task<IReadOnlySet<Guid>>> listUnsettled, CancellationToken cancellationToken)
     {
         var name = PasswordNames.Overlay(release, mode, prefix);
         for (var attempt = 0; attempt < MaxTries; attempt++)
@@ -36,12 +27,12 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
             var applied = AppliedTransactions.Parse(blob?.Note);
             if (applied.Contains(transaction))
                 return;
-            if (applied.Count >= AppliedTransactions.Most)
-                applied = applied.Among(await unsettled());
-            if (applied.Count >= AppliedTransactions.Most)
+            if (applied.Count >= AppliedTransactions.MaxIds)
+                applied = applied.Among(await listUnsettled());
+            if (applied.Count >= AppliedTransactions.MaxIds)
             {
-                throw new StoreUnavailableException($"a range has taken {AppliedTransactions.Most} transactions within the hour, and takes "
-                    + "more when the first are settled");
+                throw new StoreUnavailableException($"a range has taken {AppliedTransactions.MaxIds} transactions within the hour, and "
+                    + "takes more when the first are settled");
             }
             var content = blob is null ? await source.ReadAsync(prefix, cancellationToken)
                 : RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified);
@@ -54,21 +45,54 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 
     private static byte[] Merge(HashMode mode, int prefix, RangeContent? content, ReadOnlySpan<HashCount> added)
     {
-        var there = new List<HashCount>();
+        var existing = new List<HashCount>();
         if (content is not null)
-            RangeText.Read(mode, prefix, content.For(takesGzip: false).Bytes.Span, there);
-        var merged = new List<HashCount>(there.Count + added.Length);
+            RangeText.Read(mode, prefix, content.For(takesGzip: false).Bytes.Span, existing);
+        var merged = new List<HashCount>(existing.Count + added.Length);
         var (one, other) = (0, 0);
-        while (one < there.Count || other < added.Length)
+        while (one < existing.Count || other < added.Length)
         {
-            if (other == added.Length || (one < there.Count && there[one].IsBefore(added[other])))
-                merged.Add(there[one++]);
-            else if (one == there.Count || added[other].IsBefore(there[one]))
+            if (other == added.Length || (one < existing.Count && existing[one].IsBefore(added[other])))
+                merged.Add(existing[one++]);
+            else if (one == existing.Count || added[other].IsBefore(existing[one]))
                 merged.Add(added[other++]);
             else
-                merged.Add(there[one++].Plus(added[other++]));
+                merged.Add(existing[one++].Plus(added[other++]));
         }
         var text = new byte[RangeText.MaxBytes(mode, merged.Count)];
         return RangeGzip.Compress(text.AsSpan(0, RangeText.Write(mode, CollectionsMarshal.AsSpan(merged), text)));
+    }
+}
+
+/// <summary>The base64url ids (22 characters) of the transactions that a range contains, oldest first; written together with it.</summary>
+internal readonly record struct AppliedTransactions(string Text)
+{
+    /// <summary>A blob's metadata is limited to 8 KB, as are the headers of many servers.</summary>
+    public const int MaxIds = 300;
+
+    private const int IdChars = 22;
+
+    public int Count => Text.Length / IdChars;
+
+    public static AppliedTransactions Parse(string? note) => note is null ? new("") : note.Length % IdChars == 0 ? new(note)
+        : throw new StoreMismatchException("what a range of passwords was added to by can't be read: something else wrote it");
+
+    private IEnumerable<string> Ids => Text.Chunk(IdChars).Select(id => new string(id));
+
+    public bool Contains(Guid id) => Ids.Contains(Encode(id));
+
+    public AppliedTransactions With(Guid id) => new(Text + Encode(id));
+
+    public AppliedTransactions Among(IEnumerable<Guid> others)
+    {
+        var known = others.Select(Encode).ToHashSet();
+        return new(string.Concat(Ids.Where(known.Contains)));
+    }
+
+    private static string Encode(Guid id)
+    {
+        Span<byte> bytes = stackalloc byte[16];
+        id.TryWriteBytes(bytes);
+        return Base64Url.EncodeToString(bytes);
     }
 }

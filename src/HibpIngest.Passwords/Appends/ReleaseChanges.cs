@@ -1,10 +1,6 @@
 namespace HibpIngest.Passwords.Appends;
 
-/// <summary>
-/// The ranges of a release that were added to, and when each was last, as read from its <see cref="ChangeLog"/>. One thread follows the
-/// log, many read the result.
-/// </summary>
-/// <param name="isReplica">Whether the position up to which the primary's changes were copied is followed too.</param>
+/// <summary>The ranges of a release that were added to, and when. One thread follows the log, many read the result.</summary>
 internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, bool isReplica, TimeProvider time)
 {
     private readonly ChangeLog _log = new(blobs, release);
@@ -22,10 +18,7 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
 
     public FollowedChanges Followed => _followed;
 
-    /// <summary>
-    /// When a range was last added to, in milliseconds since 1970 or slightly more, so that each addition has another number. 0: it never
-    /// was.
-    /// </summary>
+    /// <summary>The last addition to a range, in milliseconds since 1970 or slightly more, so that each differs. 0: none.</summary>
     public long this[HashMode mode, int prefix] =>
         Volatile.Read(ref _changed[(int)mode]) is { } changed ? Volatile.Read(ref changed[prefix]) : 0;
 
@@ -37,7 +30,7 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
             ? (await ChangePlace.ReadAsync(blobs, PasswordNames.Copied(release), cancellationToken)).Place : ChangePlace.Start;
         while (true)
         {
-            var place = await _log.ReadAsync(_place, Note, cancellationToken);
+            var place = await _log.ReadAsync(_place, Record, cancellationToken);
             if (place.IsAt(_place))
                 break;
             _place = place;
@@ -45,8 +38,7 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         _followed = new FollowedChanges(now, copied);
     }
 
-    /// <summary>Returns the time of the first change after a position.</summary>
-    /// <returns>Null if there is none.</returns>
+    /// <summary>Returns the time of the first change after a position, or null.</summary>
     public async Task<DateTimeOffset?> FindFirstAsync(ChangePlace from, CancellationToken cancellationToken)
     {
         DateTimeOffset? first = null;
@@ -54,11 +46,10 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         {
             var at = DateTimeOffset.FromUnixTimeMilliseconds(change.Time);
             first = first < at ? first : at;
-        }, cancellationToken, most: 1);
+        }, cancellationToken, maxRecords: 1);
         return first;
     }
 
-    /// <summary>Lists the ranges that were added to since a time, in order.</summary>
     public IEnumerable<int> Since(HashMode mode, DateTimeOffset since)
     {
         var (changed, from) = (Volatile.Read(ref _changed[(int)mode]), Math.Max(1, since.ToUnixTimeMilliseconds()));
@@ -69,7 +60,7 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         }
     }
 
-    private void Note(RangeChange change)
+    private void Record(RangeChange change)
     {
         // 8 MB per mode: less than the index of its packs.
         ref var changed = ref _changed[(int)change.Mode];
@@ -80,7 +71,5 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
     }
 }
 
-/// <summary>How far changes were followed.</summary>
-/// <param name="At">The time up to which changes are known.</param>
 /// <param name="Copied">In a replica, the position up to which the primary's changes were copied.</param>
 internal sealed record FollowedChanges(DateTimeOffset At, ChangePlace Copied);

@@ -1,5 +1,4 @@
 using System.Text.Json;
-using System.Text.Json.Serialization;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Import.Drops;
 
@@ -21,7 +20,6 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     /// <param name="folder">Folder for temporary packs, each of hundreds of megabytes.</param>
     /// <param name="serve">Serves the new release; called once it is listed.</param>
     /// <param name="waiting">Receives the number of transactions that must still be added before packing begins.</param>
-    /// <param name="progress">Receives the progress of packing.</param>
     /// <exception cref="NotPossibleException">Nothing is served, nothing was added to it, or it is not in packs.</exception>
     public async Task<RepackedPasswords> RunAsync(
         string? name, string folder, Func<string, CancellationToken, Task> serve, IProgress<int>? waiting, IProgress<ImportStep>? progress,
@@ -62,16 +60,14 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             $"release {from.Name} is not in pack, in all its modes: what is repacked is packs");
     }
 
-    /// <summary>Writes the hold that keeps transactions from being begun with the release.</summary>
-    /// <returns>The new release's name, which is an earlier run's if that was killed, and the hold's ETag, which tells whether this run is
-    /// still the latest.</returns>
-    private async Task<(string Release, string ETag)> HoldAsync(
-        PasswordRelease from, string? name, CancellationToken cancellationToken)
+    /// <summary>Writes the hold that keeps transactions from being started with the release.</summary>
+    /// <returns>The new release's name, an earlier run's if that was killed; and the hold's ETag, which identifies a run.</returns>
+    private async Task<(string Release, string ETag)> HoldAsync(PasswordRelease from, string? name, CancellationToken cancellationToken)
     {
         var blob = PasswordNames.Hold(from.Key);
         if (await stores.Blobs.ReadAsync(blob, null, cancellationToken) is { } held)
         {
-            var hold = JsonSerializer.Deserialize(held.Bytes.Span, RepackJson.Default.ReleaseHold)!;
+            var hold = JsonSerializer.Deserialize(held.Bytes.Span, AppendJson.Default.ReleaseHold)!;
             if (name is not null && name != hold.Release)
             {
                 throw new NotPossibleException($"release {from.Name} is being repacked as {hold.Release}, or was when that was killed: "
@@ -88,9 +84,9 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             throw new NotPossibleException($"there is a release {to} already: name another one by --release");
         return (to, await WriteAsync(new ReleaseHold(to, time.GetUtcNow()), null));
 
-        async Task<string> WriteAsync(ReleaseHold hold, string? replaces) => await stores.Blobs.WriteAsync(
-            blob, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(hold, RepackJson.Default.ReleaseHold)), replaces,
-            cancellationToken) ?? throw new NotPossibleException($"release {from.Name} is just being repacked by somebody else");
+        async Task<string> WriteAsync(ReleaseHold hold, string? replaces) =>
+            await stores.Blobs.WriteAsync(blob, hold, AppendJson.Default.ReleaseHold, replaces, cancellationToken)
+            ?? throw new NotPossibleException($"release {from.Name} is just being repacked by somebody else");
     }
 
     private async Task<bool> IsHeldAsync(ReleaseKey release, string hold, CancellationToken cancellationToken) =>
@@ -100,21 +96,21 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     {
         while (true)
         {
-            var (begun, isLost) = (0, false);
+            var (started, isLost) = (0, false);
             await foreach (var one in appends.ListAsync(cancellationToken))
             {
                 if (one.State != AppendState.Confirmed)
                     continue;
                 if (one.Release == release.ToString())
-                    begun++;
-                // A process that read the transaction before the hold existed can no longer begin it with this release. The transaction may
-                // have been begun with another release, which was deleted since.
+                    started++;
+                // A process that read the transaction before the hold existed can no longer start it with this release. The transaction may
+                // have been started with another release, which was deleted since.
                 else if (await appends.UpdateAsync(one, cancellationToken) is null)
                     isLost = true;
             }
-            if (begun == 0 && !isLost)
+            if (started == 0 && !isLost)
                 return;
-            waiting?.Report(begun);
+            waiting?.Report(started);
             await Task.Delay(PollInterval, time, cancellationToken);
         }
     }
@@ -188,7 +184,6 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         return (new GroupRecord(total.Rows, total.Sum, present, await writer.CompleteAsync(total.Rows, cancellationToken)), imported);
     }
 
-    /// <summary>Returns whether some rows have every hash of the others, with no smaller count.</summary>
     private static bool Contains(List<HashCount> rows, List<HashCount> others)
     {
         var at = 0;
@@ -203,13 +198,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     }
 }
 
-/// <param name="From">The release that was served.</param>
 public sealed record RepackedPasswords(string From, string Release, IReadOnlyList<ReleasePart> Parts);
 
 /// <summary>The content of <see cref="PasswordNames.Hold"/>.</summary>
-/// <param name="Release">The release that the repack writes.</param>
 internal sealed record ReleaseHold(string Release, DateTimeOffset Since);
-
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(ReleaseHold))]
-internal sealed partial class RepackJson : JsonSerializerContext;

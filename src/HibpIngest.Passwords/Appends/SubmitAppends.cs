@@ -4,11 +4,10 @@ namespace HibpIngest.Passwords.Appends;
 /// Accepts hashes to add to the served release, and their confirmation. The row of a confirmed transaction is the outbox of its message: it
 /// records when one was sent, and <see cref="SweepAppends"/> sends another if that was never or long ago.
 /// </summary>
-/// <param name="log">Receives a warning for each message that was not sent.</param>
 public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SubmitAppends> log)
 {
     /// <summary>Stores hashes as a new transaction, which counts once it is confirmed. Equal submissions are not recognised.</summary>
-    /// <param name="sha1">SHA-1 hashes in any order; sorted in place.</param>
+    /// <param name="sha1">Sorted in place, as are the NTLM hashes.</param>
     /// <param name="cancellationToken">Ignored once writing has begun.</param>
     public async Task<Guid> SubmitAsync(
         string subscription, List<HashCount> sha1, List<HashCount> ntlm, CancellationToken cancellationToken)
@@ -44,10 +43,7 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
         }
     }
 
-    /// <summary>
-    /// Confirms a transaction, so that it will be added. If several callers confirm it at the same time, one sends its message. If sending
-    /// fails, the transaction is confirmed all the same, and its row says that no message was sent.
-    /// </summary>
+    /// <summary>Confirms a transaction. It is confirmed even if its message can't be sent; its row then says so.</summary>
     public async Task<AppendConfirmation> ConfirmAsync(string subscription, Guid id, CancellationToken cancellationToken)
     {
         if (await appends.FindAsync(subscription, id, cancellationToken) is not { } sent)
@@ -101,4 +97,16 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
         EventIds.SubmitAppendsNotSent, LogLevel.Warning,
         "appended passwords: confirmed, but their message may not have been sent; Sweep sends it again: {Reason}")]
     private partial void LogNotSent(string reason);
+}
+
+public enum AppendConfirmation
+{
+    /// <summary>The transaction is confirmed, by this call or an earlier one.</summary>
+    Confirmed = 0,
+
+    /// <summary>The subscription has no transaction of this id.</summary>
+    NotFound,
+
+    /// <summary>Another caller changed the transaction at the same time without confirming it: retry.</summary>
+    Busy,
 }

@@ -4,16 +4,12 @@ namespace HibpIngest.Passwords.Appends;
 /// Resends the messages of transactions that were confirmed but not added in time, and deletes transactions that were never confirmed or
 /// were added a while ago.
 /// </summary>
-/// <param name="log">Receives counts only.</param>
 public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SweepAppends> log)
 {
     /// <summary>How long a transaction can be confirmed: the time that Have I Been Pwned documents.</summary>
     public static readonly TimeSpan UnconfirmedFor = TimeSpan.FromHours(24);
 
-    /// <summary>
-    /// The minimum time before a message is sent again. It grows to the transaction's age when the last message was sent, if that is
-    /// longer.
-    /// </summary>
+    /// <summary>Grows to the transaction's age when the last message was sent, if that is longer.</summary>
     public static readonly TimeSpan SendAgainAfter = TimeSpan.FromMinutes(10);
 
     // Until then a repeated confirmation succeeds; and no message is on its way any more.
@@ -38,7 +34,7 @@ public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueue
             if (one.State != AppendState.Confirmed)
                 continue;
             late += now - one.CreatedAt >= LateAfter ? 1 : 0;
-            if (one.SentAt is { } sent && now - sent < Longer(SendAgainAfter, sent - one.CreatedAt))
+            if (one.SentAt is { } sent && (now - sent < SendAgainAfter || now - sent < sent - one.CreatedAt))
                 continue;
             await queues.SendAsync(new AppendMessage(one.Subscription, one.Id), TimeSpan.Zero, cancellationToken);
             await appends.UpdateAsync(one with { SentAt = now }, cancellationToken);
@@ -46,8 +42,6 @@ public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueue
         if (late > 0)
             LogLate(late);
     }
-
-    private static TimeSpan Longer(TimeSpan one, TimeSpan other) => one > other ? one : other;
 
     [LoggerMessage(
         EventIds.SweepAppendsLate, LogLevel.Error,

@@ -4,11 +4,10 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Passwords.Import;
 
 /// <summary>
-/// Turns files into sorted ranges by way of a work folder: rows are spread over buckets there, and each bucket is sorted when it is read
-/// (<see cref="SortedRanges"/>). An interrupted import resumes from its last checkpoint if it is opened with the same inputs and options on
-/// the same folder.
+/// Spreads the rows of files over buckets in a work folder, and returns them sorted (<see cref="SortedRanges"/>). Opened with the same
+/// inputs and options, it resumes from the last checkpoint.
 /// </summary>
-public sealed class HashImport : IDisposable
+internal sealed class HashImport : IDisposable
 {
     private const string SpoolFile = "hashes.spool";
     private const string StateFile = "state.json";
@@ -64,25 +63,21 @@ public sealed class HashImport : IDisposable
     /// <summary>Where <see cref="ReadAsync"/> begins.</summary>
     public ImportStart Start { get; }
 
-    /// <summary>
-    /// Identifies the import, in 16 hex digits: the same unchanged files, read in the same way. Null: an input can be read only once, and
-    /// can't be compared.
-    /// </summary>
+    /// <summary>The same unchanged files, read in the same way, as 16 hex digits; null: an input can be read only once.</summary>
     public string? Source => _keepsState ? SpoolState.SourceOf(_options, _inputs) : null;
 
     private string StatePath => Path.Combine(_options.WorkFolder, StateFile);
 
     /// <summary>Opens the work folder, creating it if needed, and locks it until disposed.</summary>
-    /// <exception cref="BadInputException">Another import uses the folder, or there is too little memory.</exception>
     public static HashImport Open(ImportOptions options, IReadOnlyList<ImportInput> inputs)
     {
-        if (options.MemoryBytes < ImportOptions.LeastMemoryBytes)
+        if (options.MemoryBytes < ImportOptions.MinMemoryBytes)
         {
             throw new BadInputException(
-                $"expected at least {ImportOptions.LeastMemoryBytes >> 20} MiB of memory for an import, found "
+                $"expected at least {ImportOptions.MinMemoryBytes >> 20} MiB of memory for an import, found "
                 + $"{options.MemoryBytes >> 20}; give it more by --memory");
         }
-        System.IO.Directory.CreateDirectory(options.WorkFolder);
+        Directory.CreateDirectory(options.WorkFolder);
         SafeFileHandle file;
         try
         {
@@ -106,13 +101,8 @@ public sealed class HashImport : IDisposable
         }
     }
 
-    /// <summary>
-    /// Reads the inputs from the last checkpoint on, recording further checkpoints; called once. If interrupted, the last checkpoint
-    /// remains.
-    /// </summary>
+    /// <summary>Reads the inputs from the last checkpoint on, recording further checkpoints; called once.</summary>
     /// <param name="progress">Called after each block of text (1 MiB), from another thread.</param>
-    /// <exception cref="BadInputException">An input is damaged, or a line is malformed.</exception>
-    /// <exception cref="StoreFullException">The work folder's disk is full.</exception>
     public async Task<ImportSummary> ReadAsync(IProgress<ImportProgress>? progress, CancellationToken token)
     {
         if (!_isComplete)
@@ -133,25 +123,18 @@ public sealed class HashImport : IDisposable
         return new ImportSummary(Start, _position.Lines, _directory.Rows, _position.ZeroRows);
     }
 
-    /// <summary>Returns the sorted rows of a mode; <see cref="ReadAsync"/> must have completed.</summary>
-    public SortedRanges Ranges(HashMode mode)
-    {
-        _slots ??= SortSlots.For(_directory.MaxRowsOfBucket, _options.SortBytes);
-        return Ranges(mode, _slots);
-    }
+    public SortedRanges Ranges(HashMode mode) =>
+        Ranges(mode, _slots ??= SortSlots.For(_directory.MaxRowsOfBucket, _options.SortBytes));
 
-    /// <summary>
-    /// Returns the last step's memory to the system: arrays of tens of megabytes, which the collector would keep in addition to those of
-    /// the next step.
-    /// </summary>
-    internal void FreeMemory()
+    /// <summary>Frees arrays of tens of megabytes, which the collector would keep in addition to those of the next step.</summary>
+    public void FreeMemory()
     {
         _slots?.Dispose();
         _slots = null;
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
     }
 
-    internal SortedRanges Ranges(HashMode mode, SortSlots slots)
+    public SortedRanges Ranges(HashMode mode, SortSlots slots)
     {
         if (!_isComplete)
             throw new InvalidOperationException("not everything has been read yet");
@@ -166,8 +149,8 @@ public sealed class HashImport : IDisposable
         File.Delete(StatePath);
         File.Delete(Path.Combine(_options.WorkFolder, SpoolFile));
         Dispose();
-        if (!System.IO.Directory.EnumerateFileSystemEntries(_options.WorkFolder).Any())
-            System.IO.Directory.Delete(_options.WorkFolder);
+        if (!Directory.EnumerateFileSystemEntries(_options.WorkFolder).Any())
+            Directory.Delete(_options.WorkFolder);
     }
 
     public void Dispose()
@@ -183,7 +166,7 @@ public sealed class HashImport : IDisposable
         var full = new BlockingCollection<TextBlock>(Blocks);
         var free = new BlockingCollection<TextBlock>(Blocks);
         for (var i = 0; i < Blocks; i++)
-            free.Add(new TextBlock(PasswordLines.LongestLine, _options.BlockBytes), CancellationToken.None);
+            free.Add(new TextBlock(PasswordLines.MaxLineBytes, _options.BlockBytes), CancellationToken.None);
         var start = _position;
         var reading = Task.Factory.StartNew(
             () => FillBlocks(texts, start, free, full, stop.Token), CancellationToken.None, TaskCreationOptions.LongRunning,
@@ -194,7 +177,7 @@ public sealed class HashImport : IDisposable
             var spool = new HashSpool(_file, _spoolLength, _directory, _options.Modes.Count, _options.BufferBytes);
             var length = _inputs.All(input => input.Length is not null) ? _inputs.Sum(input => input.Length) : null;
             var rows = new HashCount[RowsAtOnce];
-            var left = new byte[PasswordLines.LongestLine];
+            var left = new byte[PasswordLines.MaxLineBytes];
             var (leftBytes, sinceCheckpoint) = (0, 0L);
             var (linesBefore, zerosBefore) = (start.Lines, start.ZeroRows);
             var rowsBefore = _directory.Rows;
@@ -206,8 +189,7 @@ public sealed class HashImport : IDisposable
                     lines = _options.Plain
                         ? new PasswordLines(block.Text.Name, block.Text.TextLines)
                         : new HashLines(_options.Mode, block.Text.Name, block.Text.TextLines);
-                    _position = new ImportPosition(
-                        block.Text.Input, block.Text.Entry, block.Text.Text, block.Text.Offset, 0, 0, 0);
+                    _position = new ImportPosition(block.Text.Input, block.Text.Entry, block.Text.Text, block.Text.Offset, 0, 0, 0);
                 }
                 block.Prepend(left.AsSpan(0, leftBytes));
                 var text = block.Span;
@@ -289,9 +271,7 @@ public sealed class HashImport : IDisposable
         }
     }
 
-    /// <summary>
-    /// Writes the collected rows to the file at once; flushing it to disk and writing the state run concurrently with further reading.
-    /// </summary>
+    /// <summary>Writes the rows to the file; flushing it to disk and writing the state run concurrently with reading.</summary>
     private Task Checkpoint(HashSpool spool, bool isComplete)
     {
         spool.Flush();
@@ -305,5 +285,37 @@ public sealed class HashImport : IDisposable
             RandomAccess.FlushToDisk(_file);
             state.Write(StatePath);
         });
+    }
+}
+
+/// <summary>A block of a text, with room before it for the previous block's unfinished line.</summary>
+internal sealed class TextBlock(int room, int bytes)
+{
+    private readonly byte[] _bytes = GC.AllocateUninitializedArray<byte>(room + bytes);
+    private int _begin;
+    private int _end;
+
+    public InputText Text { get; private set; } = null!;
+
+    public bool IsBegin { get; private set; }
+
+    public bool IsEnd { get; private set; }
+
+    public long BytesRead { get; set; }
+
+    public ReadOnlySpan<byte> Span => _bytes.AsSpan(_begin, _end - _begin);
+
+    public void Fill(InputText text, bool isBegin)
+    {
+        var piece = _bytes.AsSpan(room, bytes);
+        var read = text.Content.ReadAtLeast(piece, piece.Length, throwOnEndOfStream: false);
+        (Text, IsBegin, IsEnd) = (text, isBegin, read < piece.Length);
+        (_begin, _end) = (room, room + read);
+    }
+
+    public void Prepend(ReadOnlySpan<byte> left)
+    {
+        _begin -= left.Length;
+        left.CopyTo(_bytes.AsSpan(_begin));
     }
 }

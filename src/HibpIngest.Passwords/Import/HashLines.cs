@@ -7,15 +7,15 @@ namespace HibpIngest.Passwords.Import;
 /// Lines of <c>HASH:COUNT</c>: 40 hex digits for SHA-1 or 32 for NTLM, in either case, and a whole number. Lines end with LF, CRLF or CR.
 /// Empty lines, trailing blanks and a byte order mark before any line are skipped.
 /// </summary>
-/// <param name="mode">Determines the number of digits.</param>
-/// <param name="lines">The number of lines of the text that were read before.</param>
 internal sealed class HashLines(HashMode mode, string name, long lines) : ILineReader
 {
-    /// <summary>The maximum length of a line in bytes. The longest plausible line has 60, including the mark and the line end.</summary>
-    public const int LongestLine = 1024;
+    /// <summary>The longest plausible line has 60 bytes, including the mark and the line end.</summary>
+    public const int MaxLineBytes = 1024;
 
-    /// <summary>A number of this many digits can't overflow.</summary>
+    // A number of this many digits can't overflow.
     private const int SafeDigits = 18;
+
+    private static readonly SearchValues<byte> HexDigits = SearchValues.Create("0123456789ABCDEFabcdef"u8);
 
     private readonly int _digits = mode.Digits();
 
@@ -28,7 +28,6 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
     /// <summary>Offset of the malformed line within the text of the last call.</summary>
     public int BadAt { get; private set; }
 
-    /// <summary>The expected and the actual content of that line; empty: no line was malformed.</summary>
     public string Wrong { get; private set; } = "";
 
     public (int Rows, int Bytes) Read(ReadOnlySpan<byte> text, bool isEnd, Span<HashCount> rows)
@@ -53,8 +52,8 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
             (Lines, BadAt) = (lines, at);
             if (LineEnds.Find(text[at..], isEnd, crEnds: true) is not { } line)
             {
-                if (text.Length - at > LongestLine)
-                    throw Bad($"found a line of more than {LongestLine:N0} bytes");
+                if (text.Length - at > MaxLineBytes)
+                    throw Bad($"found a line of more than {MaxLineBytes:N0} bytes");
                 break;
             }
             if (TryReadAny(text.Slice(at, line.Bytes), hash, out seen))
@@ -123,17 +122,8 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
         return true;
     }
 
-    private static readonly SearchValues<byte> HexDigits = SearchValues.Create("0123456789ABCDEFabcdef"u8);
-
-    private static string OtherMode(int digits)
-    {
-        foreach (var other in HashModes.All)
-        {
-            if (other.Digits() == digits)
-                return $", as mode {other.Name()} has";
-        }
-        return "";
-    }
+    private static string OtherMode(int digits) =>
+        string.Concat(HashModes.All.Where(other => other.Digits() == digits).Take(1).Select(other => $", as mode {other.Name()} has"));
 
     // Never quote the line: a supposed list of hashes may be a list of passwords.
     private BadInputException Bad(string found)

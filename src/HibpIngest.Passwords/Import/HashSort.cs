@@ -1,20 +1,15 @@
 namespace HibpIngest.Passwords.Import;
 
 /// <summary>
-/// Sorts hashes in place, one byte after the other from the first (American flag sort), and small groups by insertion. Hashes are evenly
-/// distributed, so only two or three bytes are examined.
+/// Sorts hashes byte by byte (American flag sort), small groups by insertion; only two or three bytes are examined. Not Span.Sort: it calls
+/// a comparer through a delegate that copies both structs, about 19 times for each hash of a bucket of 490,000.
 /// </summary>
-/// <remarks>
-/// Not Span.Sort: it calls a comparer through a delegate that copies both structs, and compares each hash about 19 times for a bucket of
-/// 490,000.
-/// </remarks>
 internal static class HashSort
 {
     private const int Bytes = 20;
     private const int FewRows = 24;
 
-    /// <summary>Sorts by hash; counts of the same hash stay adjacent in any order.</summary>
-    public static void Sort(Span<HashCount> rows)
+    private static void Sort(Span<HashCount> rows)
     {
         if (rows.Length <= FewRows)
             Insert(rows);
@@ -22,10 +17,7 @@ internal static class HashSort
             SortFrom(rows, 0);
     }
 
-    /// <summary>Adds up the counts of equal hashes.</summary>
-    /// <param name="rows">Sorted.</param>
-    /// <returns>The number of distinct hashes, which are at the front.</returns>
-    public static int Sum(Span<HashCount> rows)
+    private static int Sum(Span<HashCount> rows)
     {
         if (rows.IsEmpty)
             return 0;
@@ -38,6 +30,13 @@ internal static class HashSort
                 rows[last] = rows[i];
         }
         return last + 1;
+    }
+
+    /// <returns>The number of distinct hashes, which are at the front with the sum of their counts.</returns>
+    public static int SortAndSum(Span<HashCount> rows)
+    {
+        Sort(rows);
+        return Sum(rows);
     }
 
     private static void SortFrom(Span<HashCount> rows, int index)

@@ -6,46 +6,29 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Passwords.Import;
 
 /// <summary>
-/// Spreads hashes over buckets by their first three digits. A bucket's full buffer is appended to one file as a chunk: a link
-/// (<see cref="ChunkPlace"/>) and the hashes in memory layout, readable on this machine only. Nothing written is ever changed, so
-/// truncating the file to an earlier length undoes everything after it.
+/// Spreads hashes over buckets by their first three digits. Full buffers are appended to one file as chunks (<see cref="ChunkPlace"/>) in
+/// memory layout. Nothing written is changed, so truncating the file undoes everything after an earlier length.
 /// </summary>
-internal sealed class HashSpool
+/// <param name="file">Written from <paramref name="length"/> on.</param>
+/// <param name="directory">Describes the chunks before that.</param>
+/// <param name="modes">The rows come in groups of this many, one per mode.</param>
+internal sealed class HashSpool(SafeFileHandle file, long length, SpoolDirectory directory, int modes, long bufferBytes)
 {
     public const int Buckets = 1 << 12;
-
-    /// <summary>The number of prefixes in a bucket.</summary>
     public const int PrefixesOfBucket = HashModes.Ranges / Buckets;
 
     // Larger chunks don't make reading faster.
     private const int MaxRowsOfBuffer = 4_096;
-    private const int LeastRowsOfBuffer = 16;
+    private const int MinRowsOfBuffer = 16;
     private const int OutputBytes = 1 << 20;
 
-    private readonly SafeFileHandle _file;
-    private readonly int _modes;
-    private readonly int _rowsOfBuffer;
-    private readonly HashCount[] _buffers;
-    private readonly int[] _filled;
+    private readonly int _modes = modes;
+    private readonly int _rowsOfBuffer = RowsOfBuffer(modes, bufferBytes);
+    private readonly HashCount[] _buffers = GC.AllocateUninitializedArray<HashCount>(Buckets * modes * RowsOfBuffer(modes, bufferBytes));
+    private readonly int[] _filled = new int[Buckets * modes];
     private readonly byte[] _output = GC.AllocateUninitializedArray<byte>(OutputBytes);
     private int _inOutput;
-    private long _written;
-
-    /// <param name="file">Written from <paramref name="length"/> on.</param>
-    /// <param name="directory">Describes the chunks before that.</param>
-    /// <param name="modes">The rows come in groups of this many, one per mode.</param>
-    public HashSpool(SafeFileHandle file, long length, SpoolDirectory directory, int modes, long bufferBytes)
-    {
-        _file = file;
-        _written = length;
-        _modes = modes;
-        Directory = directory;
-        _rowsOfBuffer = (int)Math.Clamp(bufferBytes / (Buckets * modes) / ChunkPlace.RowBytes, LeastRowsOfBuffer, MaxRowsOfBuffer);
-        _buffers = GC.AllocateUninitializedArray<HashCount>(Buckets * modes * _rowsOfBuffer);
-        _filled = new int[Buckets * modes];
-    }
-
-    public SpoolDirectory Directory { get; }
+    private long _written = length;
 
     /// <summary>Length of the file, including output that is not written yet.</summary>
     public long Length => _written + _inOutput;
@@ -62,9 +45,7 @@ internal sealed class HashSpool
             Add((i % _modes * Buckets) + (rows[i].Prefix / PrefixesOfBucket), rows[i]);
     }
 
-    /// <summary>
-    /// Writes all buffered rows. The directory and the file are then complete, though the file may still be in the system's cache.
-    /// </summary>
+    /// <summary>Writes all buffered rows, though the file may still be in the system's cache.</summary>
     public void Flush()
     {
         for (var bucket = 0; bucket < _filled.Length; bucket++)
@@ -74,6 +55,9 @@ internal sealed class HashSpool
         }
         WriteOutput();
     }
+
+    private static int RowsOfBuffer(int modes, long bufferBytes) =>
+        (int)Math.Clamp(bufferBytes / (Buckets * modes) / ChunkPlace.RowBytes, MinRowsOfBuffer, MaxRowsOfBuffer);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private void Add(int bucket, in HashCount row)
@@ -88,7 +72,7 @@ internal sealed class HashSpool
     private void Append(int bucket)
     {
         var rows = _filled[bucket];
-        ref var entry = ref Directory[bucket];
+        ref var entry = ref directory[bucket];
         var bytes = ChunkPlace.LinkBytes + (rows * ChunkPlace.RowBytes);
         if (_inOutput + bytes > _output.Length)
             WriteOutput();
@@ -105,7 +89,7 @@ internal sealed class HashSpool
 
     private void WriteOutput()
     {
-        RandomAccess.Write(_file, _output.AsSpan(0, _inOutput), _written);
+        RandomAccess.Write(file, _output.AsSpan(0, _inOutput), _written);
         _written += _inOutput;
         _inOutput = 0;
     }

@@ -12,10 +12,8 @@ namespace HibpIngest.Passwords.Import;
 public sealed class ImportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
 {
     private const string TargetFile = "target.json";
+    private const int BucketsOfGroup = SortedRanges.Buckets / PasswordNames.Groups;
 
-    /// <param name="reading">Receives the progress of reading.</param>
-    /// <param name="writing">Receives the progress of the steps after that.</param>
-    /// <param name="cancellationToken">Stops the import; finished work is kept.</param>
     /// <exception cref="BadInputException">An input is malformed; nothing is listed.</exception>
     /// <exception cref="NotPossibleException">The release already has one of these modes in one of these back ends.</exception>
     /// <exception cref="StoreFullException">The work folder's disk is full.</exception>
@@ -41,15 +39,15 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
             Forget(request);
         await stores.Blobs.CreateAsync(cancellationToken);
         // Some or all parts of the interrupted import may be listed already.
-        var begun = await FindBegunAsync(request, cancellationToken);
-        if (begun is null && await FindListedAsync(request, import.Source, cancellationToken) is { } done)
+        var interrupted = await FindInterruptedAsync(request, cancellationToken);
+        if (interrupted is null && await FindListedAsync(request, import.Source, cancellationToken) is { } done)
         {
             // The earlier run was killed after listing: only cleaning up and, perhaps, switching is left.
             var nothingRead = new ImportSummary(ImportStart.Listed, 0, 0, 0);
             await EndAsync(request, import, done.Name, cancellationToken);
-            return new ImportedPasswords(done.Name, [.. done.Parts.Where(part => IsMeant(request, part))], nothingRead);
+            return new ImportedPasswords(done.Name, [.. done.Parts.Where(part => IsRequested(request, part))], nothingRead);
         }
-        if (request.Release is not null && begun is null)
+        if (request.Release is not null && interrupted is null)
             await CheckAsync(request, PasswordNames.CheckRelease(request.Release), cancellationToken);
         var summary = await import.ReadAsync(reading, cancellationToken);
         if (summary.Rows == 0)
@@ -57,8 +55,8 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
                 "there is no hash in what was to be imported, and a release of nothing would say that no password is known");
 
         import.FreeMemory();
-        var release = begun ?? await BeginAsync(request, cancellationToken);
-        var listed = begun is null ? null : await releases.FindAsync(release.Name, cancellationToken);
+        var release = interrupted ?? await BeginAsync(request, cancellationToken);
+        var listed = interrupted is null ? null : await releases.FindAsync(release.Name, cancellationToken);
         var rows = request.Options.Modes.Sum(mode => import.Ranges(mode).Rows(0, SortedRanges.Buckets));
         var progress = new StepProgress(writing, rows, rows * request.Into.Count);
         var (parts, whole) = (new List<ReleasePart>(), new List<ReleasePart>());
@@ -70,7 +68,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
             if (targets.Length == 0)
                 continue;
             foreach (var target in targets)
-                await target.BeginAsync(begun is null, cancellationToken);
+                await target.BeginAsync(interrupted is null, cancellationToken);
             var groups = await WriteAsync(import.Ranges(mode), mode, targets, request.Options.WorkFolder, progress, cancellationToken);
             import.FreeMemory();
             foreach (var target in targets)
@@ -82,8 +80,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         return new ImportedPasswords(release.Name, [.. whole, .. parts], summary);
     }
 
-    private async Task ListAsync(
-        ImportRequest request, ReleaseKey release, List<ReleasePart> parts, CancellationToken cancellationToken)
+    private async Task ListAsync(ImportRequest request, ReleaseKey release, List<ReleasePart> parts, CancellationToken cancellationToken)
     {
         try
         {
@@ -112,19 +109,18 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         import.Delete();
     }
 
-    /// <summary>Finds the release that lists all parts of this import.</summary>
-    /// <returns>Null if there is none, or the import can't be identified.</returns>
+    /// <returns>The release that lists all parts of this import; null if there is none, or the import can't be identified.</returns>
     private async Task<PasswordRelease?> FindListedAsync(ImportRequest request, string? source, CancellationToken cancellationToken)
     {
         if (source is null)
             return null;
         var known = request.Release is null ? await releases.ListAsync(cancellationToken)
             : await releases.FindAsync(PasswordNames.CheckRelease(request.Release), cancellationToken) is { } one ? [one] : [];
-        return known.Where(release => release.Parts.Count(part => part.Source == source && IsMeant(request, part))
+        return known.Where(release => release.Parts.Count(part => part.Source == source && IsRequested(request, part))
             == request.Into.Count * request.Options.Modes.Count).MaxBy(release => release.CreatedAt);
     }
 
-    private static bool IsMeant(ImportRequest request, ReleasePart part) =>
+    private static bool IsRequested(ImportRequest request, ReleasePart part) =>
         request.Into.Contains(part.Backend) && request.Options.Modes.Contains(part.Mode);
 
     private IRangeTarget Open(PasswordBackend backend, ReleaseKey release, HashMode mode, string folder) => backend switch
@@ -134,23 +130,21 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         _ => new TableTarget(stores, release, mode),
     };
 
-    /// <summary>Returns the release that an interrupted import had begun.</summary>
-    /// <returns>Null if there was none, it was another import's, or it was deleted since.</returns>
-    private async Task<ReleaseKey?> FindBegunAsync(ImportRequest request, CancellationToken cancellationToken)
+    /// <returns>The release of an interrupted import; null if there was none, it was another import's, or it was deleted since.</returns>
+    private async Task<ReleaseKey?> FindInterruptedAsync(ImportRequest request, CancellationToken cancellationToken)
     {
         var file = TargetOf(request);
         if (!File.Exists(file))
             return null;
-        var begun = JsonSerializer.Deserialize(await File.ReadAllTextAsync(file, cancellationToken), ImportJson.Default.ImportTarget)!;
-        var key = new ReleaseKey(begun.Release, begun.Id);
-        if ((request.Release is null || request.Release == begun.Release) && request.Into.SequenceEqual(begun.Into)
-            && await releases.IsThereAsync(key, cancellationToken))
+        var target = JsonSerializer.Deserialize(await File.ReadAllTextAsync(file, cancellationToken), ImportJson.Default.ImportTarget)!;
+        var key = new ReleaseKey(target.Release, target.Id);
+        if ((request.Release is null || request.Release == target.Release) && request.Into.SequenceEqual(target.Into)
+            && await releases.ExistsAsync(key, cancellationToken))
             return key;
         Forget(request);
         return null;
     }
 
-    /// <summary>Begins a release, and records its key in the work folder.</summary>
     private async Task<ReleaseKey> BeginAsync(ImportRequest request, CancellationToken cancellationToken)
     {
         var release = await releases.BeginAsync(
@@ -166,13 +160,13 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
 
     private async Task CheckAsync(ImportRequest request, string release, CancellationToken cancellationToken)
     {
-        var there = await releases.FindAsync(release, cancellationToken);
-        if (there?.Parts.FirstOrDefault(part => IsMeant(request, part)) is { } part)
+        var existing = await releases.FindAsync(release, cancellationToken);
+        if (existing?.Parts.FirstOrDefault(part => IsRequested(request, part)) is { } part)
         {
             throw new NotPossibleException($"release {release} has {part.Mode.Name()} in {part.Backend.Name()} already, and is never "
                 + "changed: name another one by --release");
         }
-        await releases.RequireCompleteAsync(there, request.Options.Modes, cancellationToken);
+        await releases.RequireCompleteAsync(existing, request.Options.Modes, cancellationToken);
     }
 
     private static async Task<GroupRecord[]> WriteAsync(
@@ -181,24 +175,17 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     {
         var groups = new GroupRecord[PasswordNames.Groups];
         // A group is sorted and compressed on one thread while another group is uploaded.
-        var options = new ParallelOptions
-        {
-            MaxDegreeOfParallelism = Environment.ProcessorCount,
-            CancellationToken = cancellationToken
-        };
+        var options = new ParallelOptions { MaxDegreeOfParallelism = Environment.ProcessorCount, CancellationToken = cancellationToken };
         await Parallel.ForEachAsync(Enumerable.Range(0, PasswordNames.Groups), options, async (group, token) =>
         {
-            const int BucketsOfGroup = SortedRanges.Buckets / PasswordNames.Groups;
             var file = Path.Combine(folder, $"{mode.Name()}-{group:x2}.json");
             var rows = ranges.Rows(group * BucketsOfGroup, BucketsOfGroup);
             // An empty group is made faster than its record is read.
             var known = rows > 0 ? await FindAsync(file, token) : null;
-            groups[group] = known ?? await WriteGroupAsync(
-                ranges, mode, targets, group, group * BucketsOfGroup, BucketsOfGroup, token);
+            groups[group] = known ?? await WriteGroupAsync(ranges, mode, targets, group, token);
             if (known is null && rows > 0)
             {
-                await WriteFileAsync(
-                    file, JsonSerializer.SerializeToUtf8Bytes(groups[group], ImportJson.Default.GroupRecord), token);
+                await WriteFileAsync(file, JsonSerializer.SerializeToUtf8Bytes(groups[group], ImportJson.Default.GroupRecord), token);
             }
             progress.Add(ImportStepKind.Write, rows);
         });
@@ -206,14 +193,13 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     }
 
     private static async Task<GroupRecord> WriteGroupAsync(
-        SortedRanges ranges, HashMode mode, IRangeTarget[] targets, int group, int firstBucket, int buckets,
-        CancellationToken cancellationToken)
+        SortedRanges ranges, HashMode mode, IRangeTarget[] targets, int group, CancellationToken cancellationToken)
     {
         var total = new GroupRows(mode);
         var writers = targets.Select(target => target.BeginGroup(group)).ToArray();
         try
         {
-            await ranges.ReadAsync(firstBucket, buckets, async (prefix, rows, token) =>
+            await ranges.ReadAsync(group * BucketsOfGroup, BucketsOfGroup, async (prefix, rows, token) =>
             {
                 var gzip = total.Add(prefix, rows.Span);
                 foreach (var writer in writers)
@@ -246,7 +232,6 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     private static async Task<GroupRecord?> FindAsync(string file, CancellationToken cancellationToken) => File.Exists(file)
         ? JsonSerializer.Deserialize(await File.ReadAllBytesAsync(file, cancellationToken), ImportJson.Default.GroupRecord) : null;
 
-    /// <summary>Writes a file atomically.</summary>
     private static async Task WriteFileAsync(string file, byte[] content, CancellationToken cancellationToken)
     {
         await File.WriteAllBytesAsync(file + ".tmp", content, cancellationToken);
@@ -254,10 +239,10 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     }
 }
 
-/// <summary>The destination of an import that was begun.</summary>
 internal sealed record ImportTarget(string Release, IReadOnlyList<PasswordBackend> Into, string? Id = null);
 
 [JsonSourceGenerationOptions(UseStringEnumConverter = true)]
 [JsonSerializable(typeof(ImportTarget))]
 [JsonSerializable(typeof(GroupRecord))]
+[JsonSerializable(typeof(SpoolState))]
 internal sealed partial class ImportJson : JsonSerializerContext;

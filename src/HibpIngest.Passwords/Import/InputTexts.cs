@@ -2,17 +2,13 @@ using HibpIngest.Archives;
 
 namespace HibpIngest.Passwords.Import;
 
-/// <summary>
-/// The texts of several inputs, one after the other, from a position on. Single-threaded, except for <see cref="BytesRead"/>.
-/// </summary>
+/// <summary>The texts of several inputs from a position on. Single-threaded, except for <see cref="BytesRead"/>.</summary>
 internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
 {
     private const int MagicBytes = 4;
     private const int SkipBytes = 1 << 20;
 
-    /// <summary>
-    /// The files are the operator's own, and lists of every range have a million entries. Deflate expands at most 1,032 to 1.
-    /// </summary>
+    // The files are the operator's own, and lists of every range have a million entries. Deflate expands at most 1,032 to 1.
     private static readonly ArchiveLimits Limits = new()
     {
         MaxEntries = 1 << 24,
@@ -23,11 +19,9 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
     private long _bytesBefore;
     private CountedStream? _current;
 
-    /// <summary>Bytes of the inputs as they are stored.</summary>
     public long BytesRead => Interlocked.Read(ref _bytesBefore) + (Volatile.Read(ref _current)?.Reached ?? 0);
 
     /// <summary>Each text must be read, or abandoned, before the next one is requested.</summary>
-    /// <exception cref="BadInputException">An input is damaged, or can't be read in this way.</exception>
     public IEnumerable<InputText> ReadFrom(ImportPosition start)
     {
         for (var i = 0; i < inputs.Count; i++)
@@ -95,9 +89,7 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
 
     private static void Skip(Stream text, long bytes, string name)
     {
-        if (bytes == 0)
-            return;
-        var skipped = new byte[SkipBytes];
+        var skipped = bytes == 0 ? [] : new byte[SkipBytes];
         while (bytes > 0)
         {
             var read = text.Read(skipped, 0, (int)Math.Min(bytes, skipped.Length));
@@ -119,4 +111,82 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
             throw new BadArchiveException($"'{name}': {e.Message}", e) { NeedsPassword = e.NeedsPassword };
         }
     }
+}
+
+/// <param name="Offset">Bytes of the text that an earlier run has processed.</param>
+internal sealed record InputText(int Input, ArchivePosition Entry, int Text, string Name, Stream Content, long Offset, long TextLines);
+
+/// <summary>The read position within the inputs, and the counts up to there.</summary>
+/// <param name="Input">Ordinal of the input; the number of inputs at the end.</param>
+/// <param name="Entry">In a zip, the top-level entry that contains the text.</param>
+/// <param name="Text">Ordinal of the text within the entry, or within an input that is not a zip.</param>
+/// <param name="Offset">Bytes of the text that were processed, decompressed.</param>
+internal sealed record ImportPosition(int Input, ArchivePosition Entry, int Text, long Offset, long TextLines, long Lines, long ZeroRows)
+{
+    public static readonly ImportPosition Start = new(0, default, 0, 0, 0, 0, 0);
+}
+
+/// <summary>A stream whose beginning can be peeked at, and whose read position another thread can query. Leaves the source open.</summary>
+internal sealed class CountedStream(Stream source) : Stream
+{
+    private byte[] _head = [];
+    private int _headRead;
+    private long _reached;
+
+    public long Reached => Interlocked.Read(ref _reached);
+
+    public override bool CanRead => true;
+
+    public override bool CanSeek => source.CanSeek;
+
+    public override bool CanWrite => false;
+
+    public override long Length => source.Length;
+
+    public override long Position
+    {
+        get => source.Position;
+        set => source.Position = value;
+    }
+
+    /// <summary>Must be called before the first read.</summary>
+    public ReadOnlySpan<byte> Peek(int bytes)
+    {
+        var head = new byte[bytes];
+        var read = source.ReadAtLeast(head, bytes, throwOnEndOfStream: false);
+        if (source.CanSeek)
+            source.Position = 0;
+        else
+            _head = head[..read];
+        return head.AsSpan(0, read);
+    }
+
+    public override int Read(Span<byte> buffer)
+    {
+        int read;
+        if (_headRead < _head.Length)
+        {
+            read = Math.Min(buffer.Length, _head.Length - _headRead);
+            _head.AsSpan(_headRead, read).CopyTo(buffer);
+            _headRead += read;
+        }
+        else
+        {
+            read = source.Read(buffer);
+        }
+        Interlocked.Exchange(ref _reached, CanSeek ? Position : _reached + read);
+        return read;
+    }
+
+    public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
+
+    public override long Seek(long offset, SeekOrigin origin) => source.Seek(offset, origin);
+
+    public override void Flush()
+    {
+    }
+
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 }

@@ -7,10 +7,9 @@ namespace HibpIngest.Passwords.Import;
 internal static class ReleaseNaming
 {
     /// <summary>
-    /// Returns the newest release if a second mode can join it: it lacks these modes, and nothing was appended to it, which the mode would
-    /// lack. Otherwise names a new one by the date. Imports in progress count as if they were complete.
+    /// Returns the newest release if it lacks these modes and nothing was appended to it, else a new name by the date. Imports in progress
+    /// count as complete.
     /// </summary>
-    /// <exception cref="NotPossibleException">The day's 26 names are used up.</exception>
     public static async Task<string> NextAsync(
         PasswordReleases releases, ImportPlans plans, IReadOnlyList<HashMode> modes, DateTimeOffset now,
         CancellationToken cancellationToken)
@@ -22,8 +21,6 @@ internal static class ReleaseNaming
                 && await releases.IsAppendedToAsync(listed, cancellationToken)) ? newest.Key : NameOf(now, known);
     }
 
-    /// <summary>Names a new release by the date.</summary>
-    /// <exception cref="NotPossibleException">The day's 26 names are used up.</exception>
     public static async Task<string> NewAsync(
         PasswordReleases releases, ImportPlans plans, DateTimeOffset now, CancellationToken cancellationToken) =>
         NameOf(now, await ListAsync(releases, plans, cancellationToken));

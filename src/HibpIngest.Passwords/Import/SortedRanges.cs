@@ -1,52 +1,27 @@
+using System.Collections.Concurrent;
 using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.Passwords.Import;
 
 /// <summary>
-/// The hashes of one mode that an import has read: sorted, distinct with the sum of their counts, range by range. They are stored unsorted
-/// in buckets of 256 ranges (<see cref="PrefixesOfBucket"/>) and sorted on each read, so that any part can be read again, also after a
-/// restart and by several readers at once.
+/// The distinct hashes of one mode, in order. They are stored unsorted in buckets of 256 ranges and sorted on each read, so that any part
+/// can be read again, also after a restart and by several readers at once.
 /// </summary>
-public sealed class SortedRanges
+/// <param name="firstOfMode">The mode's first bucket in the directory.</param>
+internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, SpoolDirectory directory, int firstOfMode, SortSlots slots)
 {
-    /// <summary>The number of buckets; the prefixes of a bucket share three hex digits.</summary>
     public const int Buckets = HashSpool.Buckets;
-
     public const int PrefixesOfBucket = HashSpool.PrefixesOfBucket;
 
-    private readonly SafeFileHandle _spool;
-    private readonly long _spoolLength;
-    private readonly SpoolDirectory _directory;
-    private readonly int _firstOfMode;
-    private readonly SortSlots _slots;
-
-    /// <param name="firstOfMode">The mode's first bucket in the directory.</param>
-    internal SortedRanges(SafeFileHandle spool, long spoolLength, SpoolDirectory directory, int firstOfMode, SortSlots slots)
-    {
-        _spool = spool;
-        _spoolLength = spoolLength;
-        _directory = directory;
-        _firstOfMode = firstOfMode;
-        _slots = slots;
-    }
-
-    /// <summary>Returns the number of rows before duplicates are summed.</summary>
+    // Duplicates count each time.
     public long Rows(int firstBucket, int buckets)
     {
         CheckBuckets(firstBucket, buckets);
-        var rows = 0L;
-        for (var bucket = firstBucket; bucket < firstBucket + buckets; bucket++)
-            rows += _directory[_firstOfMode + bucket].Rows;
-        return rows;
+        return Enumerable.Range(firstOfMode + firstBucket, buckets).Sum(bucket => directory[bucket].Rows);
     }
 
-    /// <summary>
-    /// Passes on every range of some buckets that has hashes, in the order of the prefixes. The next buckets are sorted on other threads
-    /// meanwhile, as far as memory allows.
-    /// </summary>
+    /// <summary>Passes on every range of some buckets, in order, while the next buckets are sorted on other threads.</summary>
     /// <param name="each">Receives a prefix and its hashes: sorted, distinct, with counts above 0, valid until it returns.</param>
-    /// <exception cref="BadInputException">A bucket's distinct hashes don't fit into the memory.</exception>
-    /// <exception cref="IOException">The spool can't be read, or is damaged.</exception>
     public async Task ReadAsync(
         int firstBucket, int buckets, Func<int, ReadOnlyMemory<HashCount>, CancellationToken, ValueTask> each, CancellationToken token)
     {
@@ -60,13 +35,13 @@ public sealed class SortedRanges
             {
                 while (next < end && ahead.Count <= Environment.ProcessorCount)
                 {
-                    if (_directory[_firstOfMode + next].Rows == 0)
+                    if (directory[firstOfMode + next].Rows == 0)
                     {
                         next++;
                         continue;
                     }
                     // A reader that holds a slot never waits for another, so that concurrent readers can't deadlock.
-                    var slot = ahead.Count == 0 ? await _slots.ClaimAsync(token) : _slots.TryTake();
+                    var slot = ahead.Count == 0 ? await slots.ClaimAsync(token) : slots.TryTake();
                     if (slot is null)
                         break;
                     var bucket = next++;
@@ -75,7 +50,7 @@ public sealed class SortedRanges
                 if (!ahead.TryPeek(out var first))
                     return;
                 await HandOutAsync(first.Slot.AsMemory(0, await first.Rows), each, token);
-                _slots.Return(ahead.Dequeue().Slot);
+                slots.Return(ahead.Dequeue().Slot);
             }
         }
         finally
@@ -85,7 +60,7 @@ public sealed class SortedRanges
             {
                 await left.Rows.ContinueWith(static _ => { }, CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously,
                     TaskScheduler.Default);
-                _slots.Return(left.Slot);
+                slots.Return(left.Slot);
             }
         }
     }
@@ -102,7 +77,6 @@ public sealed class SortedRanges
         }
     }
 
-    /// <summary>Returns the first range of some sorted hashes, and the number of its hashes.</summary>
     internal static (int Prefix, int Rows) FirstRange(ReadOnlySpan<HashCount> rows)
     {
         var prefix = rows[0].Prefix;
@@ -112,15 +86,14 @@ public sealed class SortedRanges
         return (prefix, count);
     }
 
-    /// <returns>The number of distinct hashes, at the slot's front.</returns>
     private int Sort(int bucket, HashCount[] slot, CancellationToken token)
     {
-        var reader = new BucketReader(_spool, _spoolLength, _firstOfMode + bucket, _directory[_firstOfMode + bucket]);
+        var reader = new BucketReader(spool, spoolLength, firstOfMode + bucket, directory[firstOfMode + bucket]);
         var filled = 0;
         while (true)
         {
             filled += reader.Read(slot.AsSpan(filled), token);
-            filled = SortAndSum(slot.AsSpan(0, filled));
+            filled = HashSort.SortAndSum(slot.AsSpan(0, filled));
             if (reader.Left == 0)
                 return filled;
             // The bucket is larger than the slot. If summing duplicates leaves less than a quarter of the slot free, each further round
@@ -135,12 +108,6 @@ public sealed class SortedRanges
         }
     }
 
-    private static int SortAndSum(Span<HashCount> rows)
-    {
-        HashSort.Sort(rows);
-        return HashSort.Sum(rows);
-    }
-
     private void CheckBuckets(int firstBucket, int buckets)
     {
         ArgumentOutOfRangeException.ThrowIfNegative(firstBucket);
@@ -149,4 +116,43 @@ public sealed class SortedRanges
     }
 
     private readonly record struct Sorting(HashCount[] Slot, Task<int> Rows);
+}
+
+/// <summary>Equal arrays that buckets are sorted in, allocated when first needed; a larger bucket is read in pieces.</summary>
+internal sealed class SortSlots(int slots, int rows) : IDisposable
+{
+    // With fewer, a processor would idle while sorted rows are consumed.
+    private const int MinSlots = 2;
+
+    private readonly ConcurrentBag<HashCount[]> _free = [];
+    private readonly SemaphoreSlim _available = new(slots);
+
+    public int Rows => rows;
+
+    public int Slots => slots;
+
+    public static SortSlots For(long maxRowsOfBucket, long bytes)
+    {
+        var all = bytes / ChunkPlace.RowBytes;
+        var slots = Math.Clamp(all / Math.Max(1, maxRowsOfBucket), MinSlots, Math.Max(MinSlots, 2 * Environment.ProcessorCount));
+        return new SortSlots((int)slots, (int)Math.Clamp(Math.Min(maxRowsOfBucket, all / slots), 1, Array.MaxLength));
+    }
+
+    public async ValueTask<HashCount[]> ClaimAsync(CancellationToken token)
+    {
+        await _available.WaitAsync(token);
+        return TakeFree();
+    }
+
+    public HashCount[]? TryTake() => _available.Wait(0) ? TakeFree() : null;
+
+    public void Return(HashCount[] slot)
+    {
+        _free.Add(slot);
+        _available.Release();
+    }
+
+    public void Dispose() => _available.Dispose();
+
+    private HashCount[] TakeFree() => _free.TryTake(out var slot) ? slot : GC.AllocateUninitializedArray<HashCount>(Rows);
 }

@@ -1,38 +1,32 @@
 using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.Passwords.Import;
 
-/// <summary>
-/// For each bucket, the position of its last chunk in the spool and its number of hashes. Each chunk points to the previous one, so this is
-/// all that is held in memory, however much is spooled.
-/// </summary>
-internal sealed class SpoolDirectory
+/// <summary>The last chunk and the number of hashes of each bucket; each chunk points to the previous one.</summary>
+internal sealed class SpoolDirectory(SpoolDirectory.Entry[] entries)
 {
     private const int BytesOfBucket = 20;
 
-    private readonly Entry[] _entries;
-
     public SpoolDirectory(int buckets)
+        : this([.. Enumerable.Repeat(new Entry(ChunkPlace.None, 0), buckets)])
     {
-        _entries = new Entry[buckets];
-        Array.Fill(_entries, new Entry(ChunkPlace.None, 0));
     }
 
-    private SpoolDirectory(Entry[] entries) => _entries = entries;
+    public ref Entry this[int bucket] => ref entries[bucket];
 
-    public ref Entry this[int bucket] => ref _entries[bucket];
+    public long Rows => entries.Sum(entry => entry.Rows);
 
-    public long Rows => _entries.Sum(entry => entry.Rows);
+    public long MaxRowsOfBucket => entries.Max(entry => entry.Rows);
 
-    public long MaxRowsOfBucket => _entries.Max(entry => entry.Rows);
-
-    /// <returns>Null if the bytes are not a valid directory.</returns>
     public static SpoolDirectory? Read(ReadOnlySpan<byte> bytes, int buckets, long spoolLength)
     {
         if (bytes.Length != buckets * BytesOfBucket)
             return null;
-        var entries = new Entry[buckets];
-        foreach (ref var entry in entries.AsSpan())
+        var read = new Entry[buckets];
+        foreach (ref var entry in read.AsSpan())
         {
             var last = new ChunkPlace(BinaryPrimitives.ReadInt64LittleEndian(bytes), BinaryPrimitives.ReadInt32LittleEndian(bytes[8..]));
             entry = new Entry(last, BinaryPrimitives.ReadInt64LittleEndian(bytes[12..]));
@@ -40,14 +34,14 @@ internal sealed class SpoolDirectory
                 return null;
             bytes = bytes[BytesOfBucket..];
         }
-        return new SpoolDirectory(entries);
+        return new SpoolDirectory(read);
     }
 
     public byte[] ToBytes()
     {
-        var bytes = new byte[_entries.Length * BytesOfBucket];
+        var bytes = new byte[entries.Length * BytesOfBucket];
         var rest = bytes.AsSpan();
-        foreach (var entry in _entries)
+        foreach (var entry in entries)
         {
             BinaryPrimitives.WriteInt64LittleEndian(rest, entry.Last.Offset);
             BinaryPrimitives.WriteInt32LittleEndian(rest[8..], entry.Last.Rows);
@@ -57,5 +51,78 @@ internal sealed class SpoolDirectory
         return bytes;
     }
 
-    internal record struct Entry(ChunkPlace Last, long Rows);
+    public record struct Entry(ChunkPlace Last, long Rows);
+}
+
+/// <param name="Offset">The offset of the chunk's link; negative if there is no chunk.</param>
+internal readonly record struct ChunkPlace(long Offset, int Rows)
+{
+    /// <summary>A chunk begins with offset (8 bytes) and rows (4) of the previous one, and the bucket (4).</summary>
+    public const int LinkBytes = 16;
+
+    public static readonly ChunkPlace None = new(-1, 0);
+
+    public static int RowBytes => Unsafe.SizeOf<HashCount>();
+
+    public bool IsWithin(long length) =>
+        this == None || (Offset >= 0 && Rows > 0 && Offset <= length - LinkBytes - ((long)Rows * RowBytes));
+}
+
+/// <summary>Reads the hashes of a bucket, from the chunk that was written last to the first.</summary>
+internal sealed class BucketReader(SafeFileHandle spool, long length, int bucket, SpoolDirectory.Entry entry)
+{
+    private readonly byte[] _link = new byte[ChunkPlace.LinkBytes];
+    private ChunkPlace _chunk;
+    private ChunkPlace _next = entry.Last;
+    private int _readOfChunk;
+
+    public long Left { get; private set; } = entry.Rows;
+
+    public int Read(Span<HashCount> rows, CancellationToken token)
+    {
+        var filled = 0;
+        while (Left > 0 && filled < rows.Length)
+        {
+            token.ThrowIfCancellationRequested();
+            if (_readOfChunk == _chunk.Rows)
+                MoveToNextChunk();
+            var count = Math.Min(_chunk.Rows - _readOfChunk, rows.Length - filled);
+            if (count <= 0 || count > Left)
+                throw Damaged();
+            Fill(
+                MemoryMarshal.AsBytes(rows.Slice(filled, count)),
+                _chunk.Offset + ChunkPlace.LinkBytes + ((long)_readOfChunk * ChunkPlace.RowBytes));
+            filled += count;
+            _readOfChunk += count;
+            Left -= count;
+        }
+        return filled;
+    }
+
+    private void MoveToNextChunk()
+    {
+        _chunk = _next;
+        _readOfChunk = 0;
+        Fill(_link, _chunk.Offset);
+        _next = new ChunkPlace(BinaryPrimitives.ReadInt64LittleEndian(_link), BinaryPrimitives.ReadInt32LittleEndian(_link.AsSpan(8)));
+        if (BinaryPrimitives.ReadInt32LittleEndian(_link.AsSpan(12)) != bucket || !_next.IsWithin(_chunk.Offset))
+            throw Damaged();
+    }
+
+    private void Fill(Span<byte> bytes, long offset)
+    {
+        if (offset < 0 || offset > length - bytes.Length)
+            throw Damaged();
+        while (!bytes.IsEmpty)
+        {
+            var read = RandomAccess.Read(spool, bytes, offset);
+            if (read == 0)
+                throw Damaged();
+            bytes = bytes[read..];
+            offset += read;
+        }
+    }
+
+    private static IOException Damaged() =>
+        new("expected the chunks of an import in its work folder, found something else; delete the folder and import again");
 }

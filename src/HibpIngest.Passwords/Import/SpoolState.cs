@@ -1,13 +1,9 @@
 using System.Security.Cryptography;
 using System.Text.Json;
-using System.Text.Json.Serialization;
 
 namespace HibpIngest.Passwords.Import;
 
-/// <summary>
-/// The data from which an import resumes: written to the work folder at every checkpoint, once the spool up to its length is on disk.
-/// </summary>
-/// <param name="Format">Version of the format of this document and of the spool.</param>
+/// <summary>The checkpoint of an import, written to its work folder once the spool up to its length is on disk.</summary>
 /// <param name="Modes">Names of the modes, in the order of their buckets in the directory.</param>
 /// <param name="SpoolLength">Bytes after this were written after the checkpoint.</param>
 /// <param name="Directory">A serialized <see cref="SpoolDirectory"/>.</param>
@@ -31,7 +27,7 @@ internal sealed record SpoolState(
         }
         try
         {
-            if (JsonSerializer.Deserialize(bytes, SpoolStateJson.Default.SpoolState) is { } state && state.IsWhole)
+            if (JsonSerializer.Deserialize(bytes, ImportJson.Default.SpoolState) is { } state && state.IsWhole)
                 return state;
         }
         catch (JsonException)
@@ -47,7 +43,7 @@ internal sealed record SpoolState(
         var written = file + ".new";
         using (var stream = File.Create(written))
         {
-            JsonSerializer.Serialize(stream, this, SpoolStateJson.Default.SpoolState);
+            JsonSerializer.Serialize(stream, this, ImportJson.Default.SpoolState);
             stream.Flush(flushToDisk: true);
         }
         File.Move(written, file, overwrite: true);
@@ -63,7 +59,7 @@ internal sealed record SpoolState(
         var known = new SpoolState(
             CurrentFormat, options.Plain, [.. options.Modes.Select(mode => mode.Name())], [.. inputs.Select(Input.Of)],
             ImportPosition.Start, false, 0, []);
-        var digest = SHA256.HashData(JsonSerializer.SerializeToUtf8Bytes(known, SpoolStateJson.Default.SpoolState));
+        var digest = SHA256.HashData(JsonSerializer.SerializeToUtf8Bytes(known, ImportJson.Default.SpoolState));
         return Convert.ToHexStringLower(digest.AsSpan(0, 8));
     }
 
@@ -74,6 +70,3 @@ internal sealed record SpoolState(
         public static Input Of(ImportInput input) => new(input.Name, input.Length, input.Version);
     }
 }
-
-[JsonSerializable(typeof(SpoolState))]
-internal sealed partial class SpoolStateJson : JsonSerializerContext;

@@ -49,7 +49,6 @@ public readonly struct HashCount
     /// <summary>Returns the hash with the counts of both; the sum saturates at <see cref="long.MaxValue"/>.</summary>
     public HashCount Plus(in HashCount other) => new(this, AddSaturating(Count, other.Count));
 
-    /// <param name="hash">20 bytes or 16.</param>
     public void WriteHash(Span<byte> hash)
     {
         BinaryPrimitives.WriteUInt64BigEndian(hash, _first);
@@ -58,6 +57,5 @@ public readonly struct HashCount
             BinaryPrimitives.WriteUInt32BigEndian(hash[16..], _third);
     }
 
-    /// <summary>Returns the sum of two counts, at most <see cref="long.MaxValue"/>.</summary>
     public static long AddSaturating(long one, long other) => one > long.MaxValue - other ? long.MaxValue : one + other;
 }

@@ -1,14 +1,12 @@
 using System.Buffers.Binary;
 using System.IO.Compression;
 using System.IO.Hashing;
+using System.Runtime.InteropServices;
 
 namespace HibpIngest.Passwords.Ranges;
 
-/// <summary>
-/// Ranges as gzip members that are ready to be sent. Each reaches a byte boundary before its last, empty block, so that rows can be
-/// appended without compressing anything.
-/// </summary>
-public static class RangeGzip
+/// <summary>Gzip members that reach a byte boundary before their last, empty block, so that rows can be appended as they are.</summary>
+internal static class RangeGzip
 {
     // Hex digits of hashes never repeat, so searching for matches is futile: Huffman only makes 41.8 KB in 0.3 ms for 1,973 rows, level 6
     // makes 42.0 KB in 3.4 ms and level 1 66 KB in 1.7 ms.
@@ -19,10 +17,16 @@ public static class RangeGzip
     // A stored block takes at most 65,535 bytes: header byte, length, its complement, bytes.
     private const int StoredHeaderBytes = 5;
 
-    /// <summary>The last block after a flush: fixed codes, empty.</summary>
+    // No range is longer: those of 2,000 million hashes have 80 KB each.
+    private const int MaxTextBytes = 1 << 30;
+
+    // The maximum of DEFLATE (zlib.net/zlib_tech.html: 1,032 to 1), so that a damaged length allocates no more memory.
+    private const int MaxExpansion = 1_032;
+
+    // Fixed codes, empty.
     private static ReadOnlySpan<byte> LastBlock => [0x03, 0x00];
 
-    /// <summary>The empty stored block by which a flush reaches a byte boundary.</summary>
+    // The empty stored block by which a flush reaches a byte boundary.
     private static ReadOnlySpan<byte> Flushed => [0x00, 0x00, 0xFF, 0xFF];
 
     public static byte[] Compress(ReadOnlySpan<byte> text)
@@ -37,12 +41,11 @@ public static class RangeGzip
     }
 
     /// <summary>Returns a range's decompressed length, from its last four bytes.</summary>
-    /// <exception cref="StoreMismatchException">The length is impossible.</exception>
     public static int LengthOf(ReadOnlySpan<byte> gzip)
     {
         if (gzip.Length < TrailerBytes || BinaryPrimitives.ReadUInt32LittleEndian(gzip[^4..]) is var length
             && (length > MaxTextBytes || length > (long)gzip.Length * MaxExpansion))
-            throw NoGzip();
+            throw InvalidGzip();
         return (int)length;
     }
 
@@ -52,34 +55,32 @@ public static class RangeGzip
         var text = new byte[LengthOf(gzip.Span)];
         try
         {
-            using var stream = new GZipStream(new ReadOnlyBytes(gzip), CompressionMode.Decompress);
+            using var stream = new GZipStream(Read(gzip), CompressionMode.Decompress);
             stream.ReadExactly(text);
             if (stream.ReadByte() >= 0)
-                throw NoGzip();
+                throw InvalidGzip();
         }
         catch (Exception e) when (e is InvalidDataException or EndOfStreamException)
         {
-            throw NoGzip();
+            throw InvalidGzip();
         }
         // GZipStream doesn't check the CRC.
         if (Crc32.HashToUInt32(text) != BinaryPrimitives.ReadUInt32LittleEndian(gzip.Span[^TrailerBytes..]))
-            throw NoGzip();
+            throw InvalidGzip();
         return text;
     }
 
     /// <summary>Appends rows to a range without compressing them.</summary>
-    /// <param name="gzip">Made by <see cref="Compress"/>.</param>
-    /// <param name="more">At most 65,535 bytes of text.</param>
-    /// <returns>Null if the gzip was not made by <see cref="Compress"/>.</returns>
+    /// <returns>Null if the gzip was not made by <see cref="Compress"/>, or the rows have more than 65,535 bytes.</returns>
     public static byte[]? Append(ReadOnlySpan<byte> gzip, ReadOnlySpan<byte> more)
     {
         if (more.Length > ushort.MaxValue || gzip.Length < TrailerBytes + LastBlock.Length + Flushed.Length
             || !gzip[..^TrailerBytes].EndsWith(LastBlock) || !gzip[..^(TrailerBytes + LastBlock.Length)].EndsWith(Flushed))
             return null;
-        var kept = gzip.Length - TrailerBytes - LastBlock.Length;
-        var padded = new byte[kept + StoredHeaderBytes + more.Length + TrailerBytes];
-        gzip[..kept].CopyTo(padded);
-        var block = padded.AsSpan(kept);
+        var prefixBytes = gzip.Length - TrailerBytes - LastBlock.Length;
+        var padded = new byte[prefixBytes + StoredHeaderBytes + more.Length + TrailerBytes];
+        gzip[..prefixBytes].CopyTo(padded);
+        var block = padded.AsSpan(prefixBytes);
         block[0] = 0x01; // the last block, stored
         BinaryPrimitives.WriteUInt16LittleEndian(block[1..], (ushort)more.Length);
         BinaryPrimitives.WriteUInt16LittleEndian(block[3..], (ushort)~more.Length);
@@ -90,14 +91,6 @@ public static class RangeGzip
         BinaryPrimitives.WriteUInt32LittleEndian(trailer[4..], (uint)(LengthOf(gzip) + more.Length));
         return padded;
     }
-
-    /// <summary>No range is longer: those of 2,000 million hashes have 80 KB each.</summary>
-    private const int MaxTextBytes = 1 << 30;
-
-    /// <summary>
-    /// The maximum expansion of DEFLATE (zlib.net/zlib_tech.html: 1,032 to 1), so that a damaged length allocates no more memory.
-    /// </summary>
-    private const int MaxExpansion = 1_032;
 
     private static readonly uint[] CrcTable = [.. Enumerable.Range(0, 256).Select(one =>
     {
@@ -116,21 +109,8 @@ public static class RangeGzip
         return ~crc;
     }
 
-    private static StoreMismatchException NoGzip() => new("a range of passwords is damaged: its gzip can't be read");
+    private static MemoryStream Read(ReadOnlyMemory<byte> gzip) => MemoryMarshal.TryGetArray(gzip, out var bytes)
+        ? new MemoryStream(bytes.Array!, bytes.Offset, bytes.Count) : new MemoryStream(gzip.ToArray());
 
-    /// <summary>Memory as a stream, without a copy.</summary>
-    private sealed class ReadOnlyBytes(ReadOnlyMemory<byte> bytes) : MemoryStream
-    {
-        private int _at;
-
-        public override int Read(Span<byte> buffer)
-        {
-            var length = Math.Min(buffer.Length, bytes.Length - _at);
-            bytes.Span.Slice(_at, length).CopyTo(buffer);
-            _at += length;
-            return length;
-        }
-
-        public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
-    }
+    private static StoreMismatchException InvalidGzip() => new("a range of passwords is damaged: its gzip can't be read");
 }

@@ -1,4 +1,6 @@
+using System.Buffers;
 using System.Buffers.Text;
+using System.Text;
 
 namespace HibpIngest.Passwords.Ranges;
 
@@ -6,22 +8,19 @@ namespace HibpIngest.Passwords.Ranges;
 /// A range as it is sent: rows <c>SUFFIX:COUNT</c> in order, separated by CRLF with none at the end (otherwise two clients miss a hit, and
 /// one fails).
 /// </summary>
-public static class RangeText
+internal static class RangeText
 {
     // CRLF, a colon, and the digits of the largest count.
     private const int LongestAfterSuffix = 2 + 1 + 19;
 
     private static readonly byte[][] Empty = [.. HashModes.All.Select(MakeEmpty)];
 
-    /// <summary>Returns the maximum size of this many rows in bytes.</summary>
     public static int MaxBytes(HashMode mode, int rows) => rows * (mode.SuffixDigits() + LongestAfterSuffix);
 
     /// <summary>Returns the text of a range without hashes: a row of zeros, as one client fails on an empty body.</summary>
     public static ReadOnlyMemory<byte> OfNothing(HashMode mode) => Empty[(int)mode];
 
-    /// <param name="rows">In order.</param>
-    /// <param name="text">Has room for <see cref="MaxBytes"/>.</param>
-    /// <returns>The number of bytes written.</returns>
+    /// <param name="text">Room for <see cref="MaxBytes"/>.</param>
     public static int Write(HashMode mode, ReadOnlySpan<HashCount> rows, Span<byte> text)
     {
         Span<byte> hash = stackalloc byte[mode.Bytes()];
@@ -40,7 +39,6 @@ public static class RangeText
         return at;
     }
 
-    /// <param name="text">As <see cref="Write"/> writes it.</param>
     /// <exception cref="StoreMismatchException">The text has another format.</exception>
     public static void Read(HashMode mode, int prefix, ReadOnlySpan<byte> text, List<HashCount> rows)
     {
@@ -55,26 +53,25 @@ public static class RangeText
             var suffix = mode.SuffixDigits();
             if (line.Length < suffix + 2 || line[suffix] != (byte)':'
                 || !Utf8Parser.TryParse(line[(suffix + 1)..], out long count, out var read) || read != line.Length - suffix - 1)
-                throw NoRange();
+                throw InvalidText();
             line[..suffix].CopyTo(digits[HashModes.PrefixDigits..]);
-            if (Convert.FromHexString(digits, hash, out _, out _) != System.Buffers.OperationStatus.Done)
-                throw NoRange();
+            if (Convert.FromHexString(digits, hash, out _, out _) != OperationStatus.Done)
+                throw InvalidText();
             rows.Add(new HashCount(hash, count));
         }
     }
 
-    /// <summary>Formats a table's rows, which are in order, as text.</summary>
-    internal static byte[] Of(HashMode mode, IReadOnlyList<Stores.PasswordRow> rows)
+    public static byte[] Of(HashMode mode, IReadOnlyList<PasswordRow> rows)
     {
         var text = new byte[MaxBytes(mode, rows.Count)];
         var at = 0;
         foreach (var row in rows)
         {
             if (row.Suffix.Length != mode.SuffixDigits())
-                throw NoRange();
+                throw InvalidText();
             if (at > 0)
                 at = WriteLineEnd(text, at);
-            at += System.Text.Encoding.ASCII.GetBytes(row.Suffix, text.AsSpan(at));
+            at += Encoding.ASCII.GetBytes(row.Suffix, text.AsSpan(at));
             at = WriteCount(text, at, row.Count);
         }
         return text[..at];
@@ -95,5 +92,5 @@ public static class RangeText
 
     private static byte[] MakeEmpty(HashMode mode) => [.. Enumerable.Repeat((byte)'0', mode.SuffixDigits()), .. ":0"u8];
 
-    private static StoreMismatchException NoRange() => new("a range of passwords can't be read: it was written by something else");
+    private static StoreMismatchException InvalidText() => new("a range of passwords can't be read: it was written by something else");
 }

@@ -4,13 +4,9 @@ using System.Text;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>
-/// The offset of each range of a mode within its packs. The index is read whole and queried in its binary form (docs/passwords.md,
-/// "Index").
-/// </summary>
-internal sealed class PackIndex
+/// <summary>The offset of each range of a mode within its packs, queried in binary form (docs/passwords.md, "Index").</summary>
+internal sealed class PackIndex(byte[] bytes)
 {
-    /// <summary>Size of every pack's header: magic number, mode, pack number, zeros.</summary>
     public const int PackHeaderBytes = 16;
 
     private const int HeaderBytes = 16;
@@ -21,15 +17,9 @@ internal sealed class PackIndex
     private const int ChecksumAt = EntriesAt + (HashModes.Ranges * EntryBytes);
     private const int Bytes = ChecksumAt + sizeof(uint);
 
-    private readonly byte[] _bytes;
-    private readonly string[] _etags = new string[PasswordNames.Groups];
-
-    private PackIndex(byte[] bytes)
-    {
-        _bytes = bytes;
-        for (var pack = 0; pack < PasswordNames.Groups; pack++)
-            _etags[pack] = Encoding.ASCII.GetString(bytes.AsSpan(PackAt(pack) + 16, ETagBytes)).TrimEnd('\0');
-    }
+    private readonly byte[] _bytes = bytes;
+    private readonly string[] _etags = [.. Enumerable.Range(0, PasswordNames.Groups).Select(
+        pack => Encoding.ASCII.GetString(bytes, PackAt(pack) + 16, ETagBytes).TrimEnd('\0'))];
 
     private static ReadOnlySpan<byte> Magic => "HIBPPX01"u8;
 
@@ -43,7 +33,6 @@ internal sealed class PackIndex
         return header;
     }
 
-    /// <param name="packs">By number; all 256.</param>
     public static byte[] Make(HashMode mode, IReadOnlyList<PackRecord> packs)
     {
         var bytes = new byte[Bytes];
@@ -64,7 +53,6 @@ internal sealed class PackIndex
         return bytes;
     }
 
-    /// <exception cref="StoreMismatchException">The content is not an index, is damaged, or is of another mode.</exception>
     public static PackIndex Parse(HashMode mode, ReadOnlyMemory<byte> content)
     {
         var bytes = content.ToArray();
@@ -76,7 +64,7 @@ internal sealed class PackIndex
 
     public string ETagOf(int pack) => _etags[pack];
 
-    /// <summary>Returns the position of a range; a length of 0 means that it has no hash.</summary>
+    /// <returns>A length of 0 means that the range has no hash.</returns>
     public (long Offset, int Length) PlaceOf(int prefix)
     {
         var offset = OffsetOf(prefix);
@@ -101,16 +89,13 @@ internal sealed class PackIndex
     private static int EntryAt(int prefix) => EntriesAt + (prefix * EntryBytes);
 }
 
-/// <summary>The record of a pack that was written.</summary>
 /// <param name="Entries">8 bytes per range, as in the index: offset and CRC-32, little-endian.</param>
 internal sealed record PackRecord(long Length, long Rows, string ETag, ReadOnlyMemory<byte> Entries)
 {
-    /// <summary>The ETag of a pack that was not written.</summary>
     public const string NoETag = "";
 
-    /// <summary>
-    /// Returns the position of one of the pack's ranges, counted from its first; a length of 0 means that it has no hash.
-    /// </summary>
+    /// <param name="range">Counted from the pack's first.</param>
+    /// <returns>A length of 0 means that the range has no hash.</returns>
     public (long Offset, int Length) PlaceOf(int range)
     {
         var offset = OffsetOf(range);

@@ -3,13 +3,11 @@ using System.Runtime.CompilerServices;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>Ranges within packs: one ranged read each.</summary>
 internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, PackIndex index) : IRangeSource
 {
     // Many gzip members per request, with little memory.
     private const int WindowBytes = 4 << 20;
 
-    /// <exception cref="StoreMismatchException">The index is not the version that the release names.</exception>
     public static async Task<PackSource> OpenAsync(
         IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)
     {
@@ -33,8 +31,6 @@ internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, Relea
         ReadPackAsync(blobs, release, part.Mode, group, index.RecordOf(group), cancellationToken);
 
     /// <summary>Reads a whole pack in order; needs no index.</summary>
-    /// <exception cref="RangeMissingException">The pack is another version than the record's, or was deleted.</exception>
-    /// <exception cref="StoreMismatchException">The pack does not match its record.</exception>
     public static async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadPackAsync(
         IPasswordBlobs blobs, ReleaseKey release, HashMode mode, int pack, PackRecord record,
         [EnumeratorCancellation] CancellationToken cancellationToken)

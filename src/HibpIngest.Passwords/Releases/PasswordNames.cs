@@ -1,5 +1,4 @@
 using System.Globalization;
-using HibpIngest.Passwords.Import.Drops;
 
 namespace HibpIngest.Passwords.Releases;
 
@@ -9,28 +8,27 @@ public static class PasswordNames
     /// <summary>The document that names the served release and its back end.</summary>
     public const string Current = "current.json";
 
-    /// <summary>The number of groups of ranges; the ranges of a group share the first two digits.</summary>
+    /// <summary>The ranges of a group share the first two digits.</summary>
     public const int Groups = 256;
 
     public const int RangesOfGroup = HashModes.Ranges / Groups;
 
     internal const string AllReleases = "releases/";
+    internal const string AllImports = "imports/";
+    internal const string AllRefused = "refused/";
 
-    private const int LongestRelease = 32;
+    private const int MaxNameLength = 32;
 
     public static string Release(string name) => $"{Folder(name)}release.json";
 
     /// <summary>Returns the folder of all releases that ever had a name.</summary>
     internal static string Folder(string name) => $"{AllReleases}{name}/";
 
-    /// <summary>One of the 256 packs of a mode.</summary>
     public static string Pack(ReleaseKey release, HashMode mode, int pack) =>
         $"releases/{release}/pack/{mode.Name()}/{pack.ToString("X2", CultureInfo.InvariantCulture)}";
 
-    /// <summary>The index of a mode's packs.</summary>
     public static string Index(ReleaseKey release, HashMode mode) => $"releases/{release}/pack/{mode.Name()}/index";
 
-    /// <summary>One range in the blob back end.</summary>
     public static string Range(ReleaseKey release, HashMode mode, int prefix) =>
         $"releases/{release}/blob/{mode.Name()}/{HashModes.PrefixText(prefix)}";
 
@@ -38,11 +36,10 @@ public static class PasswordNames
     public static string Present(ReleaseKey release, PasswordBackend backend, HashMode mode) =>
         $"releases/{release}/{Name(backend)}/{mode.Name()}/present";
 
-    /// <summary>One range of a release, with what was added to it.</summary>
     public static string Overlay(ReleaseKey release, HashMode mode, int prefix) =>
         $"releases/{release}/overlay/{mode.Name()}/{HashModes.PrefixText(prefix)}";
 
-    /// <summary>The list of a release's changed ranges, in files numbered from 1; the next one begins when one is full.</summary>
+    /// <summary>The list of a release's changed ranges, in files numbered from 1.</summary>
     public static string Changes(ReleaseKey release, int file) =>
         $"releases/{release}/changes/{file.ToString("D4", CultureInfo.InvariantCulture)}";
 
@@ -52,37 +49,27 @@ public static class PasswordNames
     /// <summary>The position up to which a replica has the changes of its primary.</summary>
     public static string Copied(ReleaseKey release) => $"releases/{release}/changes/copied.json";
 
-    /// <summary>While this blob exists, no transaction is begun with the release.</summary>
+    /// <summary>While this blob exists, no transaction is started with the release.</summary>
     public static string Hold(ReleaseKey release) => $"releases/{release}/hold.json";
-
-    /// <summary>Folder of the records of imports of dropped files into any release.</summary>
-    internal const string AllImports = "imports/";
-
-    /// <summary>Folder of the records of dropped files that are not imported.</summary>
-    internal const string AllRefused = "refused/";
 
     /// <summary>Folder of the records of imports of dropped files into a release.</summary>
     internal static string Imports(string release) => $"{AllImports}{release}/";
 
-    /// <summary>The plan of a dropped file's import into a release.</summary>
     internal static string PlanOfImport(string release, HashMode mode) => $"{Imports(release)}{mode.Name()}/plan.json";
 
-    /// <summary>Folder of the groups that a plan has imported.</summary>
     internal static string ImportedGroups(ReleaseKey release, HashMode mode, string plan) =>
         $"{Imports(release.Name)}{mode.Name()}/{plan}{(release.Id is null ? "" : $"-{release.Id}")}/";
 
-    /// <summary>The reason why a dropped file is not imported.</summary>
     internal static string Refused(string file) => $"{AllRefused}{file}.json";
 
     public static string Table(ReleaseKey release, HashMode mode) => $"passwords{mode.Name()}{release.Name}{release.Id}";
 
-    /// <summary>Returns the name used in settings and commands: <c>pack</c>.</summary>
+    /// <summary>Returns the name in settings and commands: <c>pack</c>.</summary>
     public static string Name(this PasswordBackend backend) => backend.ToString().ToLowerInvariant();
 
     /// <summary>Checks a release's name, which becomes part of a table's.</summary>
-    /// <exception cref="BadInputException">The name is not valid.</exception>
     public static string CheckRelease(string name) =>
-        name.Length is > 0 and <= LongestRelease && name.All(char.IsAsciiLetterOrDigit) && !name.Any(char.IsAsciiLetterUpper)
+        name.Length is > 0 and <= MaxNameLength && name.All(char.IsAsciiLetterOrDigit) && !name.Any(char.IsAsciiLetterUpper)
             ? name : throw new BadInputException(
-                $"a release's name is expected to be 1 to {LongestRelease} digits and lower-case letters, as 20261122, found '{name}'");
+                $"a release's name is expected to be 1 to {MaxNameLength} digits and lower-case letters, as 20261122, found '{name}'");
 }

@@ -1,12 +1,9 @@
+using System.Security.Cryptography;
 using System.Text.Json.Serialization;
-using HibpIngest.Passwords.Import;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>
-/// The document of a release (<c>release.json</c>). Each part is listed once it is complete and was read back. A release without a part is
-/// being imported or deleted.
-/// </summary>
+/// <summary>The document of a release (<c>release.json</c>); without a part, the release is being imported or deleted.</summary>
 public sealed record PasswordRelease
 {
     /// <summary>Version of the documents, and of a release without an id.</summary>
@@ -15,20 +12,15 @@ public sealed record PasswordRelease
     /// <summary>Version of a release with an id: a program that doesn't know ids would look for its blobs elsewhere.</summary>
     public const int VersionWithId = 2;
 
-    /// <summary>Version of the document's format.</summary>
     public int Version { get; init; } = DocumentVersion;
 
     public required string Name { get; init; }
 
-    /// <summary>
-    /// Distinguishes releases of the same name, and is part of their paths; null: the release was made before there were ids.
-    /// </summary>
+    /// <summary>Distinguishes releases of the same name, and is part of their paths; null: made before there were ids.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Id { get; init; }
 
-    /// <summary>
-    /// In a replica, the id of the primary's release that it is a copy of. Null: the original has no id, or this is not a copy.
-    /// </summary>
+    /// <summary>In a replica, the id of the primary's release that it copies. Null: the original has no id, or this is no copy.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? CopyOf { get; init; }
 
@@ -43,10 +35,8 @@ public sealed record PasswordRelease
     [JsonIgnore]
     public ReleaseKey Key => new(Name, Id);
 
-    /// <summary>When its first import began.</summary>
     public required DateTimeOffset CreatedAt { get; init; }
 
-    /// <summary>The parts, in the order in which they were added.</summary>
     public required IReadOnlyList<ReleasePart> Parts { get; init; }
 
     public IEnumerable<ReleasePart> PartsOf(PasswordBackend backend) => Parts.Where(part => part.Backend == backend);
@@ -58,10 +48,9 @@ public sealed record PasswordRelease
 /// <summary>One mode of a release, in one back end.</summary>
 /// <param name="Sum">Sum of all rows (<see cref="RowSum"/>), in 16 hex digits.</param>
 /// <param name="ETag">The valid version of the part's index (pack) or list of ranges (blob, table).</param>
-public sealed record ReleasePart(
-    PasswordBackend Backend, HashMode Mode, long Rows, string Sum, string ETag, DateTimeOffset CompletedAt)
+public sealed record ReleasePart(PasswordBackend Backend, HashMode Mode, long Rows, string Sum, string ETag, DateTimeOffset CompletedAt)
 {
-    /// <summary>Identifies the import that wrote it (<see cref="HashImport.Source"/>); null: unknown.</summary>
+    /// <summary>Identifies the import that wrote it; null: unknown.</summary>
     public string? Source { get; init; }
 }
 
@@ -72,7 +61,6 @@ public sealed record CurrentRelease
 
     public required ServedRelease Served { get; init; }
 
-    /// <summary>The release that was served before; null: none.</summary>
     public ServedRelease? Before { get; init; }
 
     /// <summary>The release that was served last from each back end, for processes that are pinned to one.</summary>
@@ -88,16 +76,46 @@ public sealed record CurrentRelease
     {
         Served = served,
         Before = before is null || before.Served == served ? before?.Before : before.Served,
-        ByBackend = [.. (before?.ByBackend ?? []).Where(one => one.Backend != served.Backend).Append(served)
-            .OrderBy(one => one.Backend)],
+        ByBackend = [.. (before?.ByBackend ?? []).Where(one => one.Backend != served.Backend).Append(served).OrderBy(one => one.Backend)],
         ChangedAt = now,
     };
 }
 
 public sealed record ServedRelease(PasswordBackend Backend, string Release);
 
-[JsonSourceGenerationOptions(
-    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, UseStringEnumConverter = true, WriteIndented = true)]
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, UseStringEnumConverter = true, WriteIndented = true)]
 [JsonSerializable(typeof(PasswordRelease))]
 [JsonSerializable(typeof(CurrentRelease))]
 internal sealed partial class PasswordJson : JsonSerializerContext;
+
+/// <summary>The form in which a release is stored (docs/passwords.md).</summary>
+public enum PasswordBackend
+{
+    /// <summary>A table with one entity per hash.</summary>
+    [JsonStringEnumMemberName("table")]
+    Table = 0,
+
+    /// <summary>One blob per range, gzipped, as it is sent.</summary>
+    [JsonStringEnumMemberName("blob")]
+    Blob = 1,
+
+    /// <summary>256 blobs, each with the ranges that share its first two digits, and an index.</summary>
+    [JsonStringEnumMemberName("pack")]
+    Pack = 2,
+}
+
+/// <summary>Identifies a release. A name can be used again once its release was deleted; the id can't.</summary>
+/// <param name="Id">Random; null: the release was made before releases had one.</param>
+public readonly record struct ReleaseKey(string Name, string? Id)
+{
+    // With the longest name, a table's name has 61 characters; the service takes 63.
+    private const int IdDigits = 16;
+
+    internal static ReleaseKey New(string name) => new(name, RandomNumberGenerator.GetHexString(IdDigits, lowercase: true));
+
+    public static ReleaseKey Parse(string text) =>
+        text.IndexOf('/', StringComparison.Ordinal) is var slash and >= 0 ? new(text[..slash], text[(slash + 1)..]) : new(text, null);
+
+    /// <summary>Returns <c>NAME/ID</c>, or <c>NAME</c> if there is no id.</summary>
+    public override string ToString() => Id is null ? Name : $"{Name}/{Id}";
+}

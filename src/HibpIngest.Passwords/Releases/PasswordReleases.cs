@@ -1,10 +1,6 @@
-using System.Text.Json;
-using HibpIngest.Passwords.Appends;
-
 namespace HibpIngest.Passwords.Releases;
 
 /// <summary>The releases of a store, and which one is served.</summary>
-/// <param name="purge">Purges caches after a switch.</param>
 public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, TimeProvider time)
 {
     /// <summary>Returns what is served; null: nothing was switched to yet.</summary>
@@ -14,13 +10,11 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     public Task<PasswordRelease?> FindAsync(string release, CancellationToken cancellationToken) =>
         ReleaseReader.FindAsync(stores.Blobs, release, cancellationToken);
 
-    /// <exception cref="NotPossibleException">There is no release of that name.</exception>
     internal async Task<PasswordRelease> GetAsync(string release, CancellationToken cancellationToken) =>
         await FindAsync(release, cancellationToken) ?? throw new NotPossibleException(
             $"there is no release {release}: 'hibp passwords status' lists them");
 
     /// <summary>Returns the given name, or the served release's.</summary>
-    /// <exception cref="NotPossibleException">No name is given, and nothing is served.</exception>
     internal static string NameOf(string? release, CurrentRelease? current) =>
         release ?? current?.Served.Release ?? throw new NotPossibleException(
             "no passwords are served yet: name a release by --release; 'hibp passwords status' lists them");
@@ -29,17 +23,11 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     public async Task<IReadOnlyList<PasswordRelease>> ListAsync(CancellationToken cancellationToken)
     {
         var releases = new List<PasswordRelease>();
-        try
+        var names = stores.Blobs.ListFoldersAsync(PasswordNames.AllReleases, cancellationToken);
+        foreach (var name in await ReleaseReader.ListAsync(names, cancellationToken))
         {
-            await foreach (var name in stores.Blobs.ListFoldersAsync(PasswordNames.AllReleases, cancellationToken))
-            {
-                if (await FindAsync(name, cancellationToken) is { } release)
-                    releases.Add(release);
-            }
-        }
-        catch (StoreMissingException)
-        {
-            // Nothing was ever imported.
+            if (await FindAsync(name, cancellationToken) is { } release)
+                releases.Add(release);
         }
         return releases;
     }
@@ -61,8 +49,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         return served;
     }
 
-    /// <summary>Compares a release that could be served with the served one.</summary>
-    /// <returns>The modes that would lose rows (<see cref="ReleaseShortfall.List"/>).</returns>
+    /// <summary>Lists the modes that would lose rows if another release were served.</summary>
     public async Task<IReadOnlyList<ReleaseShortfall>> ListShortfallsAsync(ServedRelease next, CancellationToken cancellationToken)
     {
         if ((await GetCurrentAsync(cancellationToken))?.Served is not { } served)
@@ -81,36 +68,32 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     {
         await RequireUnservedAsync(release, cancellationToken);
         await ForgetBeforeAsync(release, cancellationToken);
-        var (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken);
-        while (there is { Deleted: false })
+        var (existing, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken);
+        while (existing is { Deleted: false })
         {
-            var deleted = there with { Parts = [], Deleted = true };
+            var deleted = existing with { Parts = [], Deleted = true };
             if (await ReleaseReader.WriteAsync(stores.Blobs, deleted, etag, cancellationToken) is { } written)
-                (there, etag) = (deleted, written);
+                (existing, etag) = (deleted, written);
             else
-                (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken);
+                (existing, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken);
         }
         await DeleteFolderAsync(PasswordNames.Imports(release), cancellationToken);
-        await SweepAsync(release, there?.Key ?? new ReleaseKey(release, null), cancellationToken);
+        await SweepAsync(release, existing?.Key ?? new ReleaseKey(release, null), cancellationToken);
         if (etag is not null)
             await stores.Blobs.DeleteAsync(PasswordNames.Release(release), etag, cancellationToken);
     }
 
-    /// <summary>
-    /// Returns the release of a name to write parts into: the existing one, or a new one without parts. Leftovers of an earlier release of
-    /// that name are deleted first.
-    /// </summary>
-    /// <param name="copyOf">As in <see cref="PasswordRelease.CopyOf"/>.</param>
+    /// <summary>Returns the existing release of a name, or creates one without parts after deleting leftovers of an earlier one.</summary>
     internal async Task<ReleaseKey> BeginAsync(string name, CancellationToken cancellationToken, string? copyOf = null)
     {
         while (true)
         {
-            var (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken);
-            if (there is { Deleted: false })
-                return there.Key;
-            await SweepAsync(name, there?.Key, cancellationToken);
+            var (existing, etag) = await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken);
+            if (existing is { Deleted: false })
+                return existing.Key;
+            await SweepAsync(name, existing?.Key, cancellationToken);
             var key = ReleaseKey.New(name);
-            var begun = new PasswordRelease
+            var created = new PasswordRelease
             {
                 Version = PasswordRelease.VersionWithId,
                 Name = name,
@@ -119,27 +102,23 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
                 CreatedAt = time.GetUtcNow(),
                 Parts = [],
             };
-            if (await ReleaseReader.WriteAsync(stores.Blobs, begun, etag, cancellationToken) is not null)
+            if (await ReleaseReader.WriteAsync(stores.Blobs, created, etag, cancellationToken) is not null)
                 return key;
         }
     }
 
     /// <summary>Returns whether this very release exists or is being written, and is not deleted.</summary>
-    internal async Task<bool> IsThereAsync(ReleaseKey release, CancellationToken cancellationToken) =>
-        (await ReleaseReader.ReadAsync(stores.Blobs, release.Name, cancellationToken)).Release is { Deleted: false } there
-        && there.Key == release;
+    internal async Task<bool> ExistsAsync(ReleaseKey release, CancellationToken cancellationToken) =>
+        (await ReleaseReader.ReadAsync(stores.Blobs, release.Name, cancellationToken)).Release is { Deleted: false } existing
+        && existing.Key == release;
 
-    /// <summary>Returns whether anything was added to it since its import.</summary>
     internal async Task<bool> HasChangesAsync(ReleaseKey release, CancellationToken cancellationToken) =>
         await stores.Blobs.FindAsync(PasswordNames.Changes(release, 1), cancellationToken) is not null;
 
-    /// <summary>Returns whether a mode that joins it would lack hashes that were appended before.</summary>
     internal async Task<bool> IsAppendedToAsync(PasswordRelease release, CancellationToken cancellationToken) =>
         release.Appended || await HasChangesAsync(release.Key, cancellationToken);
 
-    /// <exception cref="NotPossibleException">One of the modes would join the release, and lack what was appended to it before.</exception>
-    internal async Task RequireCompleteAsync(
-        PasswordRelease? release, IEnumerable<HashMode> modes, CancellationToken cancellationToken)
+    internal async Task RequireCompleteAsync(PasswordRelease? release, IEnumerable<HashMode> modes, CancellationToken cancellationToken)
     {
         if (release is not null && modes.Any(mode => release.BestOf(mode) is null)
             && await IsAppendedToAsync(release, cancellationToken))
@@ -161,7 +140,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         await GetCurrentAsync(cancellationToken) is { } current
         && current.ByBackend.Append(current.Served).Any(one => one.Release == release);
 
-    /// <exception cref="NotPossibleException">The release is served, or was the last one served from a back end.</exception>
     internal async Task RequireUnservedAsync(string release, CancellationToken cancellationToken)
     {
         if (await IsServedAsync(release, cancellationToken))
@@ -172,26 +150,20 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         }
     }
 
-    /// <summary>
-    /// Lists a part that is complete. The check for appended hashes is protected by the document's ETag: an append marks the document
-    /// before it leaves anything out (<see cref="AppendPasswords"/>).
-    /// </summary>
-    /// <param name="isCopy">Whether it is a copy: what was appended is copied with it.</param>
+    /// <summary>Lists a complete part. An append marks the document before it omits a mode, so the ETag protects the check.</summary>
     /// <returns>False if the release was deleted, and nothing is listed.</returns>
-    /// <exception cref="NotPossibleException">Its mode would lack what was appended before.</exception>
-    internal async Task<bool> AddAsync(
-        ReleaseKey release, ReleasePart part, CancellationToken cancellationToken, bool isCopy = false)
+    internal async Task<bool> AddAsync(ReleaseKey release, ReleasePart part, CancellationToken cancellationToken, bool isCopy = false)
     {
         while (true)
         {
-            var (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release.Name, cancellationToken);
-            if (there is not { Deleted: false } || there.Key != release)
+            var (existing, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release.Name, cancellationToken);
+            if (existing is not { Deleted: false } || existing.Key != release)
                 return false;
             if (!isCopy)
-                await RequireCompleteAsync(there, [part.Mode], cancellationToken);
-            var now = there with
+                await RequireCompleteAsync(existing, [part.Mode], cancellationToken);
+            var now = existing with
             {
-                Parts = [.. there.Parts.Where(one => (one.Backend, one.Mode) != (part.Backend, part.Mode)), part],
+                Parts = [.. existing.Parts.Where(one => (one.Backend, one.Mode) != (part.Backend, part.Mode)), part],
             };
             if (await ReleaseReader.WriteAsync(stores.Blobs, now, etag, cancellationToken) is not null)
                 return true;
@@ -199,7 +171,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     }
 
     /// <summary>Deletes everything that releases of that name have left, except for an existing one.</summary>
-    /// <param name="deleted">The release whose tables are dropped too; null: none is known.</param>
     private async Task SweepAsync(string name, ReleaseKey? deleted, CancellationToken cancellationToken)
     {
         // Tables of releases without an id are not listed anywhere.
@@ -208,14 +179,12 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
             foreach (var mode in HashModes.All)
                 await stores.Tables.DropAsync(PasswordNames.Table(key, mode), cancellationToken);
         }
-        var folders = new List<string>();
-        await foreach (var folder in stores.Blobs.ListFoldersAsync(PasswordNames.Folder(name), cancellationToken))
-            folders.Add(folder);
+        var folders = await stores.Blobs.ListFoldersAsync(PasswordNames.Folder(name), cancellationToken).ToListAsync(cancellationToken);
         foreach (var folder in folders)
         {
             // Another process may have begun a release of that name in the meantime. Its id was written before its first blob.
-            if ((await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken)).Release is { Deleted: false } there
-                && (there.Id is null || there.Id == folder))
+            if ((await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken)).Release is { Deleted: false } existing
+                && (existing.Id is null || existing.Id == folder))
                 continue;
             await DeleteFolderAsync($"{PasswordNames.Folder(name)}{folder}/", cancellationToken);
         }
@@ -241,22 +210,20 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     }
 
     private async Task<ServedRelease> ResolveAsync(
-        CurrentRelease? current, PasswordBackend backend, string? release, CancellationToken cancellationToken) =>
-        await CheckAsync(new ServedRelease(backend, NameOf(release, current)), cancellationToken);
-
-    private async Task<ServedRelease> CheckAsync(ServedRelease served, CancellationToken cancellationToken)
+        CurrentRelease? current, PasswordBackend backend, string? release, CancellationToken cancellationToken)
     {
-        var release = await GetAsync(served.Release, cancellationToken);
-        if (!release.PartsOf(served.Backend).Any())
+        var served = new ServedRelease(backend, NameOf(release, current));
+        if (!(await GetAsync(served.Release, cancellationToken)).PartsOf(backend).Any())
         {
-            throw new NotPossibleException($"release {served.Release} is not in {served.Backend.Name()}: import it "
-                + $"by --release {served.Release} --into {served.Backend.Name()} first");
+            throw new NotPossibleException($"release {served.Release} is not in {backend.Name()}: import it "
+                + $"by --release {served.Release} --into {backend.Name()} first");
         }
         return served;
     }
 
     private async Task<bool> WriteAsync(CurrentRelease current, string? etag, CancellationToken cancellationToken) =>
         await stores.Blobs.WriteAsync(
-            PasswordNames.Current, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(current, PasswordJson.Default.CurrentRelease)),
-            etag, cancellationToken) is not null;
+            PasswordNames.Current, current, PasswordJson.Default.CurrentRelease, etag, cancellationToken) is not null;
 }
+
+public sealed record PasswordStores(IPasswordBlobs Blobs, IPasswordTables Tables);

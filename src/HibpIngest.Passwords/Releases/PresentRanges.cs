@@ -3,11 +3,8 @@ using System.IO.Hashing;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>
-/// One bit per range, set if the range holds a hash. A missing range is thereby an error instead of an empty response, and an empty range
-/// costs no read.
-/// </summary>
-internal sealed class PresentRanges
+/// <summary>One bit per range, set if it holds a hash: a missing range is an error, and an empty one costs no read.</summary>
+internal sealed class PresentRanges(ReadOnlyMemory<byte> bits)
 {
     public const int GroupBytes = PasswordNames.RangesOfGroup / 8;
 
@@ -15,13 +12,9 @@ internal sealed class PresentRanges
     private const int ChecksumAt = HeaderBytes + (HashModes.Ranges / 8);
     private const int Bytes = ChecksumAt + sizeof(uint);
 
-    private readonly ReadOnlyMemory<byte> _bits;
-
-    private PresentRanges(ReadOnlyMemory<byte> bits) => _bits = bits;
-
     private static ReadOnlySpan<byte> Magic => "HIBPPR01"u8;
 
-    public bool this[int prefix] => (_bits.Span[prefix / 8] & (1 << (prefix % 8))) != 0;
+    public bool this[int prefix] => (bits.Span[prefix / 8] & (1 << (prefix % 8))) != 0;
 
     public static void Add(Span<byte> bits, int prefix)
     {
@@ -29,7 +22,6 @@ internal sealed class PresentRanges
         bits[place / 8] |= (byte)(1 << (place % 8));
     }
 
-    /// <summary>Builds the list from the groups' bits, in order.</summary>
     public static byte[] Make(HashMode mode, IEnumerable<ReadOnlyMemory<byte>> groups)
     {
         var bytes = new byte[Bytes];
@@ -45,7 +37,6 @@ internal sealed class PresentRanges
         return bytes;
     }
 
-    /// <exception cref="StoreMismatchException">The content is not such a list, is damaged, or is of another mode.</exception>
     public static PresentRanges Parse(HashMode mode, ReadOnlyMemory<byte> content)
     {
         var bytes = content.Span;

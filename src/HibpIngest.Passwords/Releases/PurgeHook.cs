@@ -1,7 +1,6 @@
 using System.Net.Http.Headers;
 using System.Text;
-using System.Text.Json;
-using System.Text.Json.Serialization;
+using System.Text.Json.Nodes;
 using Polly;
 using Polly.Retry;
 
@@ -13,7 +12,6 @@ namespace HibpIngest.Passwords.Releases;
 /// </summary>
 /// <param name="url">The URL that is called (HIBP_PURGE_URL); null: no cache is purged.</param>
 /// <param name="token">The bearer token (HIBP_PURGE_TOKEN); null: none is sent.</param>
-/// <param name="http">Disposed by the caller.</param>
 public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, ILogger<PurgeHook> log)
 {
     // developers.cloudflare.com/cache/how-to/purge-cache/purge-by-single-file
@@ -31,23 +29,23 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
 
     public bool IsSet => url is not null;
 
-    /// <summary>Purges everything. Caches that can't be reached serve their content until its max-age ends.</summary>
     /// <exception cref="StoreUnavailableException">Three attempts failed.</exception>
     public async Task PurgeEverythingAsync(CancellationToken cancellationToken)
     {
-        if (url is null)
-            return;
-        await SendAsync("""{"purge_everything":true}""", cancellationToken);
+        if (IsSet)
+            await SendAsync("""{"purge_everything":true}""", cancellationToken);
     }
 
-    /// <summary>Purges some addresses.</summary>
     /// <exception cref="StoreUnavailableException">Three attempts failed.</exception>
     public async Task PurgeAsync(IEnumerable<string> addresses, CancellationToken cancellationToken)
     {
         if (url is null)
             return;
         foreach (var some in addresses.Chunk(MaxAddresses))
-            await SendAsync(JsonSerializer.Serialize(new PurgedAddresses(some), PurgeJson.Default.PurgedAddresses), cancellationToken);
+        {
+            var files = new JsonArray([.. some.Select(address => JsonValue.Create(address))]);
+            await SendAsync(new JsonObject { ["files"] = files }.ToJsonString(), cancellationToken);
+        }
     }
 
     private async Task SendAsync(string json, CancellationToken cancellationToken)
@@ -84,9 +82,3 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
     [LoggerMessage(EventIds.PurgeHookFailed, LogLevel.Warning, "passwords: cache purge failed: {Reason}")]
     private partial void LogFailed(string reason);
 }
-
-internal sealed record PurgedAddresses(IReadOnlyList<string> Files);
-
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(PurgedAddresses))]
-internal sealed partial class PurgeJson : JsonSerializerContext;

@@ -1,10 +1,13 @@
 using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
 
 namespace HibpIngest.Passwords.Releases;
 
+/// <summary>Reads and writes the documents of releases.</summary>
 internal static class ReleaseReader
 {
-    /// <returns>Null if nothing was switched to yet.</returns>
+    private const string Subject = "the passwords' container";
+
     public static async Task<(CurrentRelease? Current, string? ETag)> ReadCurrentAsync(
         IPasswordBlobs blobs, CancellationToken cancellationToken)
     {
@@ -13,33 +16,24 @@ internal static class ReleaseReader
     }
 
     /// <summary>Reads the document of a name, also of a release that is being imported or deleted.</summary>
-    /// <returns>The release and the document's version; null: there is no document.</returns>
     public static async Task<(PasswordRelease? Release, string? ETag)> ReadAsync(
         IPasswordBlobs blobs, string name, CancellationToken cancellationToken)
     {
         var blob = await blobs.ReadAsync(PasswordNames.Release(name), null, cancellationToken);
-        return blob is null ? (null, null) : (
-            Parse(
-                blob.Bytes, PasswordJson.Default.PasswordRelease,
-                one => one.Version is PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId),
-            blob.ETag);
+        return blob is null ? (null, null) : (Parse(
+            blob.Bytes, PasswordJson.Default.PasswordRelease,
+            release => release.Version is PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId, Subject), blob.ETag);
     }
 
-    /// <summary>Reads a release that has a part.</summary>
-    /// <returns>Null if there is none of that name.</returns>
     public static async Task<PasswordRelease?> FindAsync(IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
         (await ReadAsync(blobs, name, cancellationToken)).Release is { Parts.Count: > 0 } release ? release : null;
 
-    /// <param name="replaces">The version that it replaces; null: there is none.</param>
-    /// <returns>The document's new version; null if another version is there by now, and nothing was written.</returns>
     public static Task<string?> WriteAsync(
-        IPasswordBlobs blobs, PasswordRelease release, string? replaces, CancellationToken cancellationToken) => blobs.WriteAsync(
-            PasswordNames.Release(release.Name),
-            PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(release, PasswordJson.Default.PasswordRelease)), replaces,
-            cancellationToken);
+        IPasswordBlobs blobs, PasswordRelease release, string? replaces, CancellationToken cancellationToken) =>
+        blobs.WriteAsync(PasswordNames.Release(release.Name), release, PasswordJson.Default.PasswordRelease, replaces, cancellationToken);
 
     public static CurrentRelease ParseCurrent(ReadOnlyMemory<byte> bytes) =>
-        Parse(bytes, PasswordJson.Default.CurrentRelease, one => one.Version == PasswordRelease.DocumentVersion);
+        Parse(bytes, PasswordJson.Default.CurrentRelease, current => current.Version == PasswordRelease.DocumentVersion, Subject);
 
     public static async Task<IRangeSource> OpenAsync(
         PasswordStores stores, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)
@@ -49,8 +43,8 @@ internal static class ReleaseReader
         var name = PasswordNames.Present(release, part.Backend, part.Mode);
         var present = PresentRanges.Parse(part.Mode, await ReadListAsync(stores.Blobs, name, part, cancellationToken));
         return part.Backend == PasswordBackend.Blob
-            ? new BlobSource(stores.Blobs, release, part, present)
-            : new TableSource(stores.Tables, release, part, present);
+            ? SingleRangeSource.OfBlobs(stores.Blobs, release, part, present)
+            : SingleRangeSource.OfTable(stores.Tables, release, part, present);
     }
 
     /// <summary>Reads a part's index or list of ranges, in exactly the version that the release names.</summary>
@@ -59,9 +53,8 @@ internal static class ReleaseReader
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob && blob.ETag == part.ETag
             ? blob.Bytes : throw new StoreMismatchException($"{name} is not there, or is not the one that its release names");
 
-    private static T Parse<T>(
-        ReadOnlyMemory<byte> bytes, System.Text.Json.Serialization.Metadata.JsonTypeInfo<T> type, Func<T, bool> isKnown)
-        where T : class
+    /// <exception cref="StoreMismatchException">The document is malformed, or of an unknown version.</exception>
+    public static T Parse<T>(ReadOnlyMemory<byte> bytes, JsonTypeInfo<T> type, Func<T, bool> isKnown, string subject)
     {
         try
         {
@@ -72,7 +65,24 @@ internal static class ReleaseReader
         {
             // Reported below.
         }
-        throw new StoreMismatchException(
-            "a document of the passwords' container can't be read: a newer program or something else wrote it");
+        throw new StoreMismatchException($"a document of {subject} can't be read: a newer program or something else wrote it");
+    }
+
+    /// <inheritdoc cref="IPasswordBlobs.WriteAsync"/>
+    public static Task<string?> WriteAsync<T>(
+        this IPasswordBlobs blobs, string name, T document, JsonTypeInfo<T> type, string? replaces, CancellationToken cancellationToken) =>
+        blobs.WriteAsync(name, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(document, type)), replaces, cancellationToken);
+
+    /// <returns>An empty list if the container doesn't exist, since nothing was ever imported.</returns>
+    public static async Task<List<string>> ListAsync(IAsyncEnumerable<string> names, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await names.ToListAsync(cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return [];
+        }
     }
 }

@@ -31,8 +31,7 @@ internal static class ReleaseSums
     public static Task<RowSum> SumAsync(IAsyncEnumerable<(int Prefix, RangeContent Content)> ranges, HashMode mode) =>
         SumAsync(ranges, mode, collects: false);
 
-    private static async Task<RowSum> SumAsync(
-        IAsyncEnumerable<(int Prefix, RangeContent Content)> ranges, HashMode mode, bool collects)
+    private static async Task<RowSum> SumAsync(IAsyncEnumerable<(int Prefix, RangeContent Content)> ranges, HashMode mode, bool collects)
     {
         var (sum, rows) = (new RowSum(), new List<HashCount>());
         await foreach (var (prefix, content) in ranges)
@@ -43,5 +42,30 @@ internal static class ReleaseSums
             sum.Add(mode, prefix, content, rows);
         }
         return sum;
+    }
+}
+
+internal static class WrittenPart
+{
+    /// <summary>Writes the index or list of ranges, and verifies everything by reading it back.</summary>
+    public static async Task<ReleasePart> CompleteAsync(
+        PasswordStores stores, IRangeTarget target, ReleaseKey release, HashMode mode, GroupRecord[] groups, string? source,
+        StepProgress progress, TimeProvider time, CancellationToken cancellationToken)
+    {
+        var etag = await target.CompleteAsync(groups, cancellationToken);
+        var total = groups.Aggregate(new RowSum(), (sum, group) => sum + group.Total);
+        var part = new ReleasePart(target.Backend, mode, total.Rows, total.Text, etag, time.GetUtcNow()) { Source = source };
+        var written = await ReleaseReader.OpenAsync(stores, release, part, cancellationToken);
+        await foreach (var (group, sum) in ReleaseSums.ReadAsync(written, mode, cancellationToken))
+        {
+            if (sum != groups[group].Total)
+            {
+                throw new StoreMismatchException($"release {release.Name}, read back from {target.Backend.Name()}, is not what was "
+                    + $"written: {sum.Rows} hashes in ranges {group:X2}000 to {group:X2}FFF, and {groups[group].Rows} were expected; it is "
+                    + "not served");
+            }
+            progress.Add(ImportStepKind.Verify, sum.Rows);
+        }
+        return part;
     }
 }

@@ -9,7 +9,7 @@ namespace HibpIngest.Passwords.Releases;
 /// An order-independent digest of rows: their number, and the sum modulo 2^64 of XXH3-64 of each row's hash followed by its count (8 bytes,
 /// little-endian).
 /// </summary>
-public record struct RowSum(long Rows, ulong Sum)
+internal record struct RowSum(long Rows, ulong Sum)
 {
     /// <summary>The sum as in documents: 16 hex digits.</summary>
     public readonly string Text => Sum.ToString("x16", CultureInfo.InvariantCulture);
@@ -26,9 +26,7 @@ public record struct RowSum(long Rows, ulong Sum)
         Rows += rows.Length;
     }
 
-    /// <param name="rows">A buffer, which receives the range's rows.</param>
-    /// <exception cref="StoreMismatchException">The content is not a range.</exception>
-    internal void Add(HashMode mode, int prefix, RangeContent content, List<HashCount> rows)
+    public void Add(HashMode mode, int prefix, RangeContent content, List<HashCount> rows)
     {
         rows.Clear();
         RangeText.Read(mode, prefix, content.For(takesGzip: false).Bytes.Span, rows);

@@ -1,36 +1,41 @@
 namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Writes ranges one by one, several at a time.</summary>
-internal abstract class SingleRangeTarget(IPasswordBlobs blobs, ReleaseKey release, HashMode mode) : IRangeTarget
+/// <param name="atOnce">The maximum number of concurrent writes of one group.</param>
+/// <param name="needsRows">Whether it writes rows rather than the gzip.</param>
+internal abstract class SingleRangeTarget(
+    IPasswordBlobs blobs, ReleaseKey release, HashMode mode, PasswordBackend backend, int atOnce, bool needsRows) : IRangeTarget
 {
-    public abstract PasswordBackend Backend { get; }
+    private readonly int _atOnce = atOnce;
+    private readonly bool _needsRows = needsRows;
 
-    /// <summary>The maximum number of concurrent writes of one group.</summary>
-    protected abstract int AtOnce { get; }
+    public PasswordBackend Backend => backend;
 
-    public abstract Task BeginAsync(bool isNew, CancellationToken cancellationToken);
+    protected ReleaseKey Release => release;
+
+    protected HashMode Mode => mode;
+
+    public virtual Task BeginAsync(bool isNew, CancellationToken cancellationToken) => Task.CompletedTask;
 
     public IGroupTarget BeginGroup(int group) => new Group(this);
 
     public async Task<string> CompleteAsync(IReadOnlyList<GroupRecord> groups, CancellationToken cancellationToken) =>
         (await blobs.WriteAsync(
-            PasswordNames.Present(release, Backend, mode),
+            PasswordNames.Present(release, backend, mode),
             PasswordContent.Binary(PresentRanges.Make(mode, groups.Select(group => (ReadOnlyMemory<byte>)group.Present))),
             IPasswordBlobs.Anything, cancellationToken))!;
 
-    protected abstract Task WriteAsync(
-        int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken);
+    protected abstract Task WriteAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken);
 
     private sealed class Group(SingleRangeTarget target) : IGroupTarget
     {
         private readonly List<Task> _writing = [];
 
-        public async ValueTask AddAsync(
-            int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken)
+        public async ValueTask AddAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken)
         {
             // The caller reuses the rows when this returns.
-            _writing.Add(target.WriteAsync(prefix, target.KeepsRows ? rows.ToArray() : default, gzip, cancellationToken));
-            if (_writing.Count < target.AtOnce)
+            _writing.Add(target.WriteAsync(prefix, target._needsRows ? rows.ToArray() : default, gzip, cancellationToken));
+            if (_writing.Count < target._atOnce)
                 return;
             var done = await Task.WhenAny(_writing);
             _writing.Remove(done);
@@ -43,45 +48,26 @@ internal abstract class SingleRangeTarget(IPasswordBlobs blobs, ReleaseKey relea
             return null;
         }
 
-        public async ValueTask DisposeAsync() =>
-            await Task.WhenAll(_writing).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        public async ValueTask DisposeAsync() => await Task.WhenAll(_writing).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
     }
 
-    /// <summary>Whether it writes rows rather than the gzip.</summary>
-    protected abstract bool KeepsRows { get; }
 }
 
-/// <summary>One blob per range.</summary>
-internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashMode mode) : SingleRangeTarget(blobs, release, mode)
+internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashMode mode)
+    : SingleRangeTarget(blobs, release, mode, PasswordBackend.Blob, atOnce: 32, needsRows: false)
 {
-    private readonly (IPasswordBlobs Blobs, ReleaseKey Release, HashMode Mode) _to = (blobs, release, mode);
+    private readonly IPasswordBlobs _blobs = blobs;
 
-    public override PasswordBackend Backend => PasswordBackend.Blob;
-
-    protected override int AtOnce => 32;
-
-    protected override bool KeepsRows => false;
-
-    public override Task BeginAsync(bool isNew, CancellationToken cancellationToken) => Task.CompletedTask;
-
-    protected override Task WriteAsync(
-        int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken) => _to.Blobs.WriteAsync(
-            PasswordNames.Range(_to.Release, _to.Mode, prefix), PasswordContent.Range(gzip), IPasswordBlobs.Anything, cancellationToken);
+    protected override Task WriteAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken) =>
+        _blobs.WriteAsync(
+            PasswordNames.Range(Release, Mode, prefix), PasswordContent.Range(gzip), IPasswordBlobs.Anything, cancellationToken);
 }
 
-/// <summary>One entity per hash.</summary>
-internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, HashMode mode) : SingleRangeTarget(stores.Blobs, release, mode)
+// Each write has partitions of its own; the service limits what a table accepts.
+internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, HashMode mode)
+    : SingleRangeTarget(stores.Blobs, release, mode, PasswordBackend.Table, atOnce: 8, needsRows: true)
 {
     private readonly string _table = PasswordNames.Table(release, mode);
-    private readonly ReleaseKey _release = release;
-    private readonly HashMode _mode = mode;
-
-    public override PasswordBackend Backend => PasswordBackend.Table;
-
-    // Each writes partitions of its own; the service limits what a table accepts.
-    protected override int AtOnce => 8;
-
-    protected override bool KeepsRows => true;
 
     public override async Task BeginAsync(bool isNew, CancellationToken cancellationToken)
     {
@@ -89,14 +75,13 @@ internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, Has
         {
             throw new NotPossibleException(
                 $"table {_table} is there already, from another import: name another release by --release, or delete that one by "
-                + $"'hibp passwords delete {_release.Name}'");
+                + $"'hibp passwords delete {Release.Name}'");
         }
     }
 
-    protected override Task WriteAsync(
-        int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken)
+    protected override Task WriteAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken)
     {
-        Span<byte> hash = stackalloc byte[_mode.Bytes()];
+        Span<byte> hash = stackalloc byte[Mode.Bytes()];
         var written = new PasswordRow[rows.Length];
         for (var i = 0; i < written.Length; i++)
         {

@@ -24,7 +24,6 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             ?? throw new NotPossibleException("there are no passwords to be copied: 'hibp passwords import FILE' brings them");
     }
 
-    /// <param name="cancellationToken">Stops copying; what was copied is kept.</param>
     /// <returns>Hashes of the parts that were copied by this run; 0: everything was there.</returns>
     /// <exception cref="NotPossibleException">There is no such release, or the replica has another one of that name.</exception>
     /// <exception cref="StoreMismatchException">The rows read back differ from those imported; the part is not listed.</exception>
@@ -72,35 +71,27 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     private async Task CopyChangesAsync(ReleaseCopy copy, CancellationToken cancellationToken)
     {
         var to = copy.To.Blobs;
-        var (from, log, name) = (
-            new ChangeLog(primary.Blobs, copy.Here), new ChangeLog(to, copy.There), PasswordNames.Copied(copy.There));
-        var (place, etag) = await ChangePlace.ReadAsync(to, name, cancellationToken);
-        while (true)
-        {
-            var changed = new HashSet<(HashMode Mode, int Prefix)>();
-            var next = await from.ReadAsync(
-                place, change => changed.Add((change.Mode, change.Prefix)), cancellationToken, ChangesAtOnce);
-            if (next.IsAt(place))
-                return;
-            await Parallel.ForEachAsync(changed, Degree(BlobsAtOnce, cancellationToken), async (one, token) =>
+        var log = new ChangeLog(to, copy.There);
+        var isRecorded = await new ChangeLog(primary.Blobs, copy.Here).ProcessAsync(
+            to, PasswordNames.Copied(copy.There), ChangesAtOnce, async changed =>
             {
-                var blob = await primary.Blobs.ReadAsync(PasswordNames.Overlay(copy.Here, one.Mode, one.Prefix), null, token)
-                    ?? throw new RangeMissingException(copy.Here);
-                await to.WriteAsync(
-                    PasswordNames.Overlay(copy.There, one.Mode, one.Prefix), PasswordContent.Range(blob.Bytes) with { Note = blob.Note },
-                    IPasswordBlobs.Anything, token);
-            });
-            // With the present time, so that readers of that account see them as new changes.
-            foreach (var some in changed.GroupBy(one => one.Mode, one => one.Prefix))
-                await log.AddAsync(some.Key, [.. some], time.GetUtcNow(), cancellationToken);
-            etag = await next.WriteAsync(to, name, etag, cancellationToken)
-                ?? throw new NotPossibleException($"release {copy.Here.Name} is just being copied by somebody else");
-            place = next;
-        }
+                await Parallel.ForEachAsync(changed, Degree(BlobsAtOnce, cancellationToken), async (range, token) =>
+                {
+                    var blob = await primary.Blobs.ReadAsync(PasswordNames.Overlay(copy.Here, range.Mode, range.Prefix), null, token)
+                        ?? throw new RangeMissingException(copy.Here);
+                    await to.WriteAsync(
+                        PasswordNames.Overlay(copy.There, range.Mode, range.Prefix),
+                        PasswordContent.Range(blob.Bytes) with { Note = blob.Note }, IPasswordBlobs.Anything, token);
+                });
+                // With the present time, so that readers of that account see them as new changes.
+                foreach (var mode in changed.GroupBy(range => range.Mode, range => range.Prefix))
+                    await log.AddAsync(mode.Key, [.. mode], time.GetUtcNow(), cancellationToken);
+            }, cancellationToken);
+        if (!isRecorded)
+            throw new NotPossibleException($"release {copy.Here.Name} is just being copied by somebody else");
     }
 
-    private async Task<string> CopyPacksAsync(
-        ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+    private async Task<string> CopyPacksAsync(ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
         var name = PasswordNames.Index(copy.Here, part.Mode);
         var index = PackIndex.Parse(part.Mode, await ReleaseReader.ReadListAsync(primary.Blobs, name, part, cancellationToken));
@@ -118,8 +109,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             cancellationToken))!;
     }
 
-    /// <summary>Copies a pack byte by byte, unless an identical one is there.</summary>
-    /// <returns>The version of the copy.</returns>
+    /// <summary>Copies a pack unless an identical one is there, and returns its version.</summary>
     private async Task<string> CopyPackAsync(
         ReleaseCopy copy, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
     {
@@ -135,14 +125,12 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             to, new PackStream(primary.Blobs, copy.Here, from, record), IPasswordBlobs.Anything, cancellationToken))!;
     }
 
-    private async Task<string> CopyBlobsAsync(
-        ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+    private async Task<string> CopyBlobsAsync(ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
+        var (to, list) = (copy.To.Blobs, PasswordNames.Present(copy.There, part.Backend, part.Mode));
         // At first most are missing: a listing names 5,000 for the cost of checking one.
-        var known = new HashSet<string>();
-        var (to, folder) = (copy.To.Blobs, PasswordNames.Present(copy.There, part.Backend, part.Mode));
-        await foreach (var name in to.ListAsync(folder[..(folder.LastIndexOf('/') + 1)], cancellationToken))
-            known.Add(name);
+        var known = await to.ListAsync(list[..(list.LastIndexOf('/') + 1)], cancellationToken)
+            .ToHashSetAsync(cancellationToken: cancellationToken);
         return await CopyRangesAsync(copy, part, BlobsAtOnce, async (prefix, token) =>
         {
             var name = PasswordNames.Range(copy.There, part.Mode, prefix);
@@ -154,8 +142,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         }, steps, cancellationToken);
     }
 
-    private async Task<string> CopyTableAsync(
-        ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+    private async Task<string> CopyTableAsync(ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
         var (from, to) = (PasswordNames.Table(copy.Here, part.Mode), PasswordNames.Table(copy.There, part.Mode));
         var isNew = await copy.To.Tables.CreateAsync(to, cancellationToken);
@@ -168,7 +155,6 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         }, steps, cancellationToken);
     }
 
-    /// <summary>Copies each range that holds a hash, and then the list of ranges.</summary>
     private async Task<string> CopyRangesAsync(
         ReleaseCopy copy, ReleasePart part, int atOnce, Func<int, CancellationToken, Task> copyRange, StepProgress steps,
         CancellationToken cancellationToken)
@@ -226,7 +212,31 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         new() { MaxDegreeOfParallelism = atOnce, CancellationToken = cancellationToken };
 
     /// <param name="Here">The release's key in the primary.</param>
-    /// <param name="To">The destination.</param>
     /// <param name="There">The copy's key in the destination.</param>
     private sealed record ReleaseCopy(ReleaseKey Here, PasswordStores To, ReleaseKey There);
+}
+
+internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, string name, PackRecord pack) : ForwardStream
+{
+    private const int WindowBytes = 4 << 20;
+
+    private ReadOnlyMemory<byte> _window;
+    private long _next;
+
+    public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        if (_window.IsEmpty && _next < pack.Length)
+        {
+            var length = (int)Math.Min(WindowBytes, pack.Length - _next);
+            var part = await blobs.ReadPartAsync(name, pack.ETag, _next, length, cancellationToken)
+                ?? throw new RangeMissingException(release);
+            (_window, _next) = (part.Bytes, _next + length);
+        }
+        var taken = Math.Min(buffer.Length, _window.Length);
+        _window[..taken].CopyTo(buffer);
+        _window = _window[taken..];
+        return taken;
+    }
+
+    public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 }

@@ -8,9 +8,7 @@ namespace HibpIngest.Passwords.Replicas;
 /// <param name="primary">The releases of the installation's own account, which is authoritative.</param>
 public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<PasswordReplica> replicas)
 {
-    /// <summary>
-    /// Serves a release from a back end in every account that has all of it (<see cref="PasswordReleases.SwitchAsync"/>).
-    /// </summary>
+    /// <summary>Serves a release from a back end in every account that has all of it.</summary>
     /// <param name="release">The release; null: the one that the primary serves.</param>
     /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end; nothing is switched.</exception>
     public async Task<(ServedRelease Served, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchAsync(
@@ -28,9 +26,7 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         return (await primary.SwitchAsync(served.Backend, served.Release, cancellationToken), outcomes);
     }
 
-    /// <summary>
-    /// Serves an imported release in the same way, unless it has too few rows of a mode that is served: then nothing is switched.
-    /// </summary>
+    /// <summary>Serves an imported release in the same way, unless it has too few rows of a mode that is served.</summary>
     public async Task<(IReadOnlyList<ReleaseShortfall> Shortfalls, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchImportedAsync(
         PasswordBackend backend, string release, CancellationToken cancellationToken)
     {
@@ -68,30 +64,25 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         return outcomes;
     }
 
-    public async Task<IReadOnlyList<ReplicaState>> ListAsync(CancellationToken cancellationToken)
-    {
-        var states = new ReplicaState[replicas.Count];
-        await Task.WhenAll(replicas.Select(async (replica, number) =>
+    public async Task<IReadOnlyList<ReplicaState>> ListAsync(CancellationToken cancellationToken) =>
+        await Task.WhenAll(replicas.Select(async replica =>
         {
             try
             {
-                states[number] = new ReplicaState(
+                return new ReplicaState(
                     replica.Name, await replica.Releases.GetCurrentAsync(cancellationToken),
                     await replica.Releases.ListAsync(cancellationToken), null);
             }
             catch (HibpException e)
             {
-                states[number] = new ReplicaState(replica.Name, null, [], e.Message);
+                return new ReplicaState(replica.Name, null, [], e.Message);
             }
         }));
-        return states;
-    }
 
     /// <summary>Returns whether a replica's release is a copy of the primary's, rather than another one of that name.</summary>
     internal static bool IsCopy(PasswordRelease copy, PasswordRelease release) => copy.CopyOf == release.Id
         && copy.Parts.All(one => !release.Parts.Any(part => (part.Backend, part.Mode) == (one.Backend, one.Mode)) || Has(release, one));
 
-    /// <summary>Returns whether a copy of a release has each of these parts, with the same hashes.</summary>
     internal static bool Holds(PasswordRelease? copy, PasswordRelease release, IEnumerable<ReleasePart> parts) =>
         copy is not null && copy.CopyOf == release.Id && parts.All(part => Has(copy, part));
 
@@ -112,3 +103,24 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
             }
         }));
 }
+
+/// <param name="Current">The release it serves; null: none, or it can't be read.</param>
+/// <param name="Reason">Why it can't be read; null: it can.</param>
+public sealed record ReplicaState(string Replica, CurrentRelease? Current, IReadOnlyList<PasswordRelease> Releases, string? Reason);
+
+public sealed record ReplicaOutcome(string Replica, ReplicaResult Result, string? Reason = null);
+
+public enum ReplicaResult
+{
+    Done = 0,
+
+    /// <summary>It lacks the release or a part of it, and keeps serving what it serves.</summary>
+    Lacking = 1,
+
+    /// <summary>It can't be reached, or its store has an error; running the same command again resumes.</summary>
+    Failed = 2,
+}
+
+/// <param name="Name">For display: account and host, without secrets.</param>
+/// <param name="Releases">The account's releases; a switch there purges no cache.</param>
+public sealed record PasswordReplica(string Name, PasswordStores Stores, PasswordReleases Releases);

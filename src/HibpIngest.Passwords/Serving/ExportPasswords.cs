@@ -19,8 +19,7 @@ public sealed class ExportPasswords(PasswordStores stores, PasswordReleases rele
     {
         var name = PasswordReleases.NameOf(release, await releases.GetCurrentAsync(cancellationToken));
         var found = await releases.GetAsync(name, cancellationToken);
-        var part = found.BestOf(mode) ?? throw new NotPossibleException(
-            $"release {name} is without {mode.Name()}");
+        var part = found.BestOf(mode) ?? throw new NotPossibleException($"release {name} is without {mode.Name()}");
         var source = await ExtendedRelease.OpenAsync(stores, found.Key, part, time, cancellationToken);
         var (sum, written, rows) = (new RowSum(), 0L, new List<HashCount>());
         for (var group = 0; group < PasswordNames.Groups; group++)

@@ -17,7 +17,6 @@ public sealed partial class NearestRanges : IPasswordRanges
     private readonly TimeProvider _time;
     private readonly ILogger _log;
 
-    /// <param name="options">The back end, the timeout of the nearest account, and the memory for both.</param>
     public NearestRanges(
         PasswordStores nearest, PasswordStores primary, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
     {
@@ -57,11 +56,7 @@ public sealed partial class NearestRanges : IPasswordRanges
         return near.Result is { } known ? new(known) : _primary.FindAsync(mode, prefix, cancellationToken);
     }
 
-    /// <inheritdoc/>
-    /// <remarks>
-    /// The changes of the account that is read first. A change of the primary that this account has not copied yet is later than the
-    /// returned time, so the next request reports it.
-    /// </remarks>
+    // A change of the primary that the nearest account has not copied yet is later than the returned time: the next request reports it.
     public async ValueTask<ChangedRanges?> FindChangesAsync(HashMode mode, DateTimeOffset since, CancellationToken cancellationToken) =>
         (_nearest.IsRead ? await _nearest.FindChangesAsync(mode, since, _primary, cancellationToken) : null)
         ?? await _primary.FindChangesAsync(mode, since, cancellationToken);
@@ -81,7 +76,7 @@ public sealed partial class NearestRanges : IPasswordRanges
         if (trial == NearestTrial.First && await EndsAsync(near, cancellationToken) && await near is { } range)
             return range;
         if (trial == NearestTrial.First && !near.IsCompleted)
-            Note(_health.Failed());
+            RecordFailure();
         var far = _primary.FindAsync(mode, prefix, cancellationToken).AsTask();
         if (await Task.WhenAny(near, far) == near && await near is { } late)
         {
@@ -102,7 +97,6 @@ public sealed partial class NearestRanges : IPasswordRanges
         }
     }
 
-    /// <summary>Returns whether the read completes before the timeout.</summary>
     private async Task<bool> EndsAsync(Task near, CancellationToken cancellationToken)
     {
         try
@@ -124,24 +118,22 @@ public sealed partial class NearestRanges : IPasswordRanges
         try
         {
             var range = await reading;
-            if (_time.GetElapsedTime(began) <= _timeout)
-                Note(_health.Succeeded());
+            if (_time.GetElapsedTime(began) <= _timeout && _health.Succeeded())
+                LogBack();
             return range;
         }
         catch (HibpException)
         {
             if (_time.GetElapsedTime(began) <= _timeout)
-                Note(_health.Failed());
+                RecordFailure();
             return null;
         }
     }
 
-    private void Note(NearestChange change)
+    private void RecordFailure()
     {
-        if (change == NearestChange.Skipped)
+        if (_health.Failed())
             LogSkipped(NearestHealth.MaxFailures);
-        else if (change == NearestChange.Back)
-            LogBack();
     }
 
     [LoggerMessage(
@@ -151,4 +143,49 @@ public sealed partial class NearestRanges : IPasswordRanges
 
     [LoggerMessage(EventIds.NearestRangesBack, LogLevel.Warning, "passwords: nearest storage account in use again")]
     private partial void LogBack();
+}
+
+/// <summary>Skips the nearest account after consecutive failures, except for a trial every few seconds. Thread-safe.</summary>
+internal sealed class NearestHealth(TimeProvider time)
+{
+    /// <summary>Fewer consecutive failures occur in any network now and then.</summary>
+    public const int MaxFailures = 5;
+
+    public static readonly TimeSpan TrialEvery = TimeSpan.FromSeconds(5);
+
+    private int _failures;
+    private long _triedAt;
+
+    public NearestTrial Next()
+    {
+        if (Volatile.Read(ref _failures) < MaxFailures)
+            return NearestTrial.First;
+        var before = Volatile.Read(ref _triedAt);
+        return time.GetElapsedTime(before) >= TrialEvery
+            && Interlocked.CompareExchange(ref _triedAt, time.GetTimestamp(), before) == before
+            ? NearestTrial.Concurrent : NearestTrial.None;
+    }
+
+    /// <returns>Whether the account is read again from now on.</returns>
+    public bool Succeeded() => Volatile.Read(ref _failures) > 0 && Interlocked.Exchange(ref _failures, 0) >= MaxFailures;
+
+    /// <returns>Whether the account is skipped from now on.</returns>
+    public bool Failed()
+    {
+        // Set before the failure is counted, so that the first trial is a full interval from now.
+        if (Volatile.Read(ref _failures) < MaxFailures)
+            Volatile.Write(ref _triedAt, time.GetTimestamp());
+        return Interlocked.Increment(ref _failures) == MaxFailures;
+    }
+}
+
+internal enum NearestTrial
+{
+    None = 0,
+
+    /// <summary>Read at the same time as the primary.</summary>
+    Concurrent = 1,
+
+    /// <summary>Read first; the primary is read only after a timeout.</summary>
+    First = 2,
 }

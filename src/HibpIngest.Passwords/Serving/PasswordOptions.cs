@@ -18,10 +18,7 @@ public sealed class PasswordOptions
     /// </summary>
     public PasswordPin? Passwords { get; set; }
 
-    /// <summary>
-    /// The max-age of responses in seconds; null: <see cref="PurgedMaxAge"/> if caches are purged after changes, else
-    /// <see cref="UnpurgedMaxAge"/>.
-    /// </summary>
+    /// <summary>Max-age of responses in seconds; null: <see cref="PurgedMaxAge"/> or <see cref="UnpurgedMaxAge"/>.</summary>
     [Range(0, PurgedMaxAge)]
     [ConfigurationKeyName("PASSWORDS_MAXAGE")]
     public int? PasswordsMaxAge { get; set; }
@@ -46,17 +43,11 @@ public sealed class PasswordOptions
     [ConfigurationKeyName("PASSWORDS_REPLICAS")]
     public string? PasswordsReplicas { get; set; }
 
-    /// <summary>
-    /// The storage account that this process reads passwords from first, one of the replicas; null: only the installation's own is read.
-    /// May hold a secret.
-    /// </summary>
+    /// <summary>One of the replicas, which this process reads first; null: only its own account is read. May hold a secret.</summary>
     [ConfigurationKeyName("PASSWORDS_NEAREST")]
     public string? PasswordsNearest { get; set; }
 
-    /// <summary>
-    /// How long to wait for the nearest account before the installation's own is read too: many times the duration of a read within a
-    /// region.
-    /// </summary>
+    /// <summary>The wait before the installation's own account is read too: many times the duration of a read within a region.</summary>
     [Range(typeof(TimeSpan), "00:00:00.0100000", "00:01:00")]
     [ConfigurationKeyName("PASSWORDS_NEAREST_TIMEOUT")]
     public TimeSpan PasswordsNearestTimeout { get; set; } = TimeSpan.FromSeconds(1);
@@ -70,12 +61,9 @@ public sealed class PasswordOptions
 /// <summary>The back ends that a process can be pinned to.</summary>
 public enum PasswordPin
 {
-    /// <summary>None: the process serves no passwords.</summary>
+    /// <summary>The process serves no passwords.</summary>
     Off = -1,
-
     Table = PasswordBackend.Table,
-
     Blob = PasswordBackend.Blob,
-
     Pack = PasswordBackend.Pack,
 }

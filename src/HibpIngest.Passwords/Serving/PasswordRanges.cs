@@ -5,9 +5,7 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Passwords.Serving;
 
-/// <summary>
-/// Pwned Passwords by range, from the cache if requested recently; concurrent requests for the same range share one read.
-/// </summary>
+/// <summary>Pwned Passwords by range; concurrent requests for the same range share one read.</summary>
 public sealed class PasswordRanges : IPasswordRanges
 {
     // The cost of a cache entry in addition to its bytes.
@@ -19,7 +17,6 @@ public sealed class PasswordRanges : IPasswordRanges
     private readonly ConcurrentDictionary<object, Lazy<Task<RangeContent>>> _reading = new();
     private readonly CancellationTokenSource _stop = new();
 
-    /// <param name="options">The back end, and the memory for the cache.</param>
     public PasswordRanges(PasswordStores stores, IOptions<PasswordOptions> options, TimeProvider time, ILoggerFactory logs)
         : this(stores, options.Value, NewCache(options.Value), isReplica: false, time, logs.CreateLogger<PasswordRanges>()) =>
         _ownsCache = true;
@@ -64,7 +61,6 @@ public sealed class PasswordRanges : IPasswordRanges
         FindChangesAsync(mode, since, null, cancellationToken);
 
     /// <param name="primary">The primary if these are a replica's ranges, else null.</param>
-    /// <inheritdoc cref="FindChangesAsync(HashMode, DateTimeOffset, CancellationToken)"/>
     internal async ValueTask<ChangedRanges?> FindChangesAsync(
         HashMode mode, DateTimeOffset since, PasswordRanges? primary, CancellationToken cancellationToken)
     {
@@ -77,14 +73,13 @@ public sealed class PasswordRanges : IPasswordRanges
             until = uncopied;
         // The process that wrote a change may have another clock, and needs a while to write it.
         var next = until < DateTimeOffset.MinValue + ChangedRanges.Margin ? until : until - ChangedRanges.Margin;
-        var prefixes = since < served.Since ? null : changes.Since(mode, since).Take(ChangedRanges.Most + 1).ToList();
+        var prefixes = since < served.Since ? null : changes.Since(mode, since).Take(ChangedRanges.MaxPrefixes + 1).ToList();
         return new ChangedRanges(
-            served.Release!.Release, next > since ? next : since, prefixes?.Count > ChangedRanges.Most ? null : prefixes);
+            served.Release!.Release, next > since ? next : since, prefixes?.Count > ChangedRanges.MaxPrefixes ? null : prefixes);
     }
 
     /// <summary>Returns the time up to which a replica has all changes of this account.</summary>
-    /// <param name="copy">The release that the replica serves.</param>
-    /// <param name="copied">The position in this account's list up to which the replica has the changes.</param>
+    /// <param name="copied">The position up to which the replica has this account's changes.</param>
     private async Task<DateTimeOffset> FindUncopiedAsync(PasswordRelease copy, ChangePlace copied, CancellationToken cancellationToken)
     {
         // Not known: the client requests the same changes again.

@@ -26,15 +26,15 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
         }
         var current = blob is null ? null : ReleaseReader.ParseCurrent(blob.Bytes);
         var release = current?.Of(pin);
-        var sources = new Dictionary<HashMode, IRangeSource>();
+        var sources = new IRangeSource?[HashModes.All.Count];
         PasswordRelease? document = null;
         ReleaseChanges? changes = null;
         if (release is not null)
         {
             document = await ReleaseReader.FindAsync(stores.Blobs, release.Release, cancellationToken);
             foreach (var part in document?.PartsOf(release.Backend) ?? [])
-                sources[part.Mode] = await ReleaseReader.OpenAsync(stores, document!.Key, part, cancellationToken);
-            if (sources.Count == 0)
+                sources[(int)part.Mode] = await ReleaseReader.OpenAsync(stores, document!.Key, part, cancellationToken);
+            if (Array.TrueForAll(sources, static source => source is null))
                 throw new StoreMismatchException(
                     $"release {release.Release} is to be served from {release.Backend.Name()}, and is not there");
             changes = await ReleaseChanges.OpenAsync(stores.Blobs, document!.Key, Time, cancellationToken, isReplica);
@@ -67,4 +67,20 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
 
     [LoggerMessage(EventIds.ServedReaderUp, LogLevel.Warning, "passwords: served release readable again")]
     private partial void LogUp();
+}
+
+/// <param name="ETag">Null: no document names a release.</param>
+/// <param name="Release">Null: nothing is served.</param>
+/// <param name="Since">When the release was switched to.</param>
+/// <param name="Sources">By mode; null: the mode is not served.</param>
+internal sealed record ServedRanges(
+    string? ETag, ServedRelease? Release, PasswordRelease? Document, DateTimeOffset Since, IRangeSource?[] Sources,
+    ReleaseChanges? Changes, RangeOverlays? Overlays)
+{
+    private static int _serial;
+
+    /// <summary>Unique within the process, so that cache entries of one instance are not used for another.</summary>
+    public int Serial { get; } = Interlocked.Increment(ref _serial);
+
+    public IRangeSource? this[HashMode mode] => Sources[(int)mode];
 }

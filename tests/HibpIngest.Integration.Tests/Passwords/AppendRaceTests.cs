@@ -100,8 +100,8 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var time = new TestClock();
         time.Advance(TimeSpan.FromHours(2));
         // The first range's list of ids is full, the second's has room for one; none of them is sent again.
-        await FillAsync(rig, "/overlay/sha1/00000", AppliedTransactions.Most);
-        await FillAsync(rig, "/overlay/sha1/00001", AppliedTransactions.Most - 1);
+        await FillAsync(rig, "/overlay/sha1/00000", AppliedTransactions.MaxIds);
+        await FillAsync(rig, "/overlay/sha1/00001", AppliedTransactions.MaxIds - 1);
 
         // One transaction is in both ranges: it checks for settled ids before it reads the second range, to which
         // another transaction was added meanwhile, whose message is redelivered.

@@ -227,7 +227,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await appends.SendAsync(random, [0x00000], rows: 1);
         await appends.WorkAsync();
         var applied = new AppliedTransactions("");
-        for (var i = 0; i < AppliedTransactions.Most; i++)
+        for (var i = 0; i < AppliedTransactions.MaxIds; i++)
         {
             var done = new AppendTransaction
             {

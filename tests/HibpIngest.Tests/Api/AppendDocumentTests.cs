@@ -101,9 +101,9 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
     [Fact]
     public void As_many_as_are_allowed_are_taken_and_one_more_is_not()
     {
-        var most = string.Join(',', Enumerable.Repeat(Good, AppendRows.Most));
+        var most = string.Join(',', Enumerable.Repeat(Good, AppendRows.MaxRows));
         Assert.Null(AppendDocument.Read(Encoding.UTF8.GetBytes($"[{most}]"), out var document));
-        Assert.Equal((AppendRows.Most, AppendRows.Most), (document.Sha1.Count, document.Ntlm.Count));
+        Assert.Equal((AppendRows.MaxRows, AppendRows.MaxRows), (document.Sha1.Count, document.Ntlm.Count));
         Assert.Equal(413, AppendDocument.Read(Encoding.UTF8.GetBytes($"[{most},null]"), out _)!.StatusCode);
         Assert.Null(AppendDocument.Read("[]"u8, out document));
         Assert.Empty(document.Sha1);

@@ -19,7 +19,7 @@ public sealed class AppendPartTests(ITestOutputHelper output)
             var prefixes = random.Next(1, 40);
             var rows = HashModes.All.Select(mode => Rows(random, mode, prefixes, random.Next(120))).ToArray();
             var bytes = AppendRows.Write(rows[0], rows[1]);
-            var parts = AppendPart.Of(bytes, rows[0].Count, "one", mostRows: 10);
+            var parts = AppendPart.Of(bytes, rows[0].Count, "one", maxRows: 10);
 
             Assert.Equal(Enumerable.Range(0, parts.Count), parts.Select(part => part.Number));
             Assert.Equal(rows.Sum(one => one.Count), parts.Sum(part => part.Rows));
@@ -68,7 +68,7 @@ public sealed class AppendPartTests(ITestOutputHelper output)
         Guid[] left = [ids[3], ids[44]];
         Assert.Equal(left.Aggregate(AppliedTransactions.Parse(null), (before, id) => before.With(id)), applied.Among(left.Reverse()));
         Assert.Throws<StoreMismatchException>(() => AppliedTransactions.Parse("short"));
-        Assert.InRange(new AppliedTransactions(new string('A', 22 * AppliedTransactions.Most)).Text.Length, 1, 8_000);
+        Assert.InRange(new AppliedTransactions(new string('A', 22 * AppliedTransactions.MaxIds)).Text.Length, 1, 8_000);
     }
 
     private static List<HashCount> Rows(Random random, HashMode mode, int prefixes, int count)

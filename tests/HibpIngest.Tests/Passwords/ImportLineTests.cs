@@ -81,7 +81,7 @@ public sealed class ImportLineTests
     [Fact]
     public void A_line_without_end_is_not_gathered_for_ever()
     {
-        var text = new byte[HashLines.LongestLine + 1];
+        var text = new byte[HashLines.MaxLineBytes + 1];
         text.AsSpan().Fill((byte)'A');
         Assert.Contains(
             "found a line of more than 1,024 bytes",

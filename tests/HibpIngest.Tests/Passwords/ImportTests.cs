@@ -341,12 +341,11 @@ public sealed class ImportTests : IDisposable
             }
             var expected = rows.GroupBy(row => HashText.Of(row, HashMode.Sha1)[..40])
                 .Select(group => $"{group.Key}:{group.Sum(row => row.Count)}").Order(StringComparer.Ordinal).ToList();
-            HashSort.Sort(rows);
-            Assert.Equal(expected, rows[..HashSort.Sum(rows)].Select(row => HashText.Of(row, HashMode.Sha1)));
+            Assert.Equal(expected, rows[..HashSort.SortAndSum(rows)].Select(row => HashText.Of(row, HashMode.Sha1)));
         }
     }
 
-    private ImportOptions Options(HashMode mode) => new() { WorkFolder = Work, Mode = mode, MemoryBytes = ImportOptions.LeastMemoryBytes };
+    private ImportOptions Options(HashMode mode) => new() { WorkFolder = Work, Mode = mode, MemoryBytes = ImportOptions.MinMemoryBytes };
 
     private string NewFile(string content)
     {

@@ -12,22 +12,22 @@ public sealed class NearestHealthTests
     {
         var health = new NearestHealth(_time);
         for (var failure = 1; failure < NearestHealth.MaxFailures; failure++)
-            Assert.Equal(NearestChange.None, health.Failed());
+            Assert.False(health.Failed());
         Assert.Equal(NearestTrial.First, health.Next());
-        Assert.Equal(NearestChange.Skipped, health.Failed());
+        Assert.True(health.Failed());
         Assert.Equal(NearestTrial.None, health.Next());
 
         _time.Advance(NearestHealth.TrialEvery);
-        Assert.Equal(NearestTrial.Beside, health.Next());
+        Assert.Equal(NearestTrial.Concurrent, health.Next());
         Assert.Equal(NearestTrial.None, health.Next());
-        Assert.Equal(NearestChange.None, health.Failed()); // reported once
+        Assert.False(health.Failed()); // reported once
         Assert.Equal(NearestTrial.None, health.Next());
 
         _time.Advance(NearestHealth.TrialEvery);
-        Assert.Equal(NearestTrial.Beside, health.Next());
-        Assert.Equal(NearestChange.Back, health.Succeeded());
+        Assert.Equal(NearestTrial.Concurrent, health.Next());
+        Assert.True(health.Succeeded());
         Assert.Equal(NearestTrial.First, health.Next());
-        Assert.Equal(NearestChange.None, health.Succeeded());
+        Assert.False(health.Succeeded());
     }
 
     [Fact]
@@ -38,7 +38,7 @@ public sealed class NearestHealthTests
         {
             for (var failure = 1; failure < NearestHealth.MaxFailures; failure++)
                 health.Failed();
-            Assert.Equal(NearestChange.None, health.Succeeded());
+            Assert.False(health.Succeeded());
             Assert.Equal(NearestTrial.First, health.Next());
         }
     }

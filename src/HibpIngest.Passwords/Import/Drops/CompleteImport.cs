@@ -4,8 +4,8 @@ namespace HibpIngest.Passwords.Import.Drops;
 
 /// <summary>
 /// Completes the import of a dropped file: once all its groups are done, lists them in the release, serves it and deletes the file; or
-/// abandons the import. The idempotency key is the plan. Every step may run twice or concurrently: the plan's state records what was begun,
-/// and what is written is the same each time.
+/// abandons the import. The idempotency key is the plan. Every step may run twice or concurrently: the plan's state records what was
+/// started, and what is written is the same each time.
 /// </summary>
 public sealed partial class CompleteImport(
     PasswordStores stores, PasswordReleases releases, ReplicatedReleases replicated, IPasswordDrops drops, ImportPlans plans,
@@ -25,7 +25,7 @@ public sealed partial class CompleteImport(
         }
         if (now.State is ImportState.Done or ImportState.Ended)
         {
-            await TidyAsync(now, cancellationToken);
+            await CleanUpAsync(now, cancellationToken);
             return;
         }
         if (!(await plans.ListRecordsAsync(now, cancellationToken)).Done.IsSupersetOf(now.Groups)
@@ -33,8 +33,11 @@ public sealed partial class CompleteImport(
             return;
         if (now.State != ImportState.Finishing)
         {
-            if (!await CheckAsync(now, groups, cancellationToken))
+            if (await FindObstacleAsync(now, groups, cancellationToken) is { } end)
+            {
+                await EndAsync(now, end, cancellationToken);
                 return;
+            }
             now = await plans.MoveAsync(now, one => one with { State = ImportState.Finishing }, Stoppable, cancellationToken);
         }
         if (now is not null)
@@ -43,7 +46,7 @@ public sealed partial class CompleteImport(
 
     /// <summary>Abandons an import, unless it can't be stopped any more. Its file stays and is recorded as refused.</summary>
     internal async Task EndAsync(ImportPlan plan, string reason, CancellationToken cancellationToken) =>
-        await EndAsync(plan, now => now with { State = ImportState.Ended, Reason = reason }, cancellationToken);
+        await EndAsync(plan, Refused(reason), cancellationToken);
 
     /// <summary>Abandons an import whose file was replaced or deleted; an import that can't be stopped any more is completed.</summary>
     internal async Task EndReplacedAsync(ImportPlan plan, CancellationToken cancellationToken)
@@ -54,7 +57,6 @@ public sealed partial class CompleteImport(
             await TryAsync(plan, cancellationToken);
     }
 
-    /// <summary>Records that a file is not imported, and logs it the first time.</summary>
     internal async Task RefuseAsync(DroppedPasswords file, string reason, CancellationToken cancellationToken)
     {
         var refused = new RefusedFile(NameText.HoldsAt(file.Name) ? "" : NameText.Escape(file.Name), reason, time.GetUtcNow());
@@ -66,57 +68,50 @@ public sealed partial class CompleteImport(
     {
         if (await plans.MoveAsync(plan, change, Stoppable, cancellationToken) is not { } ended)
             return false;
-        await TidyAsync(ended, cancellationToken);
+        await CleanUpAsync(ended, cancellationToken);
         return true;
     }
 
-    /// <summary>Reads the records of all groups, with empty ones for groups that are not in the file.</summary>
-    /// <returns>Null if another process has finished the import in the meantime.</returns>
+    /// <returns>The records of all groups; null if another process has finished the import in the meantime.</returns>
     private async Task<GroupRecord[]?> ReadAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
-        var nothing = new GroupRecord(0, 0, new byte[PresentRanges.GroupBytes], PackFile.OfNothing());
+        var nothing = new GroupRecord(0, 0, new byte[PresentRanges.GroupBytes], PackFile.NoRanges());
         var groups = Enumerable.Repeat<GroupRecord?>(nothing, PasswordNames.Groups).ToArray();
         await EachAsync(
             plan.Groups, async (group, token) => groups[group] = await plans.FindRecordAsync(plan, group, token), cancellationToken);
         return groups.Contains(null) ? null : [.. groups.OfType<GroupRecord>()];
     }
 
-    /// <summary>Returns whether the import can be completed; if not, it is abandoned.</summary>
-    private async Task<bool> CheckAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
+    private static Func<ImportPlan, ImportPlan> Refused(string reason) => plan => plan with { State = ImportState.Ended, Reason = reason };
+
+    /// <returns>How the plan ends if the import can't be completed; null: it can.</returns>
+    private async Task<Func<ImportPlan, ImportPlan>?> FindObstacleAsync(
+        ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
     {
         var total = Total(groups);
         if (total.Rows == 0)
         {
-            await EndAsync(
-                plan, $"'{plan.File}': there is no hash in it, and a release of nothing would say that no password is known: delete it",
-                cancellationToken);
-            return false;
+            return Refused(
+                $"'{plan.File}': there is no hash in it, and a release of nothing would say that no password is known: delete it");
         }
         var known = await releases.ListAsync(cancellationToken);
         var same = known.FirstOrDefault(release => release.PartsOf(PasswordBackend.Pack).Any(
             part => (part.Mode, part.Rows, part.Sum) == (plan.Mode, total.Rows, total.Text)));
         if (same is not null && !plan.IsNamed)
-        {
-            await EndAsync(plan, now => now with { State = ImportState.Ended, AlreadyIn = same.Name }, cancellationToken);
-            return false;
-        }
+            return now => now with { State = ImportState.Ended, AlreadyIn = same.Name };
         if (known.Any(release => release.Name == plan.Release
             && release.PartsOf(PasswordBackend.Pack).Any(part => part.Mode == plan.Mode)))
         {
-            await EndAsync(
-                plan, $"'{plan.File}': release {plan.Release} has {plan.Mode.Name()} in pack by now, and is never changed: drop the file "
-                    + "again, or delete it", cancellationToken);
-            return false;
+            return Refused($"'{plan.File}': release {plan.Release} has {plan.Mode.Name()} in pack by now, and is never changed: drop the "
+                + "file again, or delete it");
         }
         try
         {
-            await releases.RequireCompleteAsync(
-                known.FirstOrDefault(release => release.Key == plan.Key), [plan.Mode], cancellationToken);
+            await releases.RequireCompleteAsync(known.FirstOrDefault(release => release.Key == plan.Key), [plan.Mode], cancellationToken);
         }
         catch (NotPossibleException e)
         {
-            await EndAsync(plan, $"'{plan.File}': {e.Message}", cancellationToken);
-            return false;
+            return Refused($"'{plan.File}': {e.Message}");
         }
         // An import by 'hibp passwords import' into the same release and mode is not visible here, and overwrites packs.
         var changed = 0;
@@ -126,12 +121,9 @@ public sealed partial class CompleteImport(
             if (pack?.ETag != groups[group].Pack!.ETag)
                 Interlocked.Increment(ref changed);
         }, cancellationToken);
-        if (changed == 0)
-            return true;
-        await EndAsync(
-            plan, $"'{plan.File}': {changed} packs of release {plan.Release} were written by something else: drop the file again when that "
-                + "has ended", cancellationToken);
-        return false;
+        return changed == 0 ? null : Refused(
+            $"'{plan.File}': {changed} packs of release {plan.Release} were written by something else: drop the file again when that "
+            + "has ended");
     }
 
     private async Task FinishAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
@@ -157,11 +149,10 @@ public sealed partial class CompleteImport(
         await drops.DeleteAsync(plan.Source, cancellationToken);
         if (await plans.MoveAsync(
             plan, one => one with { State = ImportState.Done }, [ImportState.Finishing], cancellationToken) is { } done)
-            await TidyAsync(done, cancellationToken);
+            await CleanUpAsync(done, cancellationToken);
     }
 
-    /// <summary>Lists the part. If the release was deleted or appended to, abandons the import, even at this stage.</summary>
-    /// <returns>False if the import was abandoned.</returns>
+    /// <summary>Lists the part; returns false after abandoning the import, if the release was deleted or appended to.</summary>
     private async Task<bool> ListAsync(ImportPlan plan, ReleasePart part, CancellationToken cancellationToken)
     {
         string? reason = null;
@@ -178,7 +169,7 @@ public sealed partial class CompleteImport(
         var ended = await plans.MoveAsync(
             plan, now => now with { State = ImportState.Ended, Reason = reason }, [ImportState.Finishing], cancellationToken);
         if (ended is not null)
-            await TidyAsync(ended, cancellationToken);
+            await CleanUpAsync(ended, cancellationToken);
         return false;
     }
 
@@ -219,7 +210,7 @@ public sealed partial class CompleteImport(
     }
 
     /// <summary>Removes what is left of an import that has ended, the plan last.</summary>
-    private async Task TidyAsync(ImportPlan plan, CancellationToken cancellationToken)
+    private async Task CleanUpAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         if (plan.State == ImportState.Ended)
         {

@@ -1,18 +1,19 @@
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>One version of a dropped file, read in ranges.</summary>
 internal sealed class DropReader(IPasswordDrops drops, DroppedPasswords file)
 {
     public string Name => file.Name;
 
     public long Length => file.Length;
 
-    /// <summary>Reads bytes from an offset, at most <paramref name="most"/>.</summary>
-    /// <exception cref="FileReplacedException">This version of the file no longer exists.</exception>
-    public async Task<ReadOnlyMemory<byte>> ReadAsync(long offset, int most, CancellationToken cancellationToken)
+    public async Task<ReadOnlyMemory<byte>> ReadAsync(long offset, int maxBytes, CancellationToken cancellationToken)
     {
-        var length = (int)Math.Min(most, file.Length - offset);
+        var length = (int)Math.Min(maxBytes, file.Length - offset);
         return length == 0 ? ReadOnlyMemory<byte>.Empty
             : await drops.ReadAsync(file, offset, length, cancellationToken) ?? throw new FileReplacedException();
     }
 }
+
+/// <summary>A dropped file was replaced or deleted while this version of it was being read (If-Match failed).</summary>
+internal sealed class FileReplacedException()
+    : HibpException("a dropped file was replaced or deleted while it was being read; what is there now is imported anew");

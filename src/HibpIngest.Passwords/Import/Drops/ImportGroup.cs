@@ -21,7 +21,6 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
     private const int MaxRounds = 16;
 
     /// <summary>Returns when the group is done, by any process, or its plan no longer exists.</summary>
-    /// <exception cref="StoreUnavailableException">A store is unavailable, the disk is full, or other groups take longer here.</exception>
     public async Task RunAsync(ImportMessage message, CancellationToken cancellationToken)
     {
         if (!await _groups.WaitAsync(MaxWait, cancellationToken))
@@ -122,10 +121,8 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
     private async Task<string?> WriteAsync(ImportPlan plan, int group, PasswordBlobVersion? before, CancellationToken cancellationToken)
     {
         var rows = new GroupRows(plan.Mode);
-        await using var file = new PackFile(
-            Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.pack"), plan.Mode, group);
-        var piece = new SortedPiece(
-            new DropReader(drops, plan.Source), plan.Mode, group, plan.Offsets[group], plan.Offsets[group + 1]);
+        await using var file = new PackFile(Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.pack"), plan.Mode, group);
+        var piece = new SortedPiece(new DropReader(drops, plan.Source), plan.Mode, group, plan.Offsets[group], plan.Offsets[group + 1]);
         await piece.ReadAsync((prefix, range, token) => file.AddAsync(prefix, rows.Add(prefix, range.Span), token), cancellationToken);
         var record = new GroupRecord(
             rows.Total.Rows, rows.Total.Sum, rows.Present, await file.CompleteAsync(rows.Total.Rows, cancellationToken));
@@ -135,7 +132,6 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
             return null;
         }
         await plans.AddDraftAsync(plan, group, record, cancellationToken);
-        return await blobs.UploadAsync(
-            PasswordNames.Pack(plan.Key, plan.Mode, group), file.Content, before?.ETag, cancellationToken);
+        return await blobs.UploadAsync(PasswordNames.Pack(plan.Key, plan.Mode, group), file.Content, before?.ETag, cancellationToken);
     }
 }

@@ -1,12 +1,10 @@
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>Sends the messages of an import, a group each.</summary>
-/// <param name="queues">Holds the queue of <see cref="ImportMessage"/> and its poison queue.</param>
+/// <summary>Sends the messages of an import, one for each group.</summary>
 public sealed class ImportMessages(IMessageQueues queues)
 {
     private const int AtOnce = 16;
 
-    /// <summary>Sends a message for each group; sending one twice changes nothing.</summary>
     internal Task SendAsync(ImportPlan plan, IEnumerable<int> groups, CancellationToken cancellationToken)
     {
         var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
@@ -14,11 +12,8 @@ public sealed class ImportMessages(IMessageQueues queues)
             new ImportMessage(plan.Key.ToString(), plan.Mode, plan.Id, group), TimeSpan.Zero, token));
     }
 
-    /// <summary>
-    /// Returns whether both queues are empty: no message is waiting or being processed, and none needs an operator. The service counts
-    /// invisible messages too, and never too few.
-    /// </summary>
-    internal async Task<bool> AreNoneAsync(CancellationToken cancellationToken)
+    /// <summary>Returns whether both queues are empty; the service counts invisible messages too, and never too few.</summary>
+    internal async Task<bool> AreQueuesEmptyAsync(CancellationToken cancellationToken)
     {
         foreach (var queue in (string[])[QueueNames.PasswordsImport, QueueNames.PasswordsImport + QueueNames.PoisonSuffix])
         {
@@ -27,4 +22,13 @@ public sealed class ImportMessages(IMessageQueues queues)
         }
         return true;
     }
+}
+
+/// <summary>A group of a dropped file to import.</summary>
+/// <param name="Release">A <see cref="ReleaseKey"/>.</param>
+/// <param name="Plan">The plan that it belongs to; nothing is done once the file has another one.</param>
+[Queue(QueueNames.PasswordsImport)]
+public sealed record ImportMessage(string Release, HashMode Mode, string Plan, int Group) : WorkMessage
+{
+    protected override bool IsComplete() => Release is not null && Plan is not null && Group is >= 0 and < PasswordNames.Groups;
 }

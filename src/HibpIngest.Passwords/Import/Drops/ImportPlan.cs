@@ -4,21 +4,16 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>
-/// The import of one version of a dropped file (<c>imports/RELEASE/MODE/plan.json</c>). While the plan exists, no other file is imported
-/// into that release and mode.
-/// </summary>
+/// <summary>The import of a version of a dropped file (<c>imports/RELEASE/MODE/plan.json</c>), which excludes others.</summary>
 public sealed record ImportPlan
 {
     /// <summary>Version of the document's format, the same as that of the release it goes into.</summary>
     public int Version { get; init; } = PasswordRelease.DocumentVersion;
 
-    /// <summary>Identifies the version of the file: <see cref="IdOf"/>.</summary>
     public required string Id { get; init; }
 
     public required string Release { get; init; }
 
-    /// <summary>The release's id; null if it has none.</summary>
     public string? ReleaseId { get; init; }
 
     public required HashMode Mode { get; init; }
@@ -34,9 +29,7 @@ public sealed record ImportPlan
 
     public required DateTimeOffset PlannedAt { get; init; }
 
-    /// <summary>
-    /// Where each group begins in the file, and, last, the file's length. The bytes between two offsets are one message's.
-    /// </summary>
+    /// <summary>Where each group begins in the file, and, last, the file's length.</summary>
     public required IReadOnlyList<long> Offsets { get; init; }
 
     /// <summary>Why the import was abandoned. Null: it was not, or its file was replaced or deleted.</summary>
@@ -45,7 +38,6 @@ public sealed record ImportPlan
     /// <summary>The release that already has the same hashes; null: there was none.</summary>
     public string? AlreadyIn { get; init; }
 
-    /// <summary>The groups that have bytes in the file.</summary>
     [JsonIgnore]
     public IEnumerable<int> Groups => Enumerable.Range(0, PasswordNames.Groups).Where(group => Offsets[group] < Offsets[group + 1]);
 
@@ -55,7 +47,6 @@ public sealed record ImportPlan
     [JsonIgnore]
     internal DroppedPasswords Source => new(File, ETag, Offsets[^1], default);
 
-    /// <summary>Returns whether it is the same import: the same version of a file, into the same release.</summary>
     internal bool IsSame(ImportPlan other) => (Id, Key) == (other.Id, other.Key);
 
     internal static string IdOf(DroppedPasswords file) =>
@@ -64,10 +55,9 @@ public sealed record ImportPlan
 
 public enum ImportState
 {
-    /// <summary>The messages are being sent.</summary>
     Planned = 0,
 
-    /// <summary>The messages are sent.</summary>
+    /// <summary>All messages are sent.</summary>
     Running = 1,
 
     /// <summary>All groups are written, and the import can't be stopped any more.</summary>
@@ -81,12 +71,10 @@ public enum ImportState
 }
 
 /// <summary>A dropped file that is not imported (<c>refused/FILE.json</c>); recorded as long as this version of it exists.</summary>
-/// <param name="File">The file's name; empty if it contains an @ and may be an address.</param>
+/// <param name="File">Empty if the name contains an @ and may be an address.</param>
 /// <param name="Reason">Why it is not imported, and what to do.</param>
-/// <param name="At">When it was refused.</param>
 public sealed record RefusedFile(string File, string Reason, DateTimeOffset At);
 
-/// <summary>The import of a dropped file, as reported to operators.</summary>
 /// <param name="Done">The number of groups that are written and read back.</param>
 public sealed record ImportInProgress(ImportPlan Plan, int Done);
 

@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.IO.Hashing;
 using System.Runtime.CompilerServices;
-using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
 
 namespace HibpIngest.Passwords.Import.Drops;
 
@@ -10,14 +10,11 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
 {
     private const string RecordEnding = ".json";
 
-    /// <summary>Lists all imports in progress, by release.</summary>
-    public async Task<IReadOnlyList<ImportInProgress>> ListInProgressAsync(CancellationToken cancellationToken)
-    {
-        var found = new List<ImportInProgress>();
-        await foreach (var plan in ListAsync(cancellationToken))
-            found.Add(new ImportInProgress(plan, (await ListRecordsAsync(plan, cancellationToken)).Done.Count));
-        return found;
-    }
+    public async Task<IReadOnlyList<ImportInProgress>> ListInProgressAsync(CancellationToken cancellationToken) =>
+        await ListAsync(cancellationToken)
+            .Select(async (ImportPlan plan, CancellationToken token) =>
+                new ImportInProgress(plan, (await ListRecordsAsync(plan, token)).Done.Count))
+            .ToListAsync(cancellationToken);
 
     public async Task<IReadOnlyList<RefusedFile>> ListRefusedAsync(CancellationToken cancellationToken)
     {
@@ -32,17 +29,8 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
 
     internal async IAsyncEnumerable<ImportPlan> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        var releases = new List<string>();
-        try
-        {
-            await foreach (var release in blobs.ListFoldersAsync(PasswordNames.AllImports, cancellationToken))
-                releases.Add(release);
-        }
-        catch (StoreMissingException)
-        {
-            yield break; // nothing was ever imported
-        }
-        foreach (var release in releases)
+        var releases = blobs.ListFoldersAsync(PasswordNames.AllImports, cancellationToken);
+        foreach (var release in await ReleaseReader.ListAsync(releases, cancellationToken))
         {
             foreach (var mode in HashModes.All)
             {
@@ -58,14 +46,11 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         return blob is null ? (null, null) : (Parse(blob, ImportPlanJson.Default.ImportPlan), blob.ETag);
     }
 
-    /// <summary>Adds a plan.</summary>
     /// <returns>False if that release and mode have a plan already, which may be this one.</returns>
     internal async Task<bool> AddAsync(ImportPlan plan, CancellationToken cancellationToken) =>
         await WriteAsync(plan, null, cancellationToken);
 
-    /// <summary>Moves a plan from one of some states to the next.</summary>
-    /// <returns>The plan as it is now, moved by this call or by another process; null if it is in another state, was replaced by another
-    /// plan, or was deleted.</returns>
+    /// <returns>The plan in its next state, moved by this or another process; null if it is in another state or was replaced.</returns>
     internal async Task<ImportPlan?> MoveAsync(
         ImportPlan plan, Func<ImportPlan, ImportPlan> change, ImportState[] from, CancellationToken cancellationToken)
     {
@@ -96,14 +81,11 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
     /// <summary>Deletes a plan's records, including those that a late process has written after the plan's end.</summary>
     internal async Task ForgetAsync(ReleaseKey release, HashMode mode, string plan, CancellationToken cancellationToken)
     {
-        var names = new List<string>();
-        await foreach (var name in blobs.ListAsync(PasswordNames.ImportedGroups(release, mode, plan), cancellationToken))
-            names.Add(name);
-        foreach (var name in names)
+        var names = blobs.ListAsync(PasswordNames.ImportedGroups(release, mode, plan), cancellationToken);
+        foreach (var name in await names.ToListAsync(cancellationToken))
             await blobs.DeleteAsync(name, cancellationToken);
     }
 
-    /// <summary>Returns the groups that are done, and the names of the draft records of each group.</summary>
     internal async Task<(HashSet<int> Done, ILookup<int, string> Drafts)> ListRecordsAsync(
         ImportPlan plan, CancellationToken cancellationToken)
     {
@@ -120,9 +102,8 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         return (done, drafts.ToLookup(one => one.Group, one => one.Name));
     }
 
-    /// <summary>Returns the record of a group that was written and read back, or null.</summary>
-    internal async Task<GroupRecord?> FindRecordAsync(ImportPlan plan, int group, CancellationToken cancellationToken) =>
-        await FindRecordAsync(RecordOf(plan, group), cancellationToken);
+    internal Task<GroupRecord?> FindRecordAsync(ImportPlan plan, int group, CancellationToken cancellationToken) =>
+        FindRecordAsync(RecordOf(plan, group), cancellationToken);
 
     internal async Task<GroupRecord?> FindRecordAsync(string name, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob ? Parse(blob, ImportJson.Default.GroupRecord) : null;
@@ -139,27 +120,14 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
             string.Create(CultureInfo.InvariantCulture, $"{FolderOf(plan)}{group:x2}-{made:x16}{RecordEnding}"), record, cancellationToken);
     }
 
-    /// <summary>Records why a version of a file is not imported.</summary>
-    /// <returns>False if it was recorded before.</returns>
+    /// <returns>False if the refusal was recorded before.</returns>
     internal async Task<bool> RefuseAsync(string id, RefusedFile file, CancellationToken cancellationToken) =>
-        await blobs.WriteAsync(
-            PasswordNames.Refused(id),
-            PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(file, ImportPlanJson.Default.RefusedFile)), null, cancellationToken)
-        is not null;
+        await blobs.WriteAsync(PasswordNames.Refused(id), file, ImportPlanJson.Default.RefusedFile, null, cancellationToken) is not null;
 
     internal async Task<HashSet<string>> ListRefusedIdsAsync(CancellationToken cancellationToken)
     {
-        var ids = new HashSet<string>();
-        try
-        {
-            await foreach (var name in blobs.ListAsync(PasswordNames.AllRefused, cancellationToken))
-                ids.Add(name[PasswordNames.AllRefused.Length..^RecordEnding.Length]);
-        }
-        catch (StoreMissingException)
-        {
-            // Nothing was ever imported.
-        }
-        return ids;
+        var names = await ReleaseReader.ListAsync(blobs.ListAsync(PasswordNames.AllRefused, cancellationToken), cancellationToken);
+        return [.. names.Select(name => name[PasswordNames.AllRefused.Length..^RecordEnding.Length])];
     }
 
     internal Task ForgetRefusedAsync(string id, CancellationToken cancellationToken) =>
@@ -170,30 +138,16 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
     private static string RecordOf(ImportPlan plan, int group) =>
         string.Create(CultureInfo.InvariantCulture, $"{FolderOf(plan)}{group:x2}{RecordEnding}");
 
-    private static T Parse<T>(PasswordBlob blob, System.Text.Json.Serialization.Metadata.JsonTypeInfo<T> type)
-    {
-        try
-        {
-            if (JsonSerializer.Deserialize(blob.Bytes.Span, type) is { } document
-                && document is not ImportPlan { Version: not (PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId) })
-                return document;
-        }
-        catch (JsonException)
-        {
-            // Reported below.
-        }
-        throw new StoreMismatchException(
-            "a document of the import of passwords can't be read: a newer program or something else wrote it");
-    }
+    private static T Parse<T>(PasswordBlob blob, JsonTypeInfo<T> type) => ReleaseReader.Parse(
+        blob.Bytes, type,
+        document => document is not ImportPlan { Version: not (PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId) },
+        "the import of passwords");
 
     private async Task<bool> WriteAsync(ImportPlan plan, string? replaces, CancellationToken cancellationToken) =>
         await blobs.WriteAsync(
-            PasswordNames.PlanOfImport(plan.Release, plan.Mode),
-            PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(plan, ImportPlanJson.Default.ImportPlan)), replaces, cancellationToken)
+            PasswordNames.PlanOfImport(plan.Release, plan.Mode), plan, ImportPlanJson.Default.ImportPlan, replaces, cancellationToken)
         is not null;
 
     private Task WriteRecordAsync(string name, GroupRecord record, CancellationToken cancellationToken) =>
-        blobs.WriteAsync(
-            name, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(record, ImportJson.Default.GroupRecord)), null,
-            cancellationToken);
+        blobs.WriteAsync(name, record, ImportJson.Default.GroupRecord, null, cancellationToken);
 }

@@ -8,7 +8,6 @@ namespace HibpIngest.Passwords.Import.Drops;
 /// The idempotency key is the file's name with its ETag: a version that is accepted twice has one plan, and its messages may be sent twice.
 /// A file that is not a sorted list is refused with the reason, and stays where it is.
 /// </summary>
-/// <param name="complete">Ends the import of an earlier version of the file.</param>
 public sealed partial class PlanImport(
     IPasswordDrops drops, ImportPlans plans, PasswordReleases releases, ImportMessages messages, CompleteImport complete,
     TimeProvider time, ILogger<PlanImport> log)
@@ -18,8 +17,6 @@ public sealed partial class PlanImport(
     private const string Command = "import it by 'hibp passwords import', which reads whatever it is, and delete it";
 
     /// <summary>Plans the present version of a file that an event announced; a version that has a plan keeps it.</summary>
-    /// <param name="file">The file's name within the container.</param>
-    /// <param name="cancellationToken">Stops planning; the next scan finds the file.</param>
     public async Task RunAsync(string file, CancellationToken cancellationToken)
     {
         // If it was deleted or replaced, the present version has an event of its own.
@@ -27,9 +24,7 @@ public sealed partial class PlanImport(
             await RunAsync(found, cancellationToken);
     }
 
-    /// <summary>
-    /// Plans a version of a file. Returns when its messages are sent, when it is refused, or at once if it was replaced in the meantime.
-    /// </summary>
+    /// <summary>Returns when the messages of this version are sent, or when it is refused or was replaced.</summary>
     public async Task RunAsync(DroppedPasswords file, CancellationToken cancellationToken)
     {
         try
@@ -51,12 +46,7 @@ public sealed partial class PlanImport(
         var id = ImportPlan.IdOf(file);
         if ((await plans.ListRefusedIdsAsync(cancellationToken)).Contains(id))
             return;
-        var known = new List<ImportPlan>();
-        await foreach (var one in plans.ListAsync(cancellationToken))
-        {
-            if (one.File == file.Name)
-                known.Add(one);
-        }
+        var known = await plans.ListAsync(cancellationToken).Where(one => one.File == file.Name).ToListAsync(cancellationToken);
         var plan = known.FirstOrDefault(one => one.Id == id);
         foreach (var other in known.Where(one => one.Id != id))
             await complete.EndReplacedAsync(other, cancellationToken);
@@ -78,13 +68,13 @@ public sealed partial class PlanImport(
         {
             var now = time.GetUtcNow();
             var release = named ?? await ReleaseNaming.NextAsync(releases, plans, [mode], now, cancellationToken);
-            var there = await releases.FindAsync(release, cancellationToken);
-            if (there?.PartsOf(PasswordBackend.Pack).Any(part => part.Mode == mode) == true)
+            var existing = await releases.FindAsync(release, cancellationToken);
+            if (existing?.PartsOf(PasswordBackend.Pack).Any(part => part.Mode == mode) == true)
             {
                 throw new NotPossibleException($"'{file.Name}': release {release} has {mode.Name()} in pack already, and is never changed: "
                     + "drop the file into the folder of another one, or delete it");
             }
-            await releases.RequireCompleteAsync(there, [mode], cancellationToken);
+            await releases.RequireCompleteAsync(existing, [mode], cancellationToken);
             var key = await releases.BeginAsync(release, cancellationToken);
             var plan = new ImportPlan
             {
@@ -121,7 +111,6 @@ public sealed partial class PlanImport(
         }
     }
 
-    /// <summary>Returns the release that the file's folder names, or null.</summary>
     private static string? ReleaseOf(string name)
     {
         if (NameText.HoldsAt(name))
@@ -142,9 +131,7 @@ public sealed partial class PlanImport(
         };
     }
 
-    /// <summary>
-    /// Determines the mode by the first line, and checks the first 64 KB, so that an obvious error isn't found by 256 messages.
-    /// </summary>
+    /// <summary>Returns the mode of the first line, and checks 64 KB, so that an obvious error isn't found by 256 messages.</summary>
     private static async Task<HashMode> InspectAsync(DropReader text, CancellationToken cancellationToken)
     {
         var head = await text.ReadAsync(0, HeadBytes, cancellationToken);
@@ -161,7 +148,7 @@ public sealed partial class PlanImport(
         }
         catch (BadInputException)
         {
-            throw new BadInputException(SortedPiece.Said(text.Name, lines.BadAt, lines.Wrong));
+            throw new BadInputException(SortedPiece.Describe(text.Name, lines.BadAt, lines.Wrong));
         }
         for (var row = 1; row < count; row++)
         {
@@ -184,10 +171,9 @@ public sealed partial class PlanImport(
             head = rest;
         }
         var digits = head.IndexOf((byte)':');
-        foreach (var mode in HashModes.All)
+        foreach (var mode in HashModes.All.Where(mode => digits == mode.Digits()))
         {
-            if (digits == mode.Digits()
-                && Convert.FromHexString(head[..digits], new byte[mode.Bytes()], out _, out _) == OperationStatus.Done)
+            if (Convert.FromHexString(head[..digits], new byte[mode.Bytes()], out _, out _) == OperationStatus.Done)
                 return mode;
         }
         return null;

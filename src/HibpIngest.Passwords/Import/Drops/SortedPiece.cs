@@ -4,18 +4,14 @@ namespace HibpIngest.Passwords.Import.Drops;
 /// The lines of one group of a sorted text. Passes on range after range, and checks that all lines belong to the group and are in order. If
 /// that holds for all groups, the whole text is sorted.
 /// </summary>
-/// <param name="end">Where the next group's lines begin.</param>
 internal sealed class SortedPiece(DropReader text, HashMode mode, int group, long begin, long end)
 {
-    /// <summary>One block is read while another is processed.</summary>
+    // One block is read while another is processed.
     private const int ReadBytes = 4 << 20;
 
     private const int RowsAtOnce = 8_192;
 
-    /// <summary>
-    /// The maximum number of rows held at once: 500 times the size of a range in a release of 2,000 million hashes, about 100 MB with its
-    /// text.
-    /// </summary>
+    // 500 times the size of a range in a release of 2,000 million hashes: about 100 MB with its text.
     private const int MaxRows = 1 << 20;
 
     private readonly HashLines _lines = new(mode, text.Name, 0);
@@ -23,28 +19,24 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
     private int _rows;
 
     /// <summary>Returns a message about a position in a file, without the line itself: it may be a password.</summary>
-    public static string Said(string file, long at, string what) =>
-        $"'{file}', at byte {at}: {what}; fix the file, or import it by 'hibp passwords import', which sorts, and drop it again or "
+    public static string Describe(string file, long at, string problem) =>
+        $"'{file}', at byte {at}: {problem}; fix the file, or import it by 'hibp passwords import', which sorts, and drop it again or "
         + "delete it";
 
-    /// <summary>
-    /// Passes on ranges in order, each with its hashes: distinct, with counts above 0, valid until <paramref name="each"/> returns.
-    /// </summary>
-    /// <exception cref="BadInputException">A line is malformed or out of order.</exception>
-    /// <exception cref="FileReplacedException">The file was replaced or deleted.</exception>
+    /// <summary>Passes on ranges in order, with distinct hashes and counts above 0, valid until <paramref name="each"/> returns.</summary>
     public async Task ReadAsync(
         Func<int, ReadOnlyMemory<HashCount>, CancellationToken, ValueTask> each, CancellationToken cancellationToken)
     {
         var rows = new HashCount[RowsAtOnce];
         var (at, left) = (begin, ReadOnlyMemory<byte>.Empty);
-        var coming = ReadAsync(begin, cancellationToken);
+        var reading = ReadAsync(begin, cancellationToken);
         try
         {
             for (var next = begin; next < end;)
             {
-                var read = await coming;
+                var read = await reading;
                 next += read.Length;
-                coming = ReadAsync(next, cancellationToken);
+                reading = ReadAsync(next, cancellationToken);
                 // Prepend the unfinished line of the previous block, usually a few bytes.
                 var bytes = new byte[left.Length + read.Length];
                 left.CopyTo(bytes);
@@ -56,7 +48,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
                     for (var row = 0; row < count; row++)
                     {
                         if (!Add(rows[row], out var isWhole))
-                            throw new BadInputException(Said(text.Name, PlaceOf(left.Span, at, isEnd: next == end, row), OutOfOrder()));
+                            throw new BadInputException(Describe(text.Name, PlaceOf(left.Span, at, isEnd: next == end, row), OutOfOrder()));
                         if (!isWhole)
                             continue;
                         await each(_range[0].Prefix, _range.AsMemory(0, _rows), cancellationToken);
@@ -71,7 +63,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
         }
         finally
         {
-            await ((Task)coming).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            await ((Task)reading).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
         if (_rows > 0)
             await each(_range[0].Prefix, _range.AsMemory(0, _rows), cancellationToken);
@@ -88,12 +80,11 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
         }
         catch (BadInputException)
         {
-            throw new BadInputException(Said(text.Name, at + _lines.BadAt, _lines.Wrong));
+            throw new BadInputException(Describe(text.Name, at + _lines.BadAt, _lines.Wrong));
         }
     }
 
-    /// <summary>Adds a row to the current range, unless the row begins the next one.</summary>
-    /// <returns>False if the row is out of order.</returns>
+    /// <summary>Adds a row to the current range, unless it begins the next one; returns false if it is out of order.</summary>
     private bool Add(in HashCount row, out bool isWhole)
     {
         isWhole = false;

@@ -9,20 +9,18 @@ namespace HibpIngest.Passwords.Import.Drops;
 /// </summary>
 internal sealed class SortedText(DropReader text)
 {
-    /// <summary>Up to this size a section is read instead of bisected: one request either way.</summary>
+    // Up to this size a section is read instead of bisected: one request either way.
     private const int WindowBytes = 256 << 10;
 
-    /// <summary>Enough for some lines, wherever the sample begins.</summary>
+    // Enough for some lines, wherever the sample begins.
     private const int LookBytes = 8 << 10;
 
-    /// <summary>A read is mostly a round trip.</summary>
+    // A read is mostly a round trip.
     private const int ReadsAtOnce = 16;
 
     private readonly SemaphoreSlim _reads = new(ReadsAtOnce);
 
-    /// <summary>Returns the first byte of each group's lines, and, last, the text's length.</summary>
-    /// <exception cref="BadInputException">A line is malformed.</exception>
-    /// <exception cref="FileReplacedException">The file was replaced or deleted.</exception>
+    /// <returns>The first byte of each group's lines, and, last, the text's length.</returns>
     public async Task<long[]> LocateAsync(CancellationToken cancellationToken)
     {
         var offsets = new long[PasswordNames.Groups + 1];
@@ -31,7 +29,6 @@ internal sealed class SortedText(DropReader text)
         return offsets;
     }
 
-    /// <summary>Fills in the offsets between two that are known.</summary>
     private async Task FillAsync(long[] offsets, int first, int end, CancellationToken cancellationToken)
     {
         if (end - first < 2)
@@ -61,30 +58,24 @@ internal sealed class SortedText(DropReader text)
         while (top - begin > WindowBytes)
         {
             var middle = begin + ((top - begin) / 2);
-            var line = await FirstBehindAsync(middle, top, cancellationToken);
+            var line = await FirstAfterAsync(middle, top, cancellationToken);
             if (line is null)
-            {
                 top = middle;
-            }
             else if (line.Value.Group >= group)
-            {
                 (found, top) = (line.Value.Start, middle);
-            }
             else
-            {
                 begin = line.Value.Start;
-            }
         }
-        await foreach (var (start, its) in LinesAsync(begin, found, WindowBytes, cancellationToken))
+        await foreach (var (start, ofLine) in LinesAsync(begin, found, WindowBytes, cancellationToken))
         {
-            if (its >= group)
+            if (ofLine >= group)
                 return start;
         }
         return found;
     }
 
     /// <summary>Returns the first line that begins after a position and before another, or null.</summary>
-    private async Task<(long Start, int Group)?> FirstBehindAsync(long place, long stop, CancellationToken cancellationToken)
+    private async Task<(long Start, int Group)?> FirstAfterAsync(long place, long stop, CancellationToken cancellationToken)
     {
         // Skip the rest of the line at that position.
         var bytes = await ReadAsync(place, LookBytes, cancellationToken);
@@ -96,21 +87,20 @@ internal sealed class SortedText(DropReader text)
     }
 
     /// <summary>Lists where non-empty lines begin, and their groups, from one position up to another.</summary>
-    /// <param name="most">The number of bytes to read at a time.</param>
     /// <param name="bytes">Bytes that were read there already.</param>
     private async IAsyncEnumerable<(long Start, int Group)> LinesAsync(
-        long at, long stop, int most, [EnumeratorCancellation] CancellationToken cancellationToken, ReadOnlyMemory<byte> bytes = default)
+        long at, long stop, int minRead, [EnumeratorCancellation] CancellationToken cancellationToken, ReadOnlyMemory<byte> bytes = default)
     {
         while (at < stop)
         {
             var isEnd = at + bytes.Length == text.Length;
             if (LineEnds.Find(bytes.Span, isEnd, crEnds: true) is not { } line)
             {
-                if (bytes.Length >= HashLines.LongestLine)
+                if (bytes.Length >= HashLines.MaxLineBytes)
                     throw TooLong(at);
                 if (isEnd)
                     yield break;
-                bytes = await ReadAsync(at, Math.Max(most, 2 * HashLines.LongestLine), cancellationToken);
+                bytes = await ReadAsync(at, Math.Max(minRead, 2 * HashLines.MaxLineBytes), cancellationToken);
                 continue;
             }
             if (GroupOf(bytes.Span[..line.Bytes], at) is { } group)
@@ -127,15 +117,15 @@ internal sealed class SortedText(DropReader text)
         if (line.TrimEnd(" \t"u8).IsEmpty)
             return null;
         return line.Length >= 2 && byte.TryParse(line[..2], NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out var group)
-            ? group : throw new BadInputException(Said(at, "expected HASH:COUNT, found something else than hex digits"));
+            ? group : throw new BadInputException(Describe(at, "expected HASH:COUNT, found something else than hex digits"));
     }
 
-    private async Task<ReadOnlyMemory<byte>> ReadAsync(long at, int most, CancellationToken cancellationToken)
+    private async Task<ReadOnlyMemory<byte>> ReadAsync(long at, int maxBytes, CancellationToken cancellationToken)
     {
         await _reads.WaitAsync(cancellationToken);
         try
         {
-            return await text.ReadAsync(at, most, cancellationToken);
+            return await text.ReadAsync(at, maxBytes, cancellationToken);
         }
         finally
         {
@@ -144,7 +134,7 @@ internal sealed class SortedText(DropReader text)
     }
 
     private BadInputException TooLong(long at) =>
-        new(Said(at, $"expected HASH:COUNT, found a line of more than {HashLines.LongestLine:N0} bytes"));
+        new(Describe(at, $"expected HASH:COUNT, found a line of more than {HashLines.MaxLineBytes:N0} bytes"));
 
-    private string Said(long at, string what) => SortedPiece.Said(text.Name, at, what);
+    private string Describe(long at, string problem) => SortedPiece.Describe(text.Name, at, problem);
 }

@@ -12,24 +12,21 @@ public sealed partial class SweepImports(
     private static readonly TimeSpan SendingAge = TimeSpan.FromMinutes(1);
 
     // Leftovers of an import whose file was deleted harm nothing, and a listing costs as much as a write.
-    private static readonly TimeSpan RestingTime = TimeSpan.FromMinutes(15);
+    private static readonly TimeSpan IdleInterval = TimeSpan.FromMinutes(15);
 
-    private DateTimeOffset _looksAgainAt;
+    private DateTimeOffset _nextSweepAt;
 
     /// <summary>Plans files that have neither a plan nor a refusal.</summary>
     /// <param name="minimumAge">Younger files are left to the next scan, or to the event that is on its way.</param>
-    /// <param name="cancellationToken">Ends it between two files.</param>
     public async Task ScanAsync(TimeSpan minimumAge, CancellationToken cancellationToken) =>
-        await ScanAsync(await ListAsync(cancellationToken), minimumAge, cancellationToken);
+        await ScanAsync(await drops.ListAsync(cancellationToken).ToListAsync(cancellationToken), minimumAge, cancellationToken);
 
     /// <summary>Resumes imports and plans files. Costs one listing if no file is there and nothing was found lately.</summary>
-    /// <param name="minimumAge">As in <see cref="ScanAsync(TimeSpan, CancellationToken)"/>.</param>
-    /// <param name="cancellationToken">Ends it between two imports.</param>
     public async Task RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
     {
-        var files = await ListAsync(cancellationToken);
+        var files = await drops.ListAsync(cancellationToken).ToListAsync(cancellationToken);
         var now = time.GetUtcNow();
-        if (files.Count == 0 && now < _looksAgainAt)
+        if (files.Count == 0 && now < _nextSweepAt)
             return;
         var found = false;
         await foreach (var one in plans.ListAsync(cancellationToken))
@@ -38,16 +35,8 @@ public sealed partial class SweepImports(
             await SweepAsync(one, cancellationToken);
         }
         found |= await ForgetAsync(files, cancellationToken);
-        _looksAgainAt = found ? now : now + RestingTime;
+        _nextSweepAt = found ? now : now + IdleInterval;
         await ScanAsync(files, minimumAge, cancellationToken);
-    }
-
-    private async Task<List<DroppedPasswords>> ListAsync(CancellationToken cancellationToken)
-    {
-        var files = new List<DroppedPasswords>();
-        await foreach (var file in drops.ListAsync(cancellationToken))
-            files.Add(file);
-        return files;
     }
 
     private async Task ScanAsync(List<DroppedPasswords> files, TimeSpan minimumAge, CancellationToken cancellationToken)
@@ -72,7 +61,7 @@ public sealed partial class SweepImports(
     private async Task SweepAsync(ImportPlan one, CancellationToken cancellationToken)
     {
         // Checked before the groups that are done: a group that is missing then had no message even before it was looked for.
-        var areNone = one.State == ImportState.Running && await messages.AreNoneAsync(cancellationToken);
+        var areQueuesEmpty = one.State == ImportState.Running && await messages.AreQueuesEmptyAsync(cancellationToken);
         var missing = one.Groups.Except((await plans.ListRecordsAsync(one, cancellationToken)).Done).ToList();
         if (missing.Count == 0 || one.State is not (ImportState.Planned or ImportState.Running))
         {
@@ -82,7 +71,7 @@ public sealed partial class SweepImports(
         {
             await complete.EndReplacedAsync(one, cancellationToken);
         }
-        else if (areNone || (one.State == ImportState.Planned && time.GetUtcNow() - one.PlannedAt >= SendingAge))
+        else if (areQueuesEmpty || (one.State == ImportState.Planned && time.GetUtcNow() - one.PlannedAt >= SendingAge))
         {
             LogResent(one.Release, one.Mode.Name(), missing.Count);
             await messages.SendAsync(one, missing, cancellationToken);
@@ -90,8 +79,7 @@ public sealed partial class SweepImports(
         }
     }
 
-    /// <summary>Forgets refused files that were deleted or replaced.</summary>
-    /// <returns>Whether any file was refused.</returns>
+    /// <summary>Forgets refused files that were deleted or replaced; returns whether any file was refused.</summary>
     private async Task<bool> ForgetAsync(List<DroppedPasswords> files, CancellationToken cancellationToken)
     {
         var refused = await plans.ListRefusedIdsAsync(cancellationToken);

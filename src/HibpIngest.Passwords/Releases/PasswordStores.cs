@@ -1,3 +1,0 @@
-namespace HibpIngest.Passwords.Releases;
-
-public sealed record PasswordStores(IPasswordBlobs Blobs, IPasswordTables Tables);
