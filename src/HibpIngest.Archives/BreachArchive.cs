@@ -38,8 +38,6 @@ public sealed class BreachArchive : BreachFile
     public override ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
 
     /// <param name="archive">Seekable; read synchronously, best on its own thread; not disposed.</param>
-    /// <param name="password">For encrypted entries; null or empty: none.</param>
-    /// <param name="opensTars">Whether nested tars are opened; otherwise they are read as text.</param>
     /// <exception cref="BadArchiveException">Not a zip, truncated, with overlapping entries, or past a limit.</exception>
     public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits, bool opensTars = false)
     {

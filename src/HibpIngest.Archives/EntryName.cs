@@ -74,7 +74,7 @@ internal sealed class EntryName(int ordinal, int entries, string path)
     {
         if (text.Length <= MaxPath)
             return text;
-        // The tail is kept longest, since it holds the innermost name.
+        // The tail gets most of the room, since it holds the innermost name.
         var head = MaxPath / 4;
         var tail = text.Length - (MaxPath - head - Elision.Length);
         if (char.IsHighSurrogate(text[head - 1]))

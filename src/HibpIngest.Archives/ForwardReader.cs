@@ -109,7 +109,7 @@ internal sealed class ForwardInflater(ForwardReader reader, IdleGauge gauge) : D
             {
                 _finished = true;
                 CompressedBytes = _inflater.TotalIn;
-                // RemainingInput refers to the latest input only: the inflater asks for more when its input doesn't suffice for a step.
+                // RemainingInput refers to the latest input only: the inflater requests more when its input doesn't suffice for a step.
                 Take(_given - _inflater.RemainingInput);
                 return 0;
             }

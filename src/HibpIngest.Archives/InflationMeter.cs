@@ -97,7 +97,7 @@ internal sealed class IdleGauge(InflationMeter meter, EntryName entry)
     }
 }
 
-/// <summary>Passes compressed bytes to a decoder, and counts them when it asks for more, since it has processed them by then.</summary>
+/// <summary>Passes compressed bytes to a decoder, and counts them when it requests more, since it has processed them by then.</summary>
 internal sealed class GaugedStream(Stream source, IdleGauge gauge) : DecoderStream
 {
     private int _given;

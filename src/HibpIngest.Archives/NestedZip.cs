@@ -2,10 +2,7 @@ using System.Buffers.Binary;
 
 namespace HibpIngest.Archives;
 
-/// <summary>
-/// Reads a zip within the archive forward by its local headers, since its central directory comes last. Refuses a stored or encrypted entry
-/// whose size follows the data: its local header doesn't say where it ends.
-/// </summary>
+/// <summary>Reads a zip forward by its local headers. Refuses a stored or encrypted entry whose size follows the data.</summary>
 /// <param name="content">Not disposed. Content after the last local entry is left unread.</param>
 internal sealed class NestedZip(EntryContent content, string? password, InflationMeter meter) : IDisposable
 {
@@ -63,8 +60,7 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
 
     public void Dispose() => _reader.Dispose();
 
-    /// <summary>Consumes the descriptor of an empty stored entry of unknown size.</summary>
-    /// <returns>Whether the entry is empty: its descriptor or the next header follows at once.</returns>
+    /// <returns>Whether a stored entry of unknown size is empty: its descriptor or the next header follows at once.</returns>
     private bool TryTakeEmpty()
     {
         ReadOnlySpan<byte> next = _reader.Peek(4);

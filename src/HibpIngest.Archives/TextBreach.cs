@@ -1,9 +1,9 @@
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A text breach file, split into parts of about <see cref="PartBytes"/> as its entries, so that reading can resume within it. Part N
-/// begins with the first line feed at or after N times that size; if none comes within <see cref="LineBytes"/>, the previous part
-/// continues. A line feed is a separator, so the same accounts are found as in one text. Parts of a UTF-16 text get its byte order mark.
+/// A text breach file, split into parts of about <see cref="PartBytes"/> as its entries. Part N begins with the first line feed at or after
+/// N times that size; if none comes within <see cref="LineBytes"/>, the previous part continues. A line feed is a separator, so the same
+/// accounts are found as in one text. Parts of a UTF-16 text get its byte order mark.
 /// </summary>
 /// <param name="file">Seekable; not disposed.</param>
 /// <param name="partBytes">Even, so that UTF-16 stays aligned.</param>

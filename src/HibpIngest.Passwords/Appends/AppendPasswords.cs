@@ -5,9 +5,8 @@ using HibpIngest.Passwords.Import;
 namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
-/// Splits a confirmed transaction into parts, sends a message for each, and adds parts to the release that was served at the time of the
-/// split. Each hash of a transaction counts once, however often and in whatever order messages are delivered; <see cref="SweepAppends"/>
-/// resends lost messages.
+/// Splits a confirmed transaction into parts, sends a message for each, and adds parts to the release served at the time of the split. Each
+/// hash counts once, however often and in whatever order messages are delivered; <see cref="SweepAppends"/> resends lost messages.
 /// </summary>
 public sealed partial class AppendPasswords(
     PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)

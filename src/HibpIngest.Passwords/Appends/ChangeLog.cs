@@ -67,9 +67,7 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
         return new ChangePlace(offsets);
     }
 
-    /// <summary>
-    /// Passes on the changes since a recorded position, each range once for at most a number of records, and then records the new one.
-    /// </summary>
+    /// <summary>Passes on the changes since a recorded position, in batches, and records the position after each.</summary>
     /// <returns>False if another process has changed the record.</returns>
     public async Task<bool> ProcessAsync(
         IPasswordBlobs records, string name, int maxRecords, Func<IReadOnlySet<(HashMode Mode, int Prefix)>, Task> process,

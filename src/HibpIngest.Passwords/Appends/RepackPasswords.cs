@@ -4,10 +4,7 @@ using HibpIngest.Passwords.Import.Drops;
 
 namespace HibpIngest.Passwords.Appends;
 
-/// <summary>
-/// Writes a new release of packs from the served release and what was added to it. Transactions that are confirmed in the meantime wait and
-/// are added to the new release, so that none is lost and none counts twice.
-/// </summary>
+/// <summary>Packs the served release and what was added to it as a new one; transactions confirmed meanwhile are added to that.</summary>
 public sealed class RepackPasswords(PasswordStores stores, PasswordReleases releases, IPasswordAppends appends, TimeProvider time)
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);

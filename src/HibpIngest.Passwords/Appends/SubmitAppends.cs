@@ -8,7 +8,7 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
 {
     /// <summary>Stores hashes as a new transaction, which counts once it is confirmed. Equal submissions are not recognised.</summary>
     /// <param name="sha1">Sorted in place, as are the NTLM hashes.</param>
-    /// <param name="cancellationToken">Ignored once writing has begun.</param>
+    /// <param name="cancellationToken">Ignored once writing has started.</param>
     public async Task<Guid> SubmitAsync(
         string subscription, List<HashCount> sha1, List<HashCount> ntlm, CancellationToken cancellationToken)
     {

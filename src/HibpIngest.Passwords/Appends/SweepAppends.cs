@@ -1,9 +1,6 @@
 namespace HibpIngest.Passwords.Appends;
 
-/// <summary>
-/// Resends the messages of transactions that were confirmed but not added in time, and deletes transactions that were never confirmed or
-/// were added a while ago.
-/// </summary>
+/// <summary>Resends messages of confirmed transactions that were not added in time, and deletes old transactions.</summary>
 public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SweepAppends> log)
 {
     /// <summary>How long a transaction can be confirmed: the time that Have I Been Pwned documents.</summary>

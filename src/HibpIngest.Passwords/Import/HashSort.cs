@@ -67,9 +67,9 @@ internal static class HashSort
             while (next[value] < ends[value])
             {
                 var row = rows[next[value]];
-                for (var its = row.ByteAt(index); its != value; its = row.ByteAt(index))
+                for (var other = row.ByteAt(index); other != value; other = row.ByteAt(index))
                 {
-                    var place = next[its]++;
+                    var place = next[other]++;
                     (row, rows[place]) = (rows[place], row);
                 }
                 rows[next[value]++] = row;

@@ -5,9 +5,8 @@ using HibpIngest.Passwords.Import.Drops;
 namespace HibpIngest.Passwords.Import;
 
 /// <summary>
-/// Imports files into a release: reads and sorts them (<see cref="HashImport"/>), writes group after group into each back end, reads
-/// everything back, and only then lists it in the release. An import that was interrupted resumes when it is run again with the same
-/// request: the work folder records the groups that were written.
+/// Imports files into a release: sorts them (<see cref="HashImport"/>), writes them into each back end, reads everything back, and only
+/// then lists it in the release. An interrupted import resumes with the same request: the work folder records the groups that were written.
 /// </summary>
 public sealed class ImportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
 {
@@ -95,7 +94,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         }
         catch (NotPossibleException)
         {
-            // The same command must begin another release instead of failing again. The sorted rows are kept.
+            // The same command must begin another release instead of failing again. The sorted rows stay.
             Forget(request);
             throw;
         }

@@ -6,10 +6,7 @@ namespace HibpIngest.Passwords.Import;
 /// <summary>Names the release of an import without <c>--release</c>.</summary>
 internal static class ReleaseNaming
 {
-    /// <summary>
-    /// Returns the newest release if it lacks these modes and nothing was appended to it, else a new name by the date. Imports in progress
-    /// count as complete.
-    /// </summary>
+    /// <summary>Returns the newest release if it lacks these modes and nothing was appended to it, else a new name by the date.</summary>
     public static async Task<string> NextAsync(
         PasswordReleases releases, ImportPlans plans, IReadOnlyList<HashMode> modes, DateTimeOffset now,
         CancellationToken cancellationToken)

@@ -4,18 +4,15 @@ using System.Text;
 
 namespace HibpIngest.Passwords.Ranges;
 
-/// <summary>
-/// A range as it is sent: rows <c>SUFFIX:COUNT</c> in order, separated by CRLF with none at the end (otherwise two clients miss a hit, and
-/// one fails).
-/// </summary>
+/// <summary>A range as it is sent: rows <c>SUFFIX:COUNT</c> in order, with CRLF between them but not at the end (clients fail).</summary>
 internal static class RangeText
 {
     // CRLF, a colon, and the digits of the largest count.
-    private const int LongestAfterSuffix = 2 + 1 + 19;
+    private const int MaxAfterSuffix = 2 + 1 + 19;
 
     private static readonly byte[][] Empty = [.. HashModes.All.Select(MakeEmpty)];
 
-    public static int MaxBytes(HashMode mode, int rows) => rows * (mode.SuffixDigits() + LongestAfterSuffix);
+    public static int MaxBytes(HashMode mode, int rows) => rows * (mode.SuffixDigits() + MaxAfterSuffix);
 
     /// <summary>Returns the text of a range without hashes: a row of zeros, as one client fails on an empty body.</summary>
     public static ReadOnlyMemory<byte> OfNothing(HashMode mode) => Empty[(int)mode];

@@ -28,7 +28,7 @@ public sealed record PasswordRelease
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
     public bool Appended { get; init; }
 
-    /// <summary>Whether its deletion has begun; it holds nothing any more.</summary>
+    /// <summary>Whether its deletion has started; it is empty.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
     public bool Deleted { get; init; }
 

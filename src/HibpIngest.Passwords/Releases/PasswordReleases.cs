@@ -182,7 +182,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         var folders = await stores.Blobs.ListFoldersAsync(PasswordNames.Folder(name), cancellationToken).ToListAsync(cancellationToken);
         foreach (var folder in folders)
         {
-            // Another process may have begun a release of that name in the meantime. Its id was written before its first blob.
+            // Another process may have created a release of that name since. Its id was written before its first blob.
             if ((await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken)).Release is { Deleted: false } existing
                 && (existing.Id is null || existing.Id == folder))
                 continue;

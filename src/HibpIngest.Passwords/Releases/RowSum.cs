@@ -5,10 +5,7 @@ using System.Runtime.InteropServices;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>
-/// An order-independent digest of rows: their number, and the sum modulo 2^64 of XXH3-64 of each row's hash followed by its count (8 bytes,
-/// little-endian).
-/// </summary>
+/// <summary>The rows' number, and the sum modulo 2^64 of XXH3-64 of each row's hash and count (8 bytes, little-endian).</summary>
 internal record struct RowSum(long Rows, ulong Sum)
 {
     /// <summary>The sum as in documents: 16 hex digits.</summary>

@@ -2,10 +2,7 @@ using HibpIngest.Passwords.Appends;
 
 namespace HibpIngest.Passwords.Replicas;
 
-/// <summary>
-/// Copies a release to another account part by part, skipping content that is there already, reads it back there, and only then lists it.
-/// If interrupted, the next run resumes. It switches nothing.
-/// </summary>
+/// <summary>Copies a release to another account, and lists each part once it was read back there. A further run resumes.</summary>
 public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases releases, TimeProvider time)
 {
     // Each uploads four blocks at a time.
@@ -32,8 +29,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     {
         var found = await releases.GetAsync(release, cancellationToken);
         await replica.Stores.Blobs.CreateAsync(cancellationToken);
-        if ((await ReleaseReader.ReadAsync(replica.Stores.Blobs, release, cancellationToken)).Release is { Deleted: false } there
-            && !ReplicatedReleases.IsCopy(there, found))
+        if ((await ReleaseReader.ReadAsync(replica.Stores.Blobs, release, cancellationToken)).Release is { Deleted: false } existing
+            && !ReplicatedReleases.IsCopy(existing, found))
         {
             throw new NotPossibleException($"replica {replica.Name} has another release {release}, which is no copy of this one: delete it "
                 + $"there first ('hibp passwords delete {release}' with HIBP_STORAGE naming that account)");
@@ -109,17 +106,17 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             cancellationToken))!;
     }
 
-    /// <summary>Copies a pack unless an identical one is there, and returns its version.</summary>
+    /// <summary>Copies a pack unless an identical one exists, and returns its version.</summary>
     private async Task<string> CopyPackAsync(
         ReleaseCopy copy, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
     {
         var (from, to) = (PasswordNames.Pack(copy.Here, mode, pack), PasswordNames.Pack(copy.There, mode, pack));
-        var there = await copy.To.Blobs.FindAsync(to, cancellationToken);
-        if (there?.Length == record.Length)
+        var existing = await copy.To.Blobs.FindAsync(to, cancellationToken);
+        if (existing?.Length == record.Length)
         {
-            var known = new PackStream(copy.To.Blobs, copy.There, to, record with { ETag = there.ETag });
+            var known = new PackStream(copy.To.Blobs, copy.There, to, record with { ETag = existing.ETag });
             if (await AreSameAsync(new PackStream(primary.Blobs, copy.Here, from, record), known, cancellationToken))
-                return there.ETag;
+                return existing.ETag;
         }
         return (await copy.To.Blobs.UploadAsync(
             to, new PackStream(primary.Blobs, copy.Here, from, record), IPasswordBlobs.Anything, cancellationToken))!;
@@ -136,8 +133,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             var name = PasswordNames.Range(copy.There, part.Mode, prefix);
             var blob = await primary.Blobs.ReadAsync(PasswordNames.Range(copy.Here, part.Mode, prefix), null, token)
                 ?? throw new RangeMissingException(copy.Here);
-            if (!known.Contains(name) || await to.ReadAsync(name, null, token) is not { } there
-                || !there.Bytes.Span.SequenceEqual(blob.Bytes.Span))
+            if (!known.Contains(name) || await to.ReadAsync(name, null, token) is not { } existing
+                || !existing.Bytes.Span.SequenceEqual(blob.Bytes.Span))
                 await to.WriteAsync(name, PasswordContent.Range(blob.Bytes), IPasswordBlobs.Anything, token);
         }, steps, cancellationToken);
     }

@@ -1,9 +1,8 @@
 namespace HibpIngest.Passwords.Replicas;
 
 /// <summary>
-/// The releases of an installation with replicas in further accounts. Each account is switched by a write of its own, the replicas before
-/// the primary, so that every replica that could be switched serves what the primary serves. A replica that is unavailable doesn't fail the
-/// command: running it again completes the switch.
+/// The releases of an installation with replicas in further accounts, which are switched before the primary. A replica that is unavailable
+/// doesn't fail the command: running it again completes the switch.
 /// </summary>
 /// <param name="primary">The releases of the installation's own account, which is authoritative.</param>
 public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<PasswordReplica> replicas)
@@ -47,10 +46,10 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
     public async Task<IReadOnlyList<ReplicaOutcome>> DeleteAsync(string release, CancellationToken cancellationToken)
     {
         await primary.RequireUnservedAsync(release, cancellationToken);
-        var behind = await EachAsync(
+        var serving = await EachAsync(
             async (replica, token) => await replica.Releases.IsServedAsync(release, token) ? ReplicaResult.Lacking : ReplicaResult.Done,
             cancellationToken);
-        if (behind.FirstOrDefault(one => one.Result == ReplicaResult.Lacking) is { } replica)
+        if (serving.FirstOrDefault(one => one.Result == ReplicaResult.Lacking) is { } replica)
         {
             throw new NotPossibleException($"release {release} is served by replica {replica.Replica} still, or was the last from its back "
                 + "end there: copy the one that is to be served by 'hibp passwords replicate', and switch to it again");

@@ -3,10 +3,7 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Passwords.Serving;
 
-/// <summary>
-/// Pwned Passwords from the nearest of several accounts, and from the primary if that one fails, is slow, or doesn't serve them. Each
-/// response is from one release in one account. The two accounts may serve different releases for a while.
-/// </summary>
+/// <summary>Pwned Passwords from the nearest account, and from the primary if that one fails, is slow, or doesn't serve them.</summary>
 public sealed partial class NearestRanges : IPasswordRanges
 {
     private readonly PasswordRanges _nearest;

@@ -12,10 +12,7 @@ public sealed class PasswordOptions
     /// <summary>The max-age in seconds otherwise: a change is visible within the hour.</summary>
     public const int UnpurgedMaxAge = 3_600;
 
-    /// <summary>
-    /// The back end that this process reads from, regardless of what is served elsewhere; off: it serves no passwords. Null: the back end
-    /// that was switched to (HIBP_PASSWORDS).
-    /// </summary>
+    /// <summary>The back end that this process reads from; off: it serves no passwords. Null: the one that was switched to.</summary>
     public PasswordPin? Passwords { get; set; }
 
     /// <summary>Max-age of responses in seconds; null: <see cref="PurgedMaxAge"/> or <see cref="UnpurgedMaxAge"/>.</summary>

@@ -130,8 +130,8 @@ public sealed partial class CompleteImport(
     {
         var total = Total(groups);
         var etag = await WriteIndexAsync(plan, groups, cancellationToken);
-        var there = await releases.FindAsync(plan.Release, cancellationToken);
-        if (there?.Key != plan.Key || !there.Parts.Any(part => part.ETag == etag))
+        var listed = await releases.FindAsync(plan.Release, cancellationToken);
+        if (listed?.Key != plan.Key || !listed.Parts.Any(part => part.ETag == etag))
         {
             var part = new ReleasePart(PasswordBackend.Pack, plan.Mode, total.Rows, total.Text, etag, time.GetUtcNow())
             {
@@ -180,10 +180,10 @@ public sealed partial class CompleteImport(
         var index = PackIndex.Make(plan.Mode, [.. groups.Select(group => group.Pack!)]);
         while (true)
         {
-            var there = await stores.Blobs.ReadAsync(name, null, cancellationToken);
-            if (there?.Bytes.Span.SequenceEqual(index) == true)
-                return there.ETag;
-            if (await stores.Blobs.WriteAsync(name, PasswordContent.Binary(index), there?.ETag, cancellationToken) is { } etag)
+            var existing = await stores.Blobs.ReadAsync(name, null, cancellationToken);
+            if (existing?.Bytes.Span.SequenceEqual(index) == true)
+                return existing.ETag;
+            if (await stores.Blobs.WriteAsync(name, PasswordContent.Binary(index), existing?.ETag, cancellationToken) is { } etag)
                 return etag;
         }
     }

@@ -1,10 +1,9 @@
 namespace HibpIngest.Passwords.Import.Drops;
 
 /// <summary>
-/// Imports one group of a dropped file: reads its lines, writes its pack, reads that back and records the group as done; the process that
-/// records the last group completes the import. The idempotency key is plan and group. A pack is committed once for each plan, even if
-/// several processes work on it: a draft record is written first, by which any process recognises the pack once it is written, and the pack
-/// is written only in place of the version (If-Match) that was found before the plan was read.
+/// Imports one group of a dropped file: writes its pack, reads that back and records the group as done; the last group completes the
+/// import. The idempotency key is plan and group. A pack is committed once for each plan: a draft record is written first, by which any
+/// process recognises the pack, which only replaces the version (If-Match) that was found before the plan was read.
 /// </summary>
 public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, ImportPlans plans, CompleteImport complete)
     : IMessageStage<ImportMessage>

@@ -66,7 +66,7 @@ public enum ImportState
     /// <summary>The release lists the part, and the file is deleted.</summary>
     Done = 3,
 
-    /// <summary>The import was abandoned; nothing of it is kept.</summary>
+    /// <summary>The import was abandoned, and all of it is removed.</summary>
     Ended = 4,
 }
 

@@ -4,9 +4,8 @@ using HibpIngest.Archives;
 namespace HibpIngest.Passwords.Import.Drops;
 
 /// <summary>
-/// Accepts a dropped file: checks its beginning, finds where its groups begin, records that as a plan and sends a message for each group.
-/// The idempotency key is the file's name with its ETag: a version that is accepted twice has one plan, and its messages may be sent twice.
-/// A file that is not a sorted list is refused with the reason, and stays where it is.
+/// Accepts a dropped file: finds where its groups begin, records that as a plan and sends a message for each group. The idempotency key is
+/// the file's name with its ETag. A file that is not a sorted list is refused with the reason, and stays where it is.
 /// </summary>
 public sealed partial class PlanImport(
     IPasswordDrops drops, ImportPlans plans, PasswordReleases releases, ImportMessages messages, CompleteImport complete,

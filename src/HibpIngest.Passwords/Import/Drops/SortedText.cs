@@ -3,10 +3,7 @@ using System.Runtime.CompilerServices;
 
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>
-/// Finds where each group begins in a sorted text by sampling it at few positions. For a text that isn't sorted the offsets are
-/// meaningless, which is detected when the groups are read (<see cref="SortedPiece"/>).
-/// </summary>
+/// <summary>Finds where each group begins in a sorted text by sampling it; <see cref="SortedPiece"/> checks the order.</summary>
 internal sealed class SortedText(DropReader text)
 {
     // Up to this size a section is read instead of bisected: one request either way.

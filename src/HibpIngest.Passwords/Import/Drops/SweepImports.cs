@@ -1,9 +1,6 @@
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>
-/// Resumes imports of dropped files that were interrupted between two steps, and plans files that no event has announced. Every message it
-/// sends may be a duplicate.
-/// </summary>
+/// <summary>Resumes interrupted imports of dropped files, and plans files that no event announced. May send duplicates.</summary>
 public sealed partial class SweepImports(
     IPasswordDrops drops, ImportPlans plans, ImportMessages messages, PlanImport plan, CompleteImport complete, TimeProvider time,
     ILogger<SweepImports> log)
