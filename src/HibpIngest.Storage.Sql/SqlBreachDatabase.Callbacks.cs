@@ -43,328 +43,284 @@ public abstract partial class SqlBreachDatabase
     // More than an undelayed message takes.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
-    public Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session =>
-            {
-                var found = await session.FirstAsync(
-                    $"""
-                    SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name, b.metadata, l.purging, s.looked_through
-                    {FromCalledSlices} AND s.number = @slice
-                    """,
-                    row => new CallSlice(
-                        RowReaders.Slice(row), row.Int32(10),
-                        new Breach { Name = row.Text(11), Metadata = StoredText.ToMetadata(row.Text(12)) },
-                        row.Boolean(13), row.Boolean(14), []),
-                    OfLoad(load), Int("@slice", slice));
-                if (found is null or { IsLookedThrough: true })
-                    return found;
-                var told = new SortedSet<int>();
-                foreach (var replaced in await ReadReplacedAsync(session, load))
-                {
-                    if (await session.NumberAsync(
-                        "SELECT mark FROM dbo.loads WHERE id = @load AND calls = 'made'", OfLoad(replaced)) is { } mark)
-                    {
-                        told.Add((int)mark);
-                    }
-                }
-                told.Remove(found.Mark);
-                return found with { Told = [.. told] };
-            },
-            cancellationToken);
+    public Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken) => ReadAsync(async session =>
+    {
+        var found = await session.FirstAsync(
+            $"""
+            SELECT {SliceColumns}, COALESCE(l.mark, 0) AS mark, b.name, b.metadata, l.purging, s.looked_through
+            {FromCalledSlices} AND s.number = @slice
+            """,
+            row => new CallSlice(
+                ReadSlice(row), row.Int32("mark"),
+                new Breach { Name = row.Text("name"), Metadata = StoredText.ToMetadata(row.Text("metadata")) },
+                row.Boolean("purging"), row.Boolean("looked_through"), []),
+            OfLoad(load), Int("@slice", slice));
+        if (found is null or { IsLookedThrough: true })
+            return found;
+        var told = new SortedSet<int>();
+        foreach (var replaced in await ReadReplacedAsync(session, load))
+        {
+            if (await session.NumberAsync("SELECT mark FROM dbo.loads WHERE id = @load AND calls = 'made'", OfLoad(replaced)) is { } mark)
+                told.Add((int)mark);
+        }
+        told.Remove(found.Mark);
+        return found with { Told = [.. told] };
+    }, cancellationToken);
 
-    public Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<Slice>>(
-            async session => await session.ListAsync(
-                $"SELECT {SliceColumns} {FromCalledSlices} AND s.looked_through = 0 ORDER BY s.number", RowReaders.Slice, OfLoad(load)),
-            cancellationToken);
+    public Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken) => ListAsync(
+        $"SELECT {SliceColumns} {FromCalledSlices} AND s.looked_through = 0 ORDER BY s.number", ReadSlice, cancellationToken, OfLoad(load));
 
-    public Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync("UPDATE dbo.loads SET call_messages_at = @now WHERE id = @load", OfLoad(load)),
-            cancellationToken);
+    public Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.loads SET call_messages_at = @now WHERE id = @load", cancellationToken, OfLoad(load));
 
-    public Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                """
-                UPDATE dbo.loads SET call_error = @error, calls = CASE WHEN @failed = 1 THEN 'failed' ELSE calls END
-                WHERE id = @load AND calls = 'due'
-                """,
-                OfLoad(load), Line("@error", error), Bit("@failed", failed)),
-            cancellationToken);
+    public Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken) => WriteAsync(
+        """
+        UPDATE dbo.loads SET call_error = @error, calls = CASE WHEN @failed = 1 THEN 'failed' ELSE calls END
+        WHERE id = @load AND calls = 'due'
+        """,
+        cancellationToken, OfLoad(load), Line("@error", error), Bit("@failed", failed));
 
-    public Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                "UPDATE dbo.loads SET call_error = NULL, calls = 'due' WHERE id = @load AND calls = 'failed'", OfLoad(load)),
-            cancellationToken);
+    public Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.loads SET call_error = NULL, calls = 'due' WHERE id = @load AND calls = 'failed'", cancellationToken, OfLoad(load));
 
     public Task<IReadOnlyList<int>?> RecordCallSliceAsync(
         long load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken) =>
-        WriteAsync<IReadOnlyList<int>?>(
-            async session =>
+        WriteAsync<IReadOnlyList<int>?>(async session =>
+        {
+            Parameter[] of = [OfLoad(load), Int("@slice", slice)];
+            // Lock the load, so that of two concurrent last slices the second sees the first.
+            if (!await LockLoadRowAsync(session, load)
+                || !await session.AnyAsync($"SELECT 1 {FromCalledSlices} AND s.number = @slice AND s.looked_through = 0", of))
             {
-                Parameter[] of = [OfLoad(load), Int("@slice", slice)];
-                // Lock the load, so that of two concurrent last slices the second sees the first.
-                if (!await LockLoadRowAsync(session, load)
-                    || !await session.AnyAsync($"SELECT 1 {FromCalledSlices} AND s.number = @slice AND s.looked_through = 0", of))
-                {
-                    return null;
-                }
-                await session.ExecuteAsync(
-                    "UPDATE dbo.slices SET looked_through = 1 WHERE load_id = @load AND number = @slice", of);
-                // A load that makes progress needs no messages to be sent again.
+                return null;
+            }
+            await session.ExecuteAsync("UPDATE dbo.slices SET looked_through = 1 WHERE load_id = @load AND number = @slice", of);
+            // A load that makes progress needs no messages to be sent again.
+            await session.ExecuteAsync(
+                """
+                UPDATE dbo.loads SET call_messages_at = @now,
+                    call_error = CASE WHEN calls = 'failed'
+                        AND EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN call_error END,
+                    calls = CASE
+                        WHEN EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN calls ELSE 'made' END
+                WHERE id = @load
+                """,
+                of);
+            var toTell = new List<int>();
+            foreach (var (client, count) in calls.OrderBy(one => one.Key))
+            {
+                Parameter[] ofClient = [.. of, Int("@client", client)];
                 await session.ExecuteAsync(
                     """
-                    UPDATE dbo.loads SET call_messages_at = @now,
-                        call_error = CASE WHEN calls = 'failed'
-                            AND EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN call_error END,
-                        calls = CASE
-                            WHEN EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN calls ELSE 'made' END
-                    WHERE id = @load
+                    INSERT INTO dbo.callbacks (client, load_id, slice, state, calls, recorded_at)
+                    VALUES (@client, @load, @slice, 'open', @calls, @now)
                     """,
-                    of);
-                var toTell = new List<int>();
-                foreach (var (client, count) in calls.OrderBy(one => one.Key))
+                    [.. ofClient, Int("@calls", count)]);
+                await AddCallClientAsync(session, client);
+                // A process that is calling the client checks again at its end, and so does the receiver of a message that is on its
+                // way.
+                if (await session.ExecuteAsync(
+                    $"""
+                    UPDATE dbo.call_clients SET message_at = @now
+                    WHERE client = @client AND {IsFree} AND {MayBeCalled} AND (message_at IS NULL OR message_at <= @lost)
+                    """,
+                    Int("@client", client), FromNow("@lost", -MessageIsLostAfter)) == 1)
                 {
-                    Parameter[] ofClient = [.. of, Int("@client", client)];
-                    await session.ExecuteAsync(
-                        """
-                        INSERT INTO dbo.callbacks (client, load_id, slice, state, calls, recorded_at)
-                        VALUES (@client, @load, @slice, 'open', @calls, @now)
-                        """,
-                        [.. ofClient, Int("@calls", count)]);
-                    await AddCallClientAsync(session, client);
-                    // A process that is calling the client checks again at its end, and so does the receiver of a message that is on its
-                    // way.
-                    if (await session.ExecuteAsync(
-                        $"""
-                        UPDATE dbo.call_clients SET message_at = @now
-                        WHERE client = @client AND {IsFree} AND {MayBeCalled} AND (message_at IS NULL OR message_at <= @lost)
-                        """,
-                        Int("@client", client), FromNow("@lost", -MessageIsLostAfter)) == 1)
-                    {
-                        toTell.Add(client);
-                    }
+                    toTell.Add(client);
                 }
-                return toTell;
-            },
-            cancellationToken);
+            }
+            return toTell;
+        }, cancellationToken);
 
     public Task<CallbackTurn?> TryBeginTurnAsync(int client, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                await AddCallClientAsync(session, client);
-                await session.ExecuteAsync(
-                    $"""
-                    UPDATE dbo.call_clients SET owner = @owner, lease_expires_at = @until, message_at = NULL
-                    WHERE client = @client AND {IsFree} AND {MayBeCalled}
-                    """,
-                    Int("@client", client), Owner(owner), FromNow("@until", lease));
-                return await session.FirstAsync(
-                    $"""
-                    SELECT failures, failing_since, CASE WHEN {MayBeCalled} THEN NULL ELSE not_before END, @now FROM dbo.call_clients
-                    WHERE client = @client AND (owner = @owner OR ({IsFree} AND NOT {MayBeCalled}))
-                    """,
-                    row => new CallbackTurn(row.Int32(0), row.TimeOrNull(1), row.TimeOrNull(2) - row.Time(3)),
-                    Int("@client", client), Owner(owner));
-            },
-            cancellationToken);
+        WriteAsync(async session =>
+        {
+            await AddCallClientAsync(session, client);
+            await session.ExecuteAsync(
+                $"""
+                UPDATE dbo.call_clients SET owner = @owner, lease_expires_at = @until, message_at = NULL
+                WHERE client = @client AND {IsFree} AND {MayBeCalled}
+                """,
+                Int("@client", client), Owner(owner), FromNow("@until", lease));
+            return await session.FirstAsync(
+                $"""
+                SELECT failures, failing_since, CASE WHEN {MayBeCalled} THEN NULL ELSE not_before END AS not_before, @now AS now_at
+                FROM dbo.call_clients
+                WHERE client = @client AND (owner = @owner OR ({IsFree} AND NOT {MayBeCalled}))
+                """,
+                row => new CallbackTurn(
+                    row.Int32("failures"), row.TimeOrNull("failing_since"), row.TimeOrNull("not_before") - row.Time("now_at")),
+                Int("@client", client), Owner(owner));
+        }, cancellationToken);
 
     public Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<CallbackDelivery>>(
-            async session => await session.ListAsync(
-                Most(
-                    $"""
-                    c.client, c.load_id, c.slice, b.name, b.metadata, c.calls, c.done, c.deferrals, c.answered
-                    {FromSendingCallbacks} AND c.client = @client AND (c.not_before IS NULL OR c.not_before <= @now)
-                    ORDER BY c.load_id, c.slice
-                    """),
-                row => new CallbackDelivery
-                {
-                    Key = new CallbackKey(row.Int32(0), row.Int64(1), row.Int32(2)),
-                    Breach = row.Text(3),
-                    Flags = StoredText.ToMetadata(row.Text(4)).Flags,
-                    Calls = row.Int32(5),
-                    Done = row.IsNull(6) ? null : row.Bytes(6),
-                    Deferrals = row.Int32(7),
-                    Answered = row.Int32(8),
-                },
-                Int("@client", client), BigInt("@most", most)),
-            cancellationToken);
+        ListAsync(
+            Most(
+                $"""
+                c.client, c.load_id, c.slice, b.name, b.metadata, c.calls, c.done, c.deferrals, c.answered
+                {FromSendingCallbacks} AND c.client = @client AND (c.not_before IS NULL OR c.not_before <= @now)
+                ORDER BY c.load_id, c.slice
+                """),
+            row => new CallbackDelivery
+            {
+                Key = ReadKey(row),
+                Breach = row.Text("name"),
+                Flags = StoredText.ToMetadata(row.Text("metadata")).Flags,
+                Calls = row.Int32("calls"),
+                Done = row.IsNull("done") ? null : row.Bytes("done"),
+                Deferrals = row.Int32("deferrals"),
+                Answered = row.Int32("answered"),
+            },
+            cancellationToken, Int("@client", client), BigInt("@most", most));
 
     public Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
         int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,
-        TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
-        WriteAsync<IReadOnlyList<CallbackKey>?>(
-            async session =>
+        TimeSpan giveUpAfter, CancellationToken cancellationToken) => WriteAsync<IReadOnlyList<CallbackKey>?>(async session =>
+    {
+        if (await session.ExecuteAsync(
+            "UPDATE dbo.call_clients SET lease_expires_at = @until WHERE client = @client AND owner = @owner",
+            Int("@client", client), Owner(owner), FromNow("@until", lease)) == 0)
+        {
+            return null;
+        }
+        var stopped = new List<CallbackKey>();
+        foreach (var result in results)
+            await RecordAsync(session, result, giveUpAfter);
+        foreach (var key in results.Select(result => result.Key).Union(others))
+        {
+            if (!await session.AnyAsync(
+                $"SELECT 1 {FromSendingCallbacks} AND c.client = @client AND c.load_id = @load AND c.slice = @slice", Of(key)))
             {
-                if (await session.ExecuteAsync(
-                    "UPDATE dbo.call_clients SET lease_expires_at = @until WHERE client = @client AND owner = @owner",
-                    Int("@client", client), Owner(owner), FromNow("@until", lease)) == 0)
-                {
-                    return null;
-                }
-                var stopped = new List<CallbackKey>();
-                foreach (var result in results)
-                    await RecordAsync(session, result, giveUpAfter);
-                foreach (var key in results.Select(result => result.Key).Union(others))
-                {
-                    if (!await session.AnyAsync(
-                        $"SELECT 1 {FromSendingCallbacks} AND c.client = @client AND c.load_id = @load AND c.slice = @slice", Of(key)))
-                    {
-                        stopped.Add(key);
-                    }
-                }
-                return stopped;
-            },
-            cancellationToken);
+                stopped.Add(key);
+            }
+        }
+        return stopped;
+    }, cancellationToken);
 
     public Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken) =>
-        WriteAsync<TimeSpan?>(
-            async session =>
-            {
-                var of = Int("@client", client);
-                var pause = end.Pause ?? TimeSpan.Zero;
-                if (await session.ExecuteAsync(
-                    $"""
-                    UPDATE dbo.call_clients SET owner = NULL, lease_expires_at = NULL, failures = @failures,
-                        not_before = CASE WHEN @pauses = 1 OR @failed = 1 THEN @until END, call_ms = COALESCE(@took, call_ms),
-                        failing_since = CASE WHEN @answered = 1 THEN NULL WHEN @failed = 1 THEN {FailingSince} ELSE failing_since END
-                    WHERE client = @client AND owner = @owner
-                    """,
-                    of, Owner(owner), Forgotten, Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero),
-                    FromNow("@until", pause),
-                    Int("@took", end.CallTime is { } took ? (int)Math.Clamp(took.TotalMilliseconds, 1, int.MaxValue) : null),
-                    Bit("@answered", end.HasAnswered), Bit("@failed", end.HasFailed)) == 0)
-                {
-                    return null;
-                }
-                await GiveUpAsync(session, client, giveUpAfter);
-                var next = await session.FirstAsync(
-                    $"SELECT MIN(COALESCE(c.not_before, c.recorded_at)), @now {FromSendingCallbacks} AND c.client = @client",
-                    row => Tuple.Create(row.TimeOrNull(0) - row.Time(1)), of);
-                if (next?.Item1 is not { } due)
-                    return null;
-                due = due > pause ? due : pause;
-                if (due > ahead)
-                    return null;
-                await session.ExecuteAsync(
-                    "UPDATE dbo.call_clients SET message_at = @until WHERE client = @client", of, FromNow("@until", due));
-                return due;
-            },
-            cancellationToken);
-
-    public Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<CallbackHealth>>(
-            async session => await session.ListAsync(
+        WriteAsync<TimeSpan?>(async session =>
+        {
+            var of = Int("@client", client);
+            var pause = end.Pause ?? TimeSpan.Zero;
+            if (await session.ExecuteAsync(
                 $"""
-                SELECT k.client, o.oldest, @now, k.call_ms,
-                    CAST(CASE WHEN o.first_due <= @now AND {IsFree} AND {MayBeCalled}
-                        AND (k.message_at IS NULL OR k.message_at <= @lost) THEN 1 ELSE 0 END AS bit)
-                FROM dbo.call_clients k LEFT JOIN (
-                    SELECT c.client, MIN(c.recorded_at) AS oldest, MIN(COALESCE(c.not_before, c.recorded_at)) AS first_due
-                    {FromSendingCallbacks} GROUP BY c.client) o ON o.client = k.client
-                ORDER BY k.client
+                UPDATE dbo.call_clients SET owner = NULL, lease_expires_at = NULL, failures = @failures,
+                    not_before = CASE WHEN @pauses = 1 OR @failed = 1 THEN @until END, call_ms = COALESCE(@took, call_ms),
+                    failing_since = CASE WHEN @answered = 1 THEN NULL WHEN @failed = 1 THEN {FailingSince} ELSE failing_since END
+                WHERE client = @client AND owner = @owner
                 """,
-                row => new CallbackHealth(
-                    row.Int32(0), row.Time(2) - row.TimeOrNull(1), row.IsNull(3) ? null : TimeSpan.FromMilliseconds(row.Int32(3)),
-                    row.Boolean(4)),
-                FromNow("@lost", -lostAfter)),
-            cancellationToken);
-
-    public Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<(long, int, long)>>(
-            async session => await session.ListAsync(
-                """
-                SELECT load_id, client, SUM(CAST(calls - answered AS bigint)) FROM dbo.callbacks WHERE state = 'open'
-                GROUP BY load_id, client ORDER BY load_id, client
-                """,
-                row => (row.Int64(0), row.Int32(1), row.Int64(2))),
-            cancellationToken);
-
-    public Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                "UPDATE dbo.call_clients SET message_at = @now WHERE client = @client", Int("@client", client)),
-            cancellationToken);
-
-    public Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<CallbackSummary>>(
-            async session => await session.ListAsync(
-                """
-                SELECT c.client, b.name,
-                    SUM(CASE c.state WHEN 'open' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END),
-                    SUM(CASE c.state WHEN 'dead' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END),
-                    SUM(CAST(c.answered AS bigint)),
-                    SUM(CASE c.state WHEN 'dropped' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END),
-                    MIN(CASE c.state WHEN 'open' THEN c.recorded_at END),
-                    MAX(CASE WHEN c.state IN ('open', 'dead') THEN c.error END)
-                FROM dbo.callbacks c JOIN dbo.loads l ON l.id = c.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
-                GROUP BY c.client, b.name ORDER BY c.client, b.name
-                """,
-                row => new CallbackSummary(
-                    row.Int32(0), row.Text(1), row.Int64(2), row.Int64(3), row.Int64(4), row.Int64(5), row.TimeOrNull(6),
-                    row.TextOrNull(7))),
-            cancellationToken);
-
-    public Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
+                of, Owner(owner), Forgotten, Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero),
+                FromNow("@until", pause),
+                Int("@took", end.CallTime is { } took ? (int)Math.Clamp(took.TotalMilliseconds, 1, int.MaxValue) : null),
+                Bit("@answered", end.HasAnswered), Bit("@failed", end.HasFailed)) == 0)
             {
-                var (which, given) = Which("c.state = 'dead'", client, breach);
-                var clients = await session.ListAsync(
-                    $"SELECT c.client, SUM(CAST(c.calls - c.answered AS bigint)) {which} GROUP BY c.client",
-                    row => (Client: row.Int32(0), Calls: row.Int64(1)), given);
-                foreach (var (number, _) in clients)
-                {
-                    (which, given) = Which("c.state = 'dead'", number, breach);
-                    await session.ExecuteAsync(
-                        "UPDATE dbo.call_clients SET not_before = NULL, failures = 0, failing_since = NULL WHERE client = @client", given);
-                    await session.ExecuteAsync(
-                        $"""
-                        UPDATE dbo.callbacks SET state = 'open', not_before = NULL, deferrals = 0, failing_since = NULL
-                        WHERE client = @client AND state = 'dead' AND load_id IN (SELECT c.load_id {which})
-                        """,
-                        given);
-                }
-                return clients.Sum(one => one.Calls);
-            },
-            cancellationToken,
-            isLong: true);
+                return null;
+            }
+            await GiveUpAsync(session, client, giveUpAfter);
+            var next = await session.FirstAsync(
+                $"SELECT MIN(COALESCE(c.not_before, c.recorded_at)) AS due_at, @now AS now_at {FromSendingCallbacks} AND c.client = @client",
+                row => Tuple.Create(row.TimeOrNull("due_at") - row.Time("now_at")), of);
+            if (next?.Item1 is not { } due)
+                return null;
+            due = due > pause ? due : pause;
+            if (due > ahead)
+                return null;
+            await session.ExecuteAsync(
+                "UPDATE dbo.call_clients SET message_at = @until WHERE client = @client", of, FromNow("@until", due));
+            return due;
+        }, cancellationToken);
+
+    public Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken) => ListAsync(
+        $"""
+        SELECT k.client, o.oldest, @now AS now_at, k.call_ms,
+            CAST(CASE WHEN o.first_due <= @now AND {IsFree} AND {MayBeCalled}
+                AND (k.message_at IS NULL OR k.message_at <= @lost) THEN 1 ELSE 0 END AS bit) AS is_due
+        FROM dbo.call_clients k LEFT JOIN (
+            SELECT c.client, MIN(c.recorded_at) AS oldest, MIN(COALESCE(c.not_before, c.recorded_at)) AS first_due
+            {FromSendingCallbacks} GROUP BY c.client) o ON o.client = k.client
+        ORDER BY k.client
+        """,
+        row => new CallbackHealth(
+            row.Int32("client"), row.Time("now_at") - row.TimeOrNull("oldest"),
+            row.Int32OrNull("call_ms") is { } took ? TimeSpan.FromMilliseconds(took) : null, row.Boolean("is_due")),
+        cancellationToken, FromNow("@lost", -lostAfter));
+
+    public Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken) => ListAsync(
+        """
+        SELECT load_id, client, SUM(CAST(calls - answered AS bigint)) AS calls FROM dbo.callbacks WHERE state = 'open'
+        GROUP BY load_id, client ORDER BY load_id, client
+        """,
+        row => (row.Int64("load_id"), row.Int32("client"), row.Int64("calls")), cancellationToken);
+
+    public Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.call_clients SET message_at = @now WHERE client = @client", cancellationToken, Int("@client", client));
+
+    public Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken) => ListAsync(
+        """
+        SELECT c.client, b.name,
+            SUM(CASE c.state WHEN 'open' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END) AS open_calls,
+            SUM(CASE c.state WHEN 'dead' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END) AS dead_calls,
+            SUM(CAST(c.answered AS bigint)) AS answered_calls,
+            SUM(CASE c.state WHEN 'dropped' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END) AS dropped_calls,
+            MIN(CASE c.state WHEN 'open' THEN c.recorded_at END) AS oldest_open,
+            MAX(CASE WHEN c.state IN ('open', 'dead') THEN c.error END) AS last_error
+        FROM dbo.callbacks c JOIN dbo.loads l ON l.id = c.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
+        GROUP BY c.client, b.name ORDER BY c.client, b.name
+        """,
+        row => new CallbackSummary(
+            row.Int32("client"), row.Text("name"), row.Int64("open_calls"), row.Int64("dead_calls"), row.Int64("answered_calls"),
+            row.Int64("dropped_calls"), row.TimeOrNull("oldest_open"), row.TextOrNull("last_error")),
+        cancellationToken);
+
+    public Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        var (which, given) = Which("c.state = 'dead'", client, breach);
+        var clients = await session.ListAsync(
+            $"SELECT c.client, SUM(CAST(c.calls - c.answered AS bigint)) AS calls {which} GROUP BY c.client",
+            row => (Client: row.Int32("client"), Calls: row.Int64("calls")), given);
+        foreach (var (number, _) in clients)
+        {
+            (which, given) = Which("c.state = 'dead'", number, breach);
+            await session.ExecuteAsync(
+                "UPDATE dbo.call_clients SET not_before = NULL, failures = 0, failing_since = NULL WHERE client = @client", given);
+            await session.ExecuteAsync(
+                $"""
+                UPDATE dbo.callbacks SET state = 'open', not_before = NULL, deferrals = 0, failing_since = NULL
+                WHERE client = @client AND state = 'dead' AND load_id IN (SELECT c.load_id {which})
+                """,
+                given);
+        }
+        return clients.Sum(one => one.Calls);
+    }, cancellationToken, isLong: true);
 
     public Task<(IReadOnlyList<CallbackKey> Deliveries, long Calls)> DropDeliveriesAsync(
-        int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
+        int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        var (which, given) = Which(withOpen ? "c.state IN ('dead', 'open')" : "c.state = 'dead'", client, breach);
+        var found = await session.ListAsync(
+            $"SELECT c.client, c.load_id, c.slice, c.calls - c.answered AS calls {which}",
+            row => (Key: ReadKey(row), Calls: row.Int32("calls")), given);
+        var dropped = new List<CallbackKey>();
+        var calls = 0L;
+        foreach (var (key, left) in found)
+        {
+            if (await session.ExecuteAsync(
+                $"UPDATE dbo.callbacks SET state = 'dropped', error = @error WHERE {OfDelivery} AND state IN ('dead', 'open')",
+                [.. Of(key), Line("@error", error)]) == 0)
             {
-                var (which, given) = Which(withOpen ? "c.state IN ('dead', 'open')" : "c.state = 'dead'", client, breach);
-                var found = await session.ListAsync(
-                    $"SELECT c.client, c.load_id, c.slice, c.calls - c.answered {which}",
-                    row => (Key: new CallbackKey(row.Int32(0), row.Int64(1), row.Int32(2)), Calls: row.NumberOrNull(3)!.Value), given);
-                var dropped = new List<CallbackKey>();
-                var calls = 0L;
-                foreach (var (key, left) in found)
-                {
-                    if (await session.ExecuteAsync(
-                        $"UPDATE dbo.callbacks SET state = 'dropped', error = @error WHERE {OfDelivery} AND state IN ('dead', 'open')",
-                        [.. Of(key), Line("@error", error)]) == 0)
-                    {
-                        continue;
-                    }
-                    dropped.Add(key);
-                    calls += left;
-                }
-                return ((IReadOnlyList<CallbackKey>)dropped, calls);
-            },
-            cancellationToken,
-            isLong: true);
+                continue;
+            }
+            dropped.Add(key);
+            calls += left;
+        }
+        return ((IReadOnlyList<CallbackKey>)dropped, calls);
+    }, cancellationToken, isLong: true);
 
     /// <summary>The due time before which a failure series is forgotten: see <see cref="FailingSince"/>.</summary>
     private static Parameter Forgotten => FromNow("@forgotten", -ForgottenAfter);
+
+    private static CallbackKey ReadKey(IRow row) => new(row.Int32("client"), row.Int64("load_id"), row.Int32("slice"));
 
     private static Parameter[] Of(CallbackKey key) => [Int("@client", key.Client), OfLoad(key.Load), Int("@slice", key.Slice)];
 
@@ -422,8 +378,8 @@ public abstract partial class SqlBreachDatabase
         if (!await session.AnyAsync("SELECT 1 FROM dbo.call_clients WHERE client = @client AND failing_since <= @givenUp", of))
             return;
         var reason = await session.FirstAsync(
-            "SELECT MAX(error) FROM dbo.callbacks WHERE client = @client AND state IN ('open', 'dead')",
-            row => row.TextOrNull(0) ?? "no call to the client was accepted", of[0]);
+            "SELECT MAX(error) AS error FROM dbo.callbacks WHERE client = @client AND state IN ('open', 'dead')",
+            row => row.TextOrNull("error") ?? "no call to the client was accepted", of[0]);
         await session.ExecuteAsync(
             $"""
             UPDATE dbo.callbacks SET state = 'dead', error = COALESCE(error, @error)

@@ -7,65 +7,57 @@ public abstract partial class SqlBreachDatabase
     public Task<LayoutSet> GetLayoutsAsync(CancellationToken cancellationToken) => ReadAsync(ReadLayoutsAsync, cancellationToken);
 
     public Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Locks the row that assigning a mark updates: a mark is committed before this, or is assigned after it.
-                await RaiseLayoutVersionAsync(session, "NOT EXISTS (SELECT 1 FROM dbo.layouts)");
-                await session.ExecuteAsync(
-                    """
-                    INSERT INTO dbo.layouts (id, facts, ranges, added_version)
-                    SELECT @layout, @facts, CASE WHEN @filled = 1 OR highest_mark = 0 THEN @ranges ELSE 0 END, 0
-                    FROM dbo.store_counters WHERE NOT EXISTS (SELECT 1 FROM dbo.layouts)
-                    """,
-                    Layout(layout.Id), Bit("@filled", filled), Int("@ranges", (int)layout.Ranges),
-                    LongText("@facts", layout.Facts.ToJson()));
-                return await ReadLayoutsAsync(session);
-            },
-            cancellationToken);
+        WriteAsync(async session =>
+        {
+            // Locks the row that assigning a mark updates: a mark is committed before this, or is assigned after it.
+            await RaiseLayoutVersionAsync(session, "NOT EXISTS (SELECT 1 FROM dbo.layouts)");
+            await session.ExecuteAsync(
+                """
+                INSERT INTO dbo.layouts (id, facts, ranges, added_version)
+                SELECT @layout, @facts, CASE WHEN @filled = 1 OR highest_mark = 0 THEN @ranges ELSE 0 END, 0
+                FROM dbo.store_counters WHERE NOT EXISTS (SELECT 1 FROM dbo.layouts)
+                """,
+                Layout(layout.Id), Bit("@filled", filled), Int("@ranges", (int)layout.Ranges),
+                LongText("@facts", layout.Facts.ToJson()));
+            return await ReadLayoutsAsync(session);
+        }, cancellationToken);
 
-    public Task<LayoutSet> AddLayoutAsync(StoreLayout layout, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Locks the row: of two concurrent additions, the second sees the first.
-                await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
-                var known = (await ReadAllLayoutsAsync(session)).Find(one => one.Id == layout.Id || one.Facts.SharesTables(layout.Facts));
-                if (known is not null && (known.Id, known.Facts, known.IsDropped) == (layout.Id, layout.Facts, false))
-                    return await ReadLayoutsAsync(session);
-                if (known is not null)
-                {
-                    throw new NotPossibleException(known.IsDropped
-                        ? $"layout {known.Name} was dropped, and no name is given twice: choose another"
-                        : $"there is a layout {known.Name} already, number {known.Id}: choose another name");
-                }
-                await RaiseLayoutVersionAsync(session, "1 = 1");
-                await session.ExecuteAsync(
-                    """
-                    INSERT INTO dbo.layouts (id, facts, ranges, added_version)
-                    SELECT @layout, @facts, @ranges, layout_version FROM dbo.store_counters
-                    """,
-                    Layout(layout.Id), Int("@ranges", (int)layout.Ranges), LongText("@facts", layout.Facts.ToJson()));
-                return await ReadLayoutsAsync(session);
-            },
-            cancellationToken);
+    public Task<LayoutSet> AddLayoutAsync(StoreLayout layout, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        // Locks the row: of two concurrent additions, the second sees the first.
+        await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
+        var known = (await ReadAllLayoutsAsync(session)).Find(one => one.Id == layout.Id || one.Facts.SharesTables(layout.Facts));
+        if (known is not null && (known.Id, known.Facts, known.IsDropped) == (layout.Id, layout.Facts, false))
+            return await ReadLayoutsAsync(session);
+        if (known is not null)
+        {
+            throw new NotPossibleException(known.IsDropped
+                ? $"layout {known.Name} was dropped, and no name is given twice: choose another"
+                : $"there is a layout {known.Name} already, number {known.Id}: choose another name");
+        }
+        await RaiseLayoutVersionAsync(session, "1 = 1");
+        await session.ExecuteAsync(
+            """
+            INSERT INTO dbo.layouts (id, facts, ranges, added_version)
+            SELECT @layout, @facts, @ranges, layout_version FROM dbo.store_counters
+            """,
+            Layout(layout.Id), Int("@ranges", (int)layout.Ranges), LongText("@facts", layout.Facts.ToJson()));
+        return await ReadLayoutsAsync(session);
+    }, cancellationToken);
 
-    public Task<LayoutSet> DropLayoutAsync(int layout, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                const string Written = "id = @layout AND dropped = 0";
-                const string Another = "EXISTS (SELECT 1 FROM dbo.layouts WHERE id <> @layout AND dropped = 0)";
-                var raised = await RaiseLayoutVersionAsync(
-                    session, $"EXISTS (SELECT 1 FROM dbo.layouts WHERE {Written}) AND {Another}", Layout(layout));
-                if (raised > 0)
-                {
-                    await session.ExecuteAsync($"UPDATE dbo.layouts SET dropped = 1 WHERE {Written}", Layout(layout));
-                    await session.ExecuteAsync("DELETE FROM dbo.layout_loads WHERE layout_id = @layout", Layout(layout));
-                }
-                return await ReadLayoutsAsync(session);
-            },
-            cancellationToken);
+    public Task<LayoutSet> DropLayoutAsync(int layout, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        const string Written = "id = @layout AND dropped = 0";
+        const string Another = "EXISTS (SELECT 1 FROM dbo.layouts WHERE id <> @layout AND dropped = 0)";
+        var raised = await RaiseLayoutVersionAsync(
+            session, $"EXISTS (SELECT 1 FROM dbo.layouts WHERE {Written}) AND {Another}", Layout(layout));
+        if (raised > 0)
+        {
+            await session.ExecuteAsync($"UPDATE dbo.layouts SET dropped = 1 WHERE {Written}", Layout(layout));
+            await session.ExecuteAsync("DELETE FROM dbo.layout_loads WHERE layout_id = @layout", Layout(layout));
+        }
+        return await ReadLayoutsAsync(session);
+    }, cancellationToken);
 
     public Task<IReadOnlyList<StoreLayout>> ListLayoutsAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<StoreLayout>>(async session => await ReadAllLayoutsAsync(session), cancellationToken);
@@ -74,100 +66,83 @@ public abstract partial class SqlBreachDatabase
         (await ListMissingAsync(layout, cancellationToken)).Sum(load => load.Rows);
 
     public Task<IReadOnlyList<MissingRows>> ListMissingAsync(int layout, CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<MissingRows>>(
-            async session =>
-            {
-                // For each load: the rows that its slices have not written to this layout, minus the replayed ones. A load that counts must
-                // have every row there, whatever the state of its slices. Any other load must have the rows it has written already, as it
-                // may count later, unless it was replaced or its rows were purged. A replay covers the whole load, or the slices that were
-                // done before the layout was added; slices that were requeued since then are no longer among those, and the replayed rows
-                // don't count for other slices.
-                var missing = await session.ListAsync(
-                    """
-                    SELECT l.id, SUM(CASE s.state WHEN 'done' THEN CAST(0 AS bigint) ELSE CAST(s.row_count AS bigint) END),
-                        SUM(CASE s.state WHEN 'done' THEN CAST(s.row_count AS bigint) ELSE CAST(0 AS bigint) END),
-                        COALESCE(MAX(r.row_count), 0),
-                        (SELECT SUM(CAST(t.row_count AS bigint)) FROM dbo.slices t WHERE t.load_id = l.id)
-                    FROM dbo.layouts y
-                        JOIN dbo.slices s ON NOT (s.state = 'done' AND s.layout_version >= y.added_version)
-                        JOIN dbo.loads l ON l.id = s.load_id
-                        LEFT JOIN dbo.layout_loads r ON r.layout_id = y.id AND r.load_id = l.id
-                    WHERE y.id = @layout AND l.removing = 0 AND (l.published_at IS NOT NULL OR (
-                        s.state = 'done' AND l.superseded = 0 AND l.superseded_by IS NULL AND l.replaced_by IS NULL AND l.purging = 0))
-                    GROUP BY l.id ORDER BY l.id
-                    """,
-                    row => new MissingRows(row.Int64(0), Missing(row.Int64(1), row.Int64(2), row.Int64(3), row.Int64(4))), Layout(layout));
-                return [.. missing.Where(load => load.Rows > 0)];
-
-                static long Missing(long open, long before, long replayed, long all) =>
-                    replayed >= all ? 0 : open + Math.Max(before - replayed, 0);
-            },
-            cancellationToken);
+        ReadAsync<IReadOnlyList<MissingRows>>(async session =>
+        {
+            // For each load: the rows that its slices have not written to this layout, minus the replayed ones. A load that counts must
+            // have every row there, whatever the state of its slices. Any other load must have the rows it has written already, as it
+            // may count later, unless it was replaced or its rows were purged. A replay covers the whole load, or the slices that were
+            // done before the layout was added; slices that were requeued since then are no longer among those, and the replayed rows
+            // don't count for other slices.
+            var missing = await session.ListAsync(
+                """
+                SELECT l.id, SUM(CASE s.state WHEN 'done' THEN CAST(0 AS bigint) ELSE CAST(s.row_count AS bigint) END) AS open_rows,
+                    SUM(CASE s.state WHEN 'done' THEN CAST(s.row_count AS bigint) ELSE CAST(0 AS bigint) END) AS done_before,
+                    COALESCE(MAX(r.row_count), 0) AS replayed,
+                    (SELECT SUM(CAST(t.row_count AS bigint)) FROM dbo.slices t WHERE t.load_id = l.id) AS all_rows
+                FROM dbo.layouts y
+                    JOIN dbo.slices s ON NOT (s.state = 'done' AND s.layout_version >= y.added_version)
+                    JOIN dbo.loads l ON l.id = s.load_id
+                    LEFT JOIN dbo.layout_loads r ON r.layout_id = y.id AND r.load_id = l.id
+                WHERE y.id = @layout AND l.removing = 0 AND (l.published_at IS NOT NULL OR (
+                    s.state = 'done' AND l.superseded = 0 AND l.superseded_by IS NULL AND l.replaced_by IS NULL AND l.purging = 0))
+                GROUP BY l.id ORDER BY l.id
+                """,
+                row => new MissingRows(
+                    row.Int64("id"),
+                    row.Int64("replayed") >= row.Int64("all_rows")
+                        ? 0 : row.Int64("open_rows") + Math.Max(row.Int64("done_before") - row.Int64("replayed"), 0)),
+                Layout(layout));
+            return [.. missing.Where(load => load.Rows > 0)];
+        }, cancellationToken);
 
     public Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(
         int layout, long load, CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<(long, long)>>(
-            async session => await session.ListAsync(
-                """
-                SELECT s.first_position, s.last_position
-                FROM dbo.layouts y JOIN dbo.slices s ON s.state = 'done' AND s.layout_version < y.added_version
-                WHERE y.id = @layout AND s.load_id = @load ORDER BY s.first_position
-                """,
-                row => (row.Int64(0), row.Int64(1)), Layout(layout), OfLoad(load)),
-            cancellationToken);
+        ListAsync(
+            """
+            SELECT s.first_position, s.last_position
+            FROM dbo.layouts y JOIN dbo.slices s ON s.state = 'done' AND s.layout_version < y.added_version
+            WHERE y.id = @layout AND s.load_id = @load ORDER BY s.first_position
+            """,
+            row => (row.Int64("first_position"), row.Int64("last_position")), cancellationToken, Layout(layout), OfLoad(load));
 
     public Task<string?> GetRebuildAsync(int layout, CancellationToken cancellationToken) => GetAsync("rebuild", layout, cancellationToken);
 
-    public Task SetRebuildAsync(int layout, string? rebuild, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                "UPDATE dbo.layouts SET rebuild = @rebuild WHERE id = @layout AND dropped = 0", Layout(layout),
-                LongText("@rebuild", rebuild)),
-            cancellationToken);
+    public Task SetRebuildAsync(int layout, string? rebuild, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.layouts SET rebuild = @rebuild WHERE id = @layout AND dropped = 0",
+        cancellationToken, Layout(layout), LongText("@rebuild", rebuild));
 
     public Task<bool> SetReplayedAsync(int layout, long load, long rows, bool withRanges, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Locks the row that raising the layout's ranges updates: that walk begins after this, or this finds them raised.
-                await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
-                if (!withRanges && await session.AnyAsync("SELECT 1 FROM dbo.layouts WHERE id = @layout AND ranges > 0", Layout(layout)))
-                    return false;
-                await SetReplayedAsync(session, layout, load, rows);
-                return true;
-            },
-            cancellationToken);
+        WriteAsync(async session =>
+        {
+            // Locks the row that raising the layout's ranges updates: that walk begins after this, or this finds them raised.
+            await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
+            if (!withRanges && await session.AnyAsync("SELECT 1 FROM dbo.layouts WHERE id = @layout AND ranges > 0", Layout(layout)))
+                return false;
+            await SetReplayedAsync(session, layout, load, rows);
+            return true;
+        }, cancellationToken);
 
     public Task<LayoutSet> RaiseRangesAsync(int layout, RangesState state, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Lock order: the counters' row first, as when a layout is added.
-                Parameter[] parameters = [Layout(layout), Int("@ranges", (int)state)];
-                const string Lower = "id = @layout AND ranges < @ranges AND dropped = 0";
-                await RaiseLayoutVersionAsync(session, $"EXISTS (SELECT 1 FROM dbo.layouts WHERE {Lower})", parameters);
-                await session.ExecuteAsync($"UPDATE dbo.layouts SET ranges = @ranges WHERE {Lower}", parameters);
-                return await ReadLayoutsAsync(session);
-            },
-            cancellationToken);
+        WriteAsync(async session =>
+        {
+            // Lock order: the counters' row first, as when a layout is added.
+            Parameter[] parameters = [Layout(layout), Int("@ranges", (int)state)];
+            const string Lower = "id = @layout AND ranges < @ranges AND dropped = 0";
+            await RaiseLayoutVersionAsync(session, $"EXISTS (SELECT 1 FROM dbo.layouts WHERE {Lower})", parameters);
+            await session.ExecuteAsync($"UPDATE dbo.layouts SET ranges = @ranges WHERE {Lower}", parameters);
+            return await ReadLayoutsAsync(session);
+        }, cancellationToken);
 
     public Task<string?> GetFillAsync(int layout, CancellationToken cancellationToken) => GetAsync("fill", layout, cancellationToken);
 
-    public Task SetFillAsync(int layout, string fill, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                "UPDATE dbo.layouts SET fill = @fill WHERE id = @layout AND ranges = 1", Layout(layout), LongText("@fill", fill)),
-            cancellationToken);
+    public Task SetFillAsync(int layout, string fill, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.layouts SET fill = @fill WHERE id = @layout AND ranges = 1",
+        cancellationToken, Layout(layout), LongText("@fill", fill));
 
-    private Task<string?> GetAsync(string column, int layout, CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session =>
-            {
-                var rows = await session.ListAsync(
-                    $"SELECT {column} FROM dbo.layouts WHERE id = @layout", row => row.TextOrNull(0), Layout(layout));
-                return rows is [var value, ..] ? value : null;
-            },
-            cancellationToken);
+    private Task<string?> GetAsync(string column, int layout, CancellationToken cancellationToken) => ReadAsync(
+        session => session.FirstAsync(
+            $"SELECT {column} FROM dbo.layouts WHERE id = @layout", row => row.TextOrNull(column), Layout(layout)),
+        cancellationToken);
 
     private static async Task SetReplayedAsync(ISqlSession session, int layout, long load, long rows)
     {
@@ -192,20 +167,20 @@ public abstract partial class SqlBreachDatabase
             SELECT l.id, l.facts, l.ranges, l.dropped, c.layout_version
             FROM dbo.store_counters c LEFT JOIN dbo.layouts l ON l.dropped = 0 ORDER BY l.id
             """,
-            row => (Version: row.Int32(4), Layout: row.IsNull(0) ? null : ReadLayout(row)));
+            row => (Version: row.Int32("layout_version"), Layout: row.IsNull("id") ? null : ReadLayout(row)));
         return new LayoutSet(rows[0].Version, [.. rows.Select(row => row.Layout).OfType<StoreLayout>()]);
     }
 
     /// <summary>Includes dropped layouts.</summary>
-    private static async Task<List<StoreLayout>> ReadAllLayoutsAsync(ISqlSession session) =>
-        [.. await session.ListAsync("SELECT id, facts, ranges, dropped FROM dbo.layouts ORDER BY id", ReadLayout)];
+    private static Task<List<StoreLayout>> ReadAllLayoutsAsync(ISqlSession session) =>
+        session.ListAsync("SELECT id, facts, ranges, dropped FROM dbo.layouts ORDER BY id", ReadLayout);
 
     private static StoreLayout ReadLayout(IRow row) => new()
     {
-        Id = row.Int32(0),
-        Facts = LayoutFacts.Parse(row.Text(1)),
-        Ranges = (RangesState)row.Int32(2),
-        IsDropped = row.Boolean(3),
+        Id = row.Int32("id"),
+        Facts = LayoutFacts.Parse(row.Text("facts")),
+        Ranges = (RangesState)row.Int32("ranges"),
+        IsDropped = row.Boolean("dropped"),
     };
 
     private static Task<int> RaiseLayoutVersionAsync(ISqlSession session, string condition, params Parameter[] parameters) =>

@@ -15,125 +15,100 @@ public abstract partial class SqlBreachDatabase
     /// Read in several statements: a change of what is logged raises the version of the row it changes, so an inconsistent entry is logged
     /// again.
     /// </remarks>
-    public Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session =>
+    public Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken) => ReadAsync(async session =>
+    {
+        var entry = await session.FirstAsync(
+            $"""
+            SELECT COALESCE(l.mark, 0) AS mark, l.blob, l.etag, l.generation, l.started_at, l.settings, l.last_position, l.accounts,
+                l.ingest_complete,
+                CAST(CASE WHEN {MayBeLogged} THEN 0 ELSE 1 END AS bit) AS stopped,
+                l.removing, l.purging,
+                l.published_at AS load_published_at, b.name, b.metadata, b.hidden, b.published_at, b.modified_at,
+                CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END AS log_version, l.logged_version
+            FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
+            """,
+            row => new JournalEntry
             {
-                var entry = await session.FirstAsync(
-                    $"""
-                    SELECT COALESCE(l.mark, 0), l.blob, l.etag, l.generation, l.started_at, l.settings, l.last_position, l.accounts,
-                        l.ingest_complete,
-                        CAST(CASE WHEN {MayBeLogged} THEN 0 ELSE 1 END AS bit),
-                        l.removing, l.purging,
-                        l.published_at, b.name, b.metadata, b.hidden, b.published_at, b.modified_at,
-                        CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END, l.logged_version
-                    FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
-                    """,
-                    row => new JournalEntry
-                    {
-                        Load = load,
-                        Mark = row.Int32(0),
-                        Blob = new BlobVersion(row.Text(1), row.Text(2)),
-                        Generation = row.Int32(3),
-                        StartedAt = row.Time(4),
-                        Settings = StoredText.ToSettings(row.Text(5)),
-                        LastPosition = row.Int64(6),
-                        Accounts = row.Int64(7),
-                        IsComplete = row.Boolean(8),
-                        Stopped = row.Boolean(9),
-                        Removing = row.Boolean(10),
-                        Purged = row.Boolean(11),
-                        PublishedAt = row.TimeOrNull(12),
-                        Breach = new Breach
-                        {
-                            Name = row.Text(13),
-                            Metadata = StoredText.ToMetadata(row.Text(14)),
-                            Hidden = row.Boolean(15),
-                            PublishedAt = row.TimeOrNull(16),
-                        },
-                        ModifiedAt = row.TimeOrNull(17),
-                        Version = row.Int64(18),
-                        LoggedVersion = row.NumberOrNull(19),
-                    },
-                    OfLoad(load));
-                return entry is null ? null : entry with
-                {
-                    Replaces = await ReadReplacedAsync(session, load),
-                    Segments = await ReadSegmentsAsync(session, load),
-                };
+                Load = load,
+                Mark = row.Int32("mark"),
+                Blob = new BlobVersion(row.Text("blob"), row.Text("etag")),
+                Generation = row.Int32("generation"),
+                StartedAt = row.Time("started_at"),
+                Settings = StoredText.ToSettings(row.Text("settings")),
+                LastPosition = row.Int64("last_position"),
+                Accounts = row.Int64("accounts"),
+                IsComplete = row.Boolean("ingest_complete"),
+                Stopped = row.Boolean("stopped"),
+                Removing = row.Boolean("removing"),
+                Purged = row.Boolean("purging"),
+                PublishedAt = row.TimeOrNull("load_published_at"),
+                Breach = ReadBreach(row),
+                ModifiedAt = row.TimeOrNull("modified_at"),
+                Version = row.Int64("log_version"),
+                LoggedVersion = row.Int64OrNull("logged_version"),
             },
-            cancellationToken);
+            OfLoad(load));
+        return entry is null ? null : entry with
+        {
+            Replaces = await ReadReplacedAsync(session, load),
+            Segments = await ReadSegmentsAsync(session, load),
+        };
+    }, cancellationToken);
 
     public Task<IReadOnlyList<JournalSegment>> PlanSegmentsAsync(long load, long segmentRows, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(segmentRows, 1);
-        return WriteAsync<IReadOnlyList<JournalSegment>>(
-            async session =>
+        return WriteAsync<IReadOnlyList<JournalSegment>>(async session =>
+        {
+            if (!await LockLoadRowAsync(session, load))
+                return [];
+            var there = await ReadSegmentsAsync(session, load);
+            var last = await session.NumberAsync(
+                $"""
+                SELECT l.last_position FROM dbo.loads l
+                WHERE l.id = @load AND l.ingest_complete = 1 AND l.purging = 0 AND {MayBeLogged}
+                """,
+                OfLoad(load));
+            if (there.Count > 0 || last is not { } rows)
+                return there;
+            for (var (number, first) = (1, 1L); first <= rows; (number, first) = (number + 1, first + segmentRows))
             {
-                if (!await LockLoadRowAsync(session, load))
-                    return [];
-                var there = await ReadSegmentsAsync(session, load);
-                var last = await session.NumberAsync(
-                    $"""
-                    SELECT l.last_position FROM dbo.loads l
-                    WHERE l.id = @load AND l.ingest_complete = 1 AND l.purging = 0 AND {MayBeLogged}
+                await session.ExecuteAsync(
+                    """
+                    INSERT INTO dbo.log_segments (load_id, number, first_position, last_position)
+                    VALUES (@load, @segment, @first, @last)
                     """,
-                    OfLoad(load));
-                if (there.Count > 0 || last is not { } rows)
-                    return there;
-                for (var (number, first) = (1, 1L); first <= rows; (number, first) = (number + 1, first + segmentRows))
-                {
-                    await session.ExecuteAsync(
-                        """
-                        INSERT INTO dbo.log_segments (load_id, number, first_position, last_position)
-                        VALUES (@load, @segment, @first, @last)
-                        """,
-                        OfLoad(load), Int("@segment", number), BigInt("@first", first),
-                        BigInt("@last", Math.Min(first + segmentRows - 1, rows)));
-                }
-                return await ReadSegmentsAsync(session, load);
-            },
-            cancellationToken);
+                    OfLoad(load), Int("@segment", number), BigInt("@first", first),
+                    BigInt("@last", Math.Min(first + segmentRows - 1, rows)));
+            }
+            return await ReadSegmentsAsync(session, load);
+        }, cancellationToken);
     }
 
-    public Task MarkSegmentWrittenAsync(long load, int segment, long bytes, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                "UPDATE dbo.log_segments SET bytes = @bytes WHERE load_id = @load AND number = @segment",
-                OfLoad(load), Int("@segment", segment), BigInt("@bytes", bytes)),
-            cancellationToken);
+    public Task MarkSegmentWrittenAsync(long load, int segment, long bytes, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.log_segments SET bytes = @bytes WHERE load_id = @load AND number = @segment",
+        cancellationToken, OfLoad(load), Int("@segment", segment), BigInt("@bytes", bytes));
 
-    public Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                """
-                UPDATE dbo.loads SET logged_version = CASE WHEN logged_version > @version THEN logged_version ELSE @version END,
-                    log_error = NULL
-                WHERE id = @load AND removing = 0
-                """,
-                OfLoad(load), BigInt("@version", version)),
-            cancellationToken);
+    public Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken) => WriteAsync(
+        """
+        UPDATE dbo.loads SET logged_version = CASE WHEN logged_version > @version THEN logged_version ELSE @version END,
+            log_error = NULL
+        WHERE id = @load AND removing = 0
+        """,
+        cancellationToken, OfLoad(load), BigInt("@version", version));
 
-    public Task ForgetLogAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                const string Forget = "UPDATE dbo.loads SET logged_version = NULL WHERE id = @load AND purging = 0";
-                if (await session.ExecuteAsync(Forget, OfLoad(load)) == 1)
-                    await session.ExecuteAsync("UPDATE dbo.log_segments SET bytes = NULL WHERE load_id = @load", OfLoad(load));
-            },
-            cancellationToken);
+    public Task ForgetLogAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        const string Forget = "UPDATE dbo.loads SET logged_version = NULL WHERE id = @load AND purging = 0";
+        if (await session.ExecuteAsync(Forget, OfLoad(load)) == 1)
+            await session.ExecuteAsync("UPDATE dbo.log_segments SET bytes = NULL WHERE load_id = @load", OfLoad(load));
+    }, cancellationToken);
 
-    public Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync("UPDATE dbo.loads SET log_message_at = @now WHERE id = @load", OfLoad(load)),
-            cancellationToken);
+    public Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.loads SET log_message_at = @now WHERE id = @load", cancellationToken, OfLoad(load));
 
-    public Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                "UPDATE dbo.loads SET log_error = @error WHERE id = @load", OfLoad(load), Line("@error", error)),
-            cancellationToken);
+    public Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(
+        "UPDATE dbo.loads SET log_error = @error WHERE id = @load", cancellationToken, OfLoad(load), Line("@error", error));
 
     /// <summary>Returns the loads that a load has replaced, directly or through other loads; no other load's entry records them.</summary>
     private static async Task<IReadOnlyList<long>> ReadReplacedAsync(ISqlSession session, long load)
@@ -143,7 +118,7 @@ public abstract partial class SqlBreachDatabase
         while (next.TryDequeue(out var by))
         {
             foreach (var id in await session.ListAsync(
-                "SELECT id FROM dbo.loads WHERE replaced_by = @load", row => row.Int64(0), OfLoad(by)))
+                "SELECT id FROM dbo.loads WHERE replaced_by = @load", row => row.Int64("id"), OfLoad(by)))
             {
                 if (replaced.Add(id))
                     next.Enqueue(id);
@@ -155,5 +130,7 @@ public abstract partial class SqlBreachDatabase
     private static async Task<IReadOnlyList<JournalSegment>> ReadSegmentsAsync(ISqlSession session, long load) =>
         await session.ListAsync(
             "SELECT number, first_position, last_position, bytes FROM dbo.log_segments WHERE load_id = @load ORDER BY number",
-            row => new JournalSegment(row.Int32(0), row.Int64(1), row.Int64(2), row.NumberOrNull(3)), OfLoad(load));
+            row => new JournalSegment(
+                row.Int32("number"), row.Int64("first_position"), row.Int64("last_position"), row.Int64OrNull("bytes")),
+            OfLoad(load));
 }

@@ -7,58 +7,52 @@ public abstract partial class SqlBreachDatabase
 {
     private protected const string IsMatched = "id = @load AND state = 'matching' AND matched_position = last_position";
 
-    public Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Checked without a lock first, so that the many slices that are not the last don't wait for the load's row, and again
-                // under the lock, which resetting slices takes too.
-                const string Ready =
-                    """
-                    id = @load AND state = 'upserting'
-                        AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state <> 'done')
-                    """;
-                if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", OfLoad(load))
-                    || !await LockLoadRowAsync(session, load))
-                {
-                    return false;
-                }
-                // A load whose rows are purged was matched before, and can't be matched again. Its unsent mails wait for an operator.
-                const string HasMails = "EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = @load AND n.state = 'open')";
-                if (await session.ExecuteAsync(
-                    $"""
-                    UPDATE dbo.loads SET upserted_at = @now, finished_at = CASE WHEN {HasMails} THEN NULL ELSE @now END,
-                        state = CASE WHEN {HasMails} THEN 'held' ELSE 'done' END,
-                        held_because = CASE WHEN {HasMails} THEN COALESCE(held_because, @because) ELSE held_because END
-                    WHERE {Ready} AND purging = 1
-                    """,
-                    OfLoad(load), LongText("@because", HeldAfterPurge)) == 1)
-                {
-                    return false;
-                }
-                var changed = await session.ExecuteAsync(
-                    $"""
-                    UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0,
-                        told_subscriber = 0, attempts = 0, message_sent_at = NULL,
-                        upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
-                    WHERE {Ready}
-                    """,
-                    OfLoad(load));
-                if (changed == 1)
-                    await session.ExecuteAsync("DELETE FROM dbo.load_domains WHERE load_id = @load", OfLoad(load));
-                return changed == 1;
-            },
-            cancellationToken);
+    public Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        // Checked without a lock first, so that the many slices that are not the last don't wait for the load's row, and again
+        // under the lock, which resetting slices takes too.
+        const string Ready =
+            """
+            id = @load AND state = 'upserting'
+                AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state <> 'done')
+            """;
+        if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", OfLoad(load))
+            || !await LockLoadRowAsync(session, load))
+        {
+            return false;
+        }
+        // A load whose rows are purged was matched before, and can't be matched again. Its unsent mails wait for an operator.
+        const string HasMails = "EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = @load AND n.state = 'open')";
+        if (await session.ExecuteAsync(
+            $"""
+            UPDATE dbo.loads SET upserted_at = @now, finished_at = CASE WHEN {HasMails} THEN NULL ELSE @now END,
+                state = CASE WHEN {HasMails} THEN 'held' ELSE 'done' END,
+                held_because = CASE WHEN {HasMails} THEN COALESCE(held_because, @because) ELSE held_because END
+            WHERE {Ready} AND purging = 1
+            """,
+            OfLoad(load), LongText("@because", HeldAfterPurge)) == 1)
+        {
+            return false;
+        }
+        var changed = await session.ExecuteAsync(
+            $"""
+            UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0,
+                told_subscriber = 0, attempts = 0, message_sent_at = NULL,
+                upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
+            WHERE {Ready}
+            """,
+            OfLoad(load));
+        if (changed == 1)
+            await session.ExecuteAsync("DELETE FROM dbo.load_domains WHERE load_id = @load", OfLoad(load));
+        return changed == 1;
+    }, cancellationToken);
 
-    public Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session => await session.ExecuteAsync(
-                """
-                UPDATE dbo.loads SET state = 'matching', held_because = NULL, message_sent_at = NULL
-                WHERE id = @load AND state = 'held' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
-                """,
-                OfLoad(load)) == 1,
-            cancellationToken);
+    public Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken) => TryWriteAsync(
+        """
+        UPDATE dbo.loads SET state = 'matching', held_because = NULL, message_sent_at = NULL
+        WHERE id = @load AND state = 'held' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
+        """,
+        cancellationToken, OfLoad(load));
 
     public abstract Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
@@ -69,7 +63,9 @@ public abstract partial class SqlBreachDatabase
         var count = await ReadAsync(
             session => session.FirstAsync(
                 $"SELECT duplicates_possible, counted_parts, count_parts, last_position FROM dbo.loads WHERE {IsMatched}",
-                row => new CountState(row.Boolean(0), row.Int32(1), row.Int32(2) > 0 ? row.Int32(2) : end.CountParts(row.Int64(3))),
+                row => new CountState(
+                    row.Boolean("duplicates_possible"), row.Int32("counted_parts"),
+                    row.Int32("count_parts") is > 0 and var parts ? parts : end.CountParts(row.Int64("last_position"))),
                 OfLoad(load)),
             cancellationToken);
         // If duplicates are possible, counting sorts a part of the load: in a transaction of its own, which locks nothing until it has
@@ -127,7 +123,7 @@ public abstract partial class SqlBreachDatabase
         }
         var (breach, before) = (await session.FirstAsync(
             "SELECT b.name, b.metadata FROM dbo.breaches b JOIN dbo.loads l ON l.breach = b.breach_key WHERE l.id = @load",
-            row => Tuple.Create(row.Text(0), ToMetadata(row.Text(1))), OfLoad(load)))!;
+            row => Tuple.Create(row.Text("name"), ToMetadata(row.Text("metadata"))), OfLoad(load)))!;
         var metadata = end.Metadata is { } document ? Merge(document, before, byOperator: false) : before;
         var newer = await session.NumberAsync(
             $"SELECT MAX(r.id) {OfSameBlob} WHERE r.id > l.id AND r.published_at IS NOT NULL", OfLoad(load));

@@ -7,20 +7,34 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Index probes, whatever the size of the load (checked by a test).</summary>
     internal const string MailProgressSql =
         """
-        SELECT CAST(CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS bit), l.mails_queued,
-            (SELECT MIN(number) FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND not_before IS NULL),
-            COALESCE((SELECT MAX(number) FROM dbo.notifications WHERE load_id = @load), 0)
+        SELECT CAST(CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS bit) AS may_send, l.mails_queued,
+            (SELECT MIN(number) FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND not_before IS NULL) AS first_waiting,
+            COALESCE((SELECT MAX(number) FROM dbo.notifications WHERE load_id = @load), 0) AS last_number
         FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
         """;
 
     private const string NotificationColumns =
         """
         SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals,
-            CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit), n.error,
-            CAST(CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS bit)
+            CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit) AS is_open, n.error,
+            CAST(CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS bit) AS is_refused
         FROM dbo.notifications n JOIN dbo.subscribers s ON s.id = n.subscriber
         WHERE n.load_id = @load AND n.number BETWEEN @first AND @last
         """;
+
+    private static Notification ReadNotification(IRow row) => new()
+    {
+        Id = row.Int64("id"),
+        Number = row.Int32("number"),
+        Email = row.Text("email"),
+        Domain = DomainOrNull(row),
+        Accounts = row.Int64("accounts"),
+        Attempts = row.Int32("attempts"),
+        Deferrals = row.Int32("deferrals"),
+        IsOpen = row.Boolean("is_open"),
+        Error = row.TextOrNull("error"),
+        IsRefused = row.Boolean("is_refused"),
+    };
 
     private const string OpenInRange = "load_id = @load AND number BETWEEN @first AND @last AND state = 'open'";
 
@@ -28,129 +42,109 @@ public abstract partial class SqlBreachDatabase
 
     private const string Unclaimed = "(claim_owner IS NULL OR claim_owner = @owner OR claim_expires_at <= @now)";
 
-    public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session => await session.ExecuteAsync(
-                """
-                UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL
-                WHERE id = @load AND state = 'held' AND removing = 0
-                """,
-                OfLoad(load)) == 1,
-            cancellationToken);
+    public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) => TryWriteAsync(
+        """
+        UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL
+        WHERE id = @load AND state = 'held' AND removing = 0
+        """,
+        cancellationToken, OfLoad(load));
 
     public Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string because, CancellationToken cancellationToken) =>
-        WriteAsync<IReadOnlyList<long>>(
-            async session =>
-            {
-                var key = Int("@breach", await BreachKeyAsync(session, breach));
-                await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE breach = @breach", key);
-                await session.ExecuteAsync($"{HoldLoads} WHERE breach = @breach AND state <> 'done'", key, Line("@because", because));
-                // These loads' mails are sent, but clients are still called. The update above has waited for any process that was about to
-                // record calls; only a statement that begins after it sees those calls.
-                await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.loads SET state = 'held', held_because = COALESCE(held_because, @because), finished_at = NULL
-                    WHERE breach = @breach AND state = 'done' AND removing = 0
-                        AND ((calls IN ('due', 'failed') AND published_at IS NOT NULL)
-                        OR EXISTS (SELECT 1 FROM dbo.callbacks c WHERE c.load_id = loads.id AND c.state = 'open'))
-                    """,
-                    key, Line("@because", because));
-                return await session.ListAsync(
-                    "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
-                    row => row.Int64(0), key);
-            },
-            cancellationToken);
+        WriteAsync<IReadOnlyList<long>>(async session =>
+        {
+            var key = Int("@breach", await BreachKeyAsync(session, breach));
+            await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE breach = @breach", key);
+            await session.ExecuteAsync($"{HoldLoads} WHERE breach = @breach AND state <> 'done'", key, Line("@because", because));
+            // These loads' mails are sent, but clients are still called. The update above has waited for any process that was about to
+            // record calls; only a statement that begins after it sees those calls.
+            await session.ExecuteAsync(
+                """
+                UPDATE dbo.loads SET state = 'held', held_because = COALESCE(held_because, @because), finished_at = NULL
+                WHERE breach = @breach AND state = 'done' AND removing = 0
+                    AND ((calls IN ('due', 'failed') AND published_at IS NOT NULL)
+                    OR EXISTS (SELECT 1 FROM dbo.callbacks c WHERE c.load_id = loads.id AND c.state = 'open'))
+                """,
+                key, Line("@because", because));
+            return await session.ListAsync(
+                "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
+                row => row.Int64("id"), key);
+        }, cancellationToken);
 
     public Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<Notification>>(
-            async session => await session.ListAsync(
-                $"{NotificationColumns} ORDER BY n.number", RowReaders.Notification, Range(load, first, last)),
-            cancellationToken);
+        ListAsync($"{NotificationColumns} ORDER BY n.number", ReadNotification, cancellationToken, Range(load, first, last));
 
-    public Task<MailProgress?> GetMailProgressAsync(long load, CancellationToken cancellationToken) =>
-        ReadAsync(
-            session => session.FirstAsync(
-                MailProgressSql,
-                row => new MailProgress(row.Boolean(0), row.Int32(1), row.IsNull(2) ? null : row.Int32(2), row.Int32(3)),
-                OfLoad(load)),
-            cancellationToken);
+    public Task<MailProgress?> GetMailProgressAsync(long load, CancellationToken cancellationToken) => ReadAsync(
+        session => session.FirstAsync(
+            MailProgressSql,
+            row => new MailProgress(
+                row.Boolean("may_send"), row.Int32("mails_queued"), row.Int32OrNull("first_waiting"), row.Int32("last_number")),
+            OfLoad(load)),
+        cancellationToken);
 
-    public Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session => await session.ExecuteAsync(
-                """
-                UPDATE dbo.loads SET mails_queued = @to, message_sent_at = @now
-                WHERE id = @load AND mails_queued = @from AND state = 'notifying'
-                """,
-                OfLoad(load), Int("@from", from), Int("@to", to)) == 1,
-            cancellationToken);
+    public Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken) => TryWriteAsync(
+        """
+        UPDATE dbo.loads SET mails_queued = @to, message_sent_at = @now
+        WHERE id = @load AND mails_queued = @from AND state = 'notifying'
+        """,
+        cancellationToken, OfLoad(load), Int("@from", from), Int("@to", to));
 
-    public Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session => await session.ExecuteAsync(
-                """
-                UPDATE dbo.loads SET mails_queued = 0, message_sent_at = @now
-                WHERE id = @load AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= @since)
-                    AND breach IN (SELECT breach_key FROM dbo.breaches WHERE hidden = 0)
-                """,
-                OfLoad(load), FromNow("@since", -age)) == 1,
-            cancellationToken);
+    public Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken) => TryWriteAsync(
+        """
+        UPDATE dbo.loads SET mails_queued = 0, message_sent_at = @now
+        WHERE id = @load AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= @since)
+            AND breach IN (SELECT breach_key FROM dbo.breaches WHERE hidden = 0)
+        """,
+        cancellationToken, OfLoad(load), FromNow("@since", -age));
 
     public Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int most, CancellationToken cancellationToken) =>
-        WriteAsync<IReadOnlyList<int>>(
-            async session =>
-            {
-                if (!await MaySendAsync(session, load))
-                    return [];
-                var due = await session.ListAsync(
-                    Most(
-                        """
-                        id, number FROM dbo.notifications
-                        WHERE load_id = @load AND state = 'open' AND not_before IS NOT NULL AND not_before <= @now ORDER BY not_before
-                        """),
-                    row => (Id: row.Int64(0), Number: row.Int32(1)), OfLoad(load), BigInt("@most", most));
-                await EndDelaysAsync(session, due.Select(one => one.Id));
-                return [.. due.Select(one => one.Number).Order()];
-            },
-            cancellationToken);
+        WriteAsync<IReadOnlyList<int>>(async session =>
+        {
+            if (!await MaySendAsync(session, load))
+                return [];
+            var due = await session.ListAsync(
+                Most(
+                    """
+                    id, number FROM dbo.notifications
+                    WHERE load_id = @load AND state = 'open' AND not_before IS NOT NULL AND not_before <= @now ORDER BY not_before
+                    """),
+                row => (Id: row.Int64("id"), Number: row.Int32("number")), OfLoad(load), BigInt("@most", most));
+            await EndDelaysAsync(session, due.Select(one => one.Id));
+            return [.. due.Select(one => one.Number).Order()];
+        }, cancellationToken);
 
     public Task<NotificationClaims> ClaimNotificationsAsync(
-        long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // A held load, or one that is being matched again, sends nothing, even if an old message arrives.
-                if (!await MaySendAsync(session, load))
-                    return NotificationClaims.None;
-                Parameter[] range = [.. Range(load, first, last), Owner(order.Owner)];
-                var claimable = (int)(await session.NumberAsync(
-                    $"SELECT COUNT(*) FROM ({Most($"id FROM dbo.notifications WHERE {Claimable}")}) c",
-                    [.. range, BigInt("@most", order.Most + 1L)]))!.Value;
-                var most = Math.Min(claimable, order.Most);
-                var startsIn = TimeSpan.Zero;
-                if (most > 0)
-                {
-                    (var reserved, startsIn) = await ReserveAsync(session, most, order);
-                    if (!reserved)
-                        return NotificationClaims.None with { NoneBefore = startsIn };
-                }
-                // The condition is repeated: of two claims of the same notifications, the second waits for the first and then re-evaluates
-                // it.
-                await session.ExecuteAsync(
-                    $"""
-                    UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = @until, attempts = attempts + 1
-                    WHERE id IN ({Most($"id FROM dbo.notifications WHERE {Claimable} ORDER BY number")}) AND {Claimable}
-                    """,
-                    [.. range, BigInt("@most", most), FromNow("@until", order.Lease)]);
-                var claimed = await session.ListAsync(
-                    $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
-                    RowReaders.Notification, range);
-                // Notifications whose claim has expired since count as held: their message is redelivered.
-                var othersHeld = await session.AnyAsync(
-                    $"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
-                return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, More = claimable > most };
-            },
-            cancellationToken);
+        long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        // A held load, or one that is being matched again, sends nothing, even if an old message arrives.
+        if (!await MaySendAsync(session, load))
+            return NotificationClaims.None;
+        Parameter[] range = [.. Range(load, first, last), Owner(order.Owner)];
+        var claimable = (int)(await session.NumberAsync(
+            $"SELECT COUNT(*) FROM ({Most($"id FROM dbo.notifications WHERE {Claimable}")}) c",
+            [.. range, BigInt("@most", order.Most + 1L)]))!.Value;
+        var most = Math.Min(claimable, order.Most);
+        var startsIn = TimeSpan.Zero;
+        if (most > 0)
+        {
+            (var reserved, startsIn) = await ReserveAsync(session, most, order);
+            if (!reserved)
+                return NotificationClaims.None with { NoneBefore = startsIn };
+        }
+        // The condition is repeated: of two claims of the same notifications, the second waits for the first and then re-evaluates
+        // it.
+        await session.ExecuteAsync(
+            $"""
+            UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = @until, attempts = attempts + 1
+            WHERE id IN ({Most($"id FROM dbo.notifications WHERE {Claimable} ORDER BY number")}) AND {Claimable}
+            """,
+            [.. range, BigInt("@most", most), FromNow("@until", order.Lease)]);
+        var claimed = await session.ListAsync(
+            $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
+            ReadNotification, range);
+        // Notifications whose claim has expired since count as held: their message is redelivered.
+        var othersHeld = await session.AnyAsync($"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
+        return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, More = claimable > most };
+    }, cancellationToken);
 
     public Task<NotificationEnd> CompleteNotificationAsync(
         long notification, string owner, string? error, CancellationToken cancellationToken) =>
@@ -175,33 +169,26 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             Owner(owner), Line("@error", error), FromNow("@until", delay), FromNow("@givenUp", -giveUpAfter));
 
-    public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                $"""
-                UPDATE dbo.notifications SET claim_owner = NULL, claim_expires_at = NULL, attempts = 0
-                WHERE {OpenInRange} AND claim_owner = @owner
-                """,
-                [.. Range(load, first, last), Owner(owner)]),
-            cancellationToken);
+    public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) => WriteAsync(
+        $"""
+        UPDATE dbo.notifications SET claim_owner = NULL, claim_expires_at = NULL, attempts = 0
+        WHERE {OpenInRange} AND claim_owner = @owner
+        """,
+        cancellationToken, [.. Range(load, first, last), Owner(owner)]);
 
-    public Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added
-                // notifications.
-                const string Ready =
-                    """
-                    id = @load AND state = 'notifying'
-                        AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open')
-                    """;
-                return await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", OfLoad(load))
-                    && await LockLoadRowAsync(session, load)
-                    && await session.ExecuteAsync(
-                        $"UPDATE dbo.loads SET state = 'done', finished_at = @now WHERE {Ready}", OfLoad(load)) == 1;
-            },
-            cancellationToken);
+    public Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        // Checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added
+        // notifications.
+        const string Ready =
+            """
+            id = @load AND state = 'notifying'
+                AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open')
+            """;
+        return await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", OfLoad(load))
+            && await LockLoadRowAsync(session, load)
+            && await session.ExecuteAsync($"UPDATE dbo.loads SET state = 'done', finished_at = @now WHERE {Ready}", OfLoad(load)) == 1;
+    }, cancellationToken);
 
     /// <summary>Ends the delay of open notifications that were deferred.</summary>
     private protected abstract Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications);
@@ -240,26 +227,24 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Ends or defers a notification, and checks whether the next one may be sent.</summary>
     private Task<NotificationEnd> EndAsync(
         long notification, string set, CancellationToken cancellationToken, params Parameter[] parameters) =>
-        WriteWithCommitCheckAsync(
-            async (session, inDoubt) =>
-            {
-                var id = BigInt("@notification", notification);
-                var changed = await session.ExecuteAsync(
-                    $"""
-                    UPDATE dbo.notifications SET {set}, claim_owner = NULL, claim_expires_at = NULL
-                    WHERE id = @notification AND state = 'open' AND {Unclaimed}
-                    """,
-                    [id, .. parameters]);
-                var after = await session.FirstAsync(
-                    """
-                    SELECT CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END,
-                        CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END
-                    FROM dbo.notifications n JOIN dbo.loads l ON l.id = n.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
-                    WHERE n.id = @notification
-                    """,
-                    row => Tuple.Create(row.Int32(0) == 1, row.Int32(1) == 1), id);
-                var recorded = changed == 1 || (inDoubt && after is not null);
-                return new NotificationEnd(recorded, after is { Item2: true }, recorded && after is { Item1: true });
-            },
-            cancellationToken);
+        WriteWithCommitCheckAsync(async (session, inDoubt) =>
+        {
+            var id = BigInt("@notification", notification);
+            var changed = await session.ExecuteAsync(
+                $"""
+                UPDATE dbo.notifications SET {set}, claim_owner = NULL, claim_expires_at = NULL
+                WHERE id = @notification AND state = 'open' AND {Unclaimed}
+                """,
+                [id, .. parameters]);
+            var after = await session.FirstAsync(
+                """
+                SELECT CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS has_failed,
+                    CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS may_send
+                FROM dbo.notifications n JOIN dbo.loads l ON l.id = n.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
+                WHERE n.id = @notification
+                """,
+                row => Tuple.Create(row.Int32("has_failed") == 1, row.Int32("may_send") == 1), id);
+            var recorded = changed == 1 || (inDoubt && after is not null);
+            return new NotificationEnd(recorded, after is { Item2: true }, recorded && after is { Item1: true });
+        }, cancellationToken);
 }

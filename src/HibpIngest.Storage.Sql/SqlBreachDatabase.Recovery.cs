@@ -22,61 +22,54 @@ public abstract partial class SqlBreachDatabase
     /// </summary>
     private protected abstract string WithoutRows { get; }
 
-    public Task<RecoveryStep> RecoverLoadAsync(LoadRecovery load, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                var known = await LockLoadRowAsync(session, load.Load) ? await ReadKnownAsync(session, load.Load) : null;
-                if (known is { Removing: true })
-                    return RecoveryStep.Removing;
-                // The newer of two sources decides a load's breach; anything it doesn't contain is left unchanged.
-                var isNewer = known is null || load.Version > known.Version;
-                var name = isNewer ? load.Breach.Name : known!.Breach;
-                await RefuseOtherAsync(session, load, known, name);
-                var isReported = isNewer || Fold(known!.Breach) == Fold(load.Breach.Name);
-                var told = isReported && await RecoverBreachAsync(session, load.Breach);
-                var breach = await BreachKeyAsync(session, name);
-                var step = RecoveryStep.Known;
-                if (known is { PublishedAt: not null })
-                    told |= await RetellAsync(session, load, known, breach, isNewer);
-                else if (known is not { IsDone: true })
-                {
-                    await FinishAsync(session, load, known, breach);
-                    step = known is null ? RecoveryStep.Added : RecoveryStep.Finished;
-                }
-                if (step == RecoveryStep.Known && !told)
-                    return step;
-                // Last, as wherever ids are inserted; readers' data has changed.
-                await RaiseHighestAsync(session, new StoreIds(load.Load, load.Mark));
-                await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.store_counters SET catalogue_version = CASE
-                        WHEN catalogue_version < @version THEN @version ELSE catalogue_version END + 1
-                    """,
-                    BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
-                if (isReported && told && !load.Breach.IsReported)
-                    await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
-                return step == RecoveryStep.Known ? RecoveryStep.Told : step;
-            },
-            cancellationToken,
-            isLong: true);
+    public Task<RecoveryStep> RecoverLoadAsync(LoadRecovery load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        var known = await LockLoadRowAsync(session, load.Load) ? await ReadKnownAsync(session, load.Load) : null;
+        if (known is { Removing: true })
+            return RecoveryStep.Removing;
+        // The newer of two sources decides a load's breach; anything it doesn't contain is left unchanged.
+        var isNewer = known is null || load.Version > known.Version;
+        var name = isNewer ? load.Breach.Name : known!.Breach;
+        await RefuseOtherAsync(session, load, known, name);
+        var isReported = isNewer || Fold(known!.Breach) == Fold(load.Breach.Name);
+        var told = isReported && await RecoverBreachAsync(session, load.Breach);
+        var breach = await BreachKeyAsync(session, name);
+        var step = RecoveryStep.Known;
+        if (known is { PublishedAt: not null })
+            told |= await RetellAsync(session, load, known, breach, isNewer);
+        else if (known is not { IsDone: true })
+        {
+            await FinishAsync(session, load, known, breach);
+            step = known is null ? RecoveryStep.Added : RecoveryStep.Finished;
+        }
+        if (step == RecoveryStep.Known && !told)
+            return step;
+        // Last, as wherever ids are inserted; readers' data has changed.
+        await RaiseHighestAsync(session, new StoreIds(load.Load, load.Mark));
+        await session.ExecuteAsync(
+            """
+            UPDATE dbo.store_counters SET catalogue_version = CASE
+                WHEN catalogue_version < @version THEN @version ELSE catalogue_version END + 1
+            """,
+            BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
+        if (isReported && told && !load.Breach.IsReported)
+            await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
+        return step == RecoveryStep.Known ? RecoveryStep.Told : step;
+    }, cancellationToken, isLong: true);
 
-    public Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                if (!await LockLoadRowAsync(session, load))
-                    return false;
-                if (await session.ExecuteAsync(
-                    "UPDATE dbo.loads SET published_at = NULL, replaced_by = @by WHERE id = @load AND published_at IS NOT NULL",
-                    OfLoad(load), BigInt("@by", by)) == 0)
-                {
-                    return false;
-                }
-                await RaiseCatalogueVersionAsync(session);
-                return true;
-            },
-            cancellationToken);
+    public Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        if (!await LockLoadRowAsync(session, load))
+            return false;
+        if (await session.ExecuteAsync(
+            "UPDATE dbo.loads SET published_at = NULL, replaced_by = @by WHERE id = @load AND published_at IS NOT NULL",
+            OfLoad(load), BigInt("@by", by)) == 0)
+        {
+            return false;
+        }
+        await RaiseCatalogueVersionAsync(session);
+        return true;
+    }, cancellationToken);
 
     /// <summary>Finds another load of the breach that was recovered from the account log, which doesn't record who was notified.</summary>
     /// <returns>Null if there is none.</returns>
@@ -119,7 +112,9 @@ public abstract partial class SqlBreachDatabase
         await LockBreachAsync(session, told.Name);
         var before = (await session.FirstAsync(
             "SELECT metadata, hidden, published_at, modified_at, log_version FROM dbo.breaches WHERE folded_name = @folded",
-            row => new KnownBreach(ToText(ToMetadata(row.Text(0))), row.Boolean(1), row.TimeOrNull(2), row.TimeOrNull(3), row.Int64(4)),
+            row => new KnownBreach(
+                ToText(ToMetadata(row.Text("metadata"))), row.Boolean("hidden"), row.TimeOrNull("published_at"),
+                row.TimeOrNull("modified_at"), row.Int64("log_version")),
             Folded(told.Name)))!;
         var metadata = ToText(told.Metadata);
         var after = new KnownBreach(metadata, told.Hidden, told.PublishedAt, told.ModifiedAt, told.Version);
@@ -155,8 +150,7 @@ public abstract partial class SqlBreachDatabase
         }
         if (!isNewer || breach == known.BreachKey)
             return changed;
-        await session.ExecuteAsync(
-            "UPDATE dbo.loads SET breach = @to WHERE id = @load", OfLoad(load.Load), Int("@to", breach));
+        await session.ExecuteAsync("UPDATE dbo.loads SET breach = @to WHERE id = @load", OfLoad(load.Load), Int("@to", breach));
         await MoveNotificationsAsync(session, load.Load, breach);
         await DeleteEmptyBreachAsync(session, known.BreachKey, breach);
         return true;
@@ -211,7 +205,7 @@ public abstract partial class SqlBreachDatabase
         await session.ExecuteAsync("DELETE FROM dbo.slices WHERE load_id = @load AND state <> 'done'", OfLoad(load.Load));
         var told = load.Slices.ToDictionary(slice => slice.Number);
         foreach (var done in await session.ListAsync(
-            $"SELECT {SliceColumns} FROM dbo.slices s WHERE s.load_id = @load", RowReaders.Slice, OfLoad(load.Load)))
+            $"SELECT {SliceColumns} FROM dbo.slices s WHERE s.load_id = @load", ReadSlice, OfLoad(load.Load)))
         {
             if (told.TryGetValue(done.Number, out var same) && (same.First, same.Last) == (done.First, done.Last))
                 told.Remove(done.Number);
@@ -243,49 +237,27 @@ public abstract partial class SqlBreachDatabase
         session.FirstAsync(
             """
             SELECT l.blob, l.etag, l.generation, l.started_at, l.mark, l.published_at, l.removing, l.log_version, l.breach, b.name,
-                CAST(CASE WHEN l.state = 'done' AND l.replaced_by IS NOT NULL THEN 1 ELSE 0 END AS bit)
+                CAST(CASE WHEN l.state = 'done' AND l.replaced_by IS NOT NULL THEN 1 ELSE 0 END AS bit) AS is_done
             FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
             """,
-            row => new KnownLoad
-            {
-                Blob = new BlobVersion(row.Text(0), row.Text(1)),
-                Generation = row.Int32(2),
-                StartedAt = row.Time(3),
-                Mark = (int?)row.NumberOrNull(4),
-                PublishedAt = row.TimeOrNull(5),
-                Removing = row.Boolean(6),
-                Version = row.Int64(7),
-                BreachKey = row.Int32(8),
-                Breach = row.Text(9),
-                IsDone = row.Boolean(10),
-            },
+            row => new KnownLoad(
+                Blob: new BlobVersion(row.Text("blob"), row.Text("etag")),
+                Generation: row.Int32("generation"),
+                StartedAt: row.Time("started_at"),
+                Mark: row.Int32OrNull("mark"),
+                PublishedAt: row.TimeOrNull("published_at"),
+                Removing: row.Boolean("removing"),
+                Version: row.Int64("log_version"),
+                BreachKey: row.Int32("breach"),
+                Breach: row.Text("name"),
+                IsDone: row.Boolean("is_done")),
             OfLoad(load));
 
-    private sealed record KnownLoad
-    {
-        public required BlobVersion Blob { get; init; }
+    /// <param name="Version">The catalogue version at which the load's own data last changed.</param>
+    /// <param name="IsDone">Whether it was published and then replaced by another load.</param>
+    private sealed record KnownLoad(
+        BlobVersion Blob, int Generation, DateTimeOffset StartedAt, int? Mark, DateTimeOffset? PublishedAt, bool Removing, long Version,
+        int BreachKey, string Breach, bool IsDone);
 
-        public required int Generation { get; init; }
-
-        public required DateTimeOffset StartedAt { get; init; }
-
-        public required int? Mark { get; init; }
-
-        public required DateTimeOffset? PublishedAt { get; init; }
-
-        public required bool Removing { get; init; }
-
-        /// <summary>The catalogue version at which the load's own data last changed.</summary>
-        public required long Version { get; init; }
-
-        public required int BreachKey { get; init; }
-
-        public required string Breach { get; init; }
-
-        /// <summary>Whether it was published and then replaced by another load.</summary>
-        public required bool IsDone { get; init; }
-    }
-
-    private sealed record KnownBreach(
-        string Metadata, bool Hidden, DateTimeOffset? PublishedAt, DateTimeOffset? ModifiedAt, long Version);
+    private sealed record KnownBreach(string Metadata, bool Hidden, DateTimeOffset? PublishedAt, DateTimeOffset? ModifiedAt, long Version);
 }

@@ -14,12 +14,9 @@ public abstract partial class SqlBreachDatabase
 
     public Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken) => ReadAsync(ReadCheckAsync, cancellationToken);
 
-    public Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<Suppression>>(
-            async session => await session.ListAsync(
-                "SELECT hash, reason, suppressed_at FROM dbo.suppressions",
-                row => new Suppression(row.Text(0), ToReason(row.Text(1)), row.Time(2))),
-            cancellationToken);
+    public Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken) => ListAsync(
+        "SELECT hash, reason, suppressed_at FROM dbo.suppressions",
+        row => new Suppression(row.Text("hash"), ToReason(row.Text("reason")), row.Time("suppressed_at")), cancellationToken);
 
     public Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken) =>
@@ -84,14 +81,12 @@ public abstract partial class SqlBreachDatabase
     }
 
     public Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                foreach (var hash in hashes)
-                    await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", hash, HashLength));
-                return true;
-            },
-            cancellationToken);
+        WriteAsync(async session =>
+        {
+            foreach (var hash in hashes)
+                await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", hash, HashLength));
+            return true;
+        }, cancellationToken);
 
     /// <summary>Serializes imports and removals of subscribers.</summary>
     private protected virtual Task LockSubscribersAsync(ISqlSession session) => Task.CompletedTask;
@@ -123,16 +118,12 @@ public abstract partial class SqlBreachDatabase
             VarChar("@hash", suppression.Hash, HashLength),
             VarChar("@reason", suppression.Reason.ToString().ToLowerInvariant(), ReasonLength), At("@at", suppression.At),
         ];
-        if (await session.ExecuteAsync(
-            "UPDATE dbo.suppressions SET reason = @reason, suppressed_at = @at WHERE hash = @hash", values) == 0)
-        {
+        if (await session.ExecuteAsync("UPDATE dbo.suppressions SET reason = @reason, suppressed_at = @at WHERE hash = @hash", values) == 0)
             await session.ExecuteAsync("INSERT INTO dbo.suppressions (hash, reason, suppressed_at) VALUES (@hash, @reason, @at)", values);
-        }
     }
 
-    private static async Task<string?> ReadCheckAsync(ISqlSession session) =>
-        await session.FirstAsync(
-            "SELECT suppression_check FROM dbo.store_counters WHERE suppression_check IS NOT NULL", row => row.Text(0));
+    private static Task<string?> ReadCheckAsync(ISqlSession session) => session.FirstAsync(
+        "SELECT suppression_check FROM dbo.store_counters WHERE suppression_check IS NOT NULL", row => row.Text("suppression_check"));
 
     private static SuppressionReason ToReason(string text) =>
         Enum.TryParse<SuppressionReason>(text, ignoreCase: true, out var reason) ? reason : SuppressionReason.Forgotten;

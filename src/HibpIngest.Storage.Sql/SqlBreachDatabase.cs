@@ -44,19 +44,16 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
 
     public Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken) => ReadAsync(ReadIdentityAsync, cancellationToken);
 
-    public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                await session.ExecuteAsync(
-                    """
-                    INSERT INTO dbo.store_identity (only_row, id, partition_spread, storage_accounts)
-                    SELECT 1, @id, @spread, @accounts WHERE NOT EXISTS (SELECT 1 FROM dbo.store_identity)
-                    """,
-                    Identity(identity));
-                return (await ReadIdentityAsync(session))!;
-            },
-            cancellationToken);
+    public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        await session.ExecuteAsync(
+            """
+            INSERT INTO dbo.store_identity (only_row, id, partition_spread, storage_accounts)
+            SELECT 1, @id, @spread, @accounts WHERE NOT EXISTS (SELECT 1 FROM dbo.store_identity)
+            """,
+            Identity(identity));
+        return (await ReadIdentityAsync(session))!;
+    }, cancellationToken);
 
     public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
         ReadAsync(async session => await session.NumberAsync("SELECT highest_load FROM dbo.store_counters") > 0, cancellationToken);
@@ -64,51 +61,44 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
         ReadAsync(
             async session => (await session.FirstAsync(
-                "SELECT highest_load, highest_mark FROM dbo.store_counters", row => new StoreIds(row.Int64(0), row.Int32(1))))!,
+                "SELECT highest_load, highest_mark FROM dbo.store_counters",
+                row => new StoreIds(row.Int64("highest_load"), row.Int32("highest_mark"))))!,
             cancellationToken);
 
-    public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Replaces any other reason for which they are held: this one decides whether they are published.
-                await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.loads SET held_because = @because
-                    WHERE state <> 'done' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
-                    """,
-                    Line("@because", HoldReason.NotPublished + heldBecause));
-                await session.ExecuteAsync($"{HoldLoads} WHERE state <> 'done'", Line("@because", heldBecause));
-                await RaiseHighestAsync(session, ids);
-            },
-            cancellationToken);
+    public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        // Replaces any other reason for which they are held: this one decides whether they are published.
+        await session.ExecuteAsync(
+            """
+            UPDATE dbo.loads SET held_because = @because
+            WHERE state <> 'done' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
+            """,
+            Line("@because", HoldReason.NotPublished + heldBecause));
+        await session.ExecuteAsync($"{HoldLoads} WHERE state <> 'done'", Line("@because", heldBecause));
+        await RaiseHighestAsync(session, ids);
+    }, cancellationToken);
 
     public Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                Parameter[] parameters = [VarChar("@name", name, 100), Owner(owner), FromNow("@until", lease)];
-                var taken = await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.locks SET owner = @owner, expires_at = @until
-                    WHERE name = @name AND (owner = @owner OR expires_at <= @now)
-                    """,
-                    parameters) == 1;
-                // The second of two concurrent inserts violates the key and, retried, finds the first one's row.
-                return taken || await session.ExecuteAsync(
-                    """
-                    INSERT INTO dbo.locks (name, owner, expires_at)
-                    SELECT @name, @owner, @until WHERE NOT EXISTS (SELECT 1 FROM dbo.locks WHERE name = @name)
-                    """,
-                    parameters) == 1;
-            },
-            cancellationToken);
+        WriteAsync(async session =>
+        {
+            Parameter[] parameters = [VarChar("@name", name, 100), Owner(owner), FromNow("@until", lease)];
+            var taken = await session.ExecuteAsync(
+                """
+                UPDATE dbo.locks SET owner = @owner, expires_at = @until
+                WHERE name = @name AND (owner = @owner OR expires_at <= @now)
+                """,
+                parameters) == 1;
+            // The second of two concurrent inserts violates the key and, retried, finds the first one's row.
+            return taken || await session.ExecuteAsync(
+                """
+                INSERT INTO dbo.locks (name, owner, expires_at)
+                SELECT @name, @owner, @until WHERE NOT EXISTS (SELECT 1 FROM dbo.locks WHERE name = @name)
+                """,
+                parameters) == 1;
+        }, cancellationToken);
 
-    public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) =>
-        WriteAsync(
-            session => session.ExecuteAsync(
-                "DELETE FROM dbo.locks WHERE name = @name AND owner = @owner", VarChar("@name", name, 100), Owner(owner)),
-            cancellationToken);
+    public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) => WriteAsync(
+        "DELETE FROM dbo.locks WHERE name = @name AND owner = @owner", cancellationToken, VarChar("@name", name, 100), Owner(owner));
 
     public abstract ValueTask DisposeAsync();
 
@@ -154,14 +144,23 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
 
     private static Task<StoreIdentity?> ReadIdentityAsync(ISqlSession session) => session.FirstAsync(
         "SELECT id, partition_spread, storage_accounts FROM dbo.store_identity",
-        row => new StoreIdentity(row.Guid(0), row.Int32(1), row.Int32(2)));
+        row => new StoreIdentity(row.Guid("id"), row.Int32("partition_spread"), row.Int32("storage_accounts")));
 
-    private protected Task WriteAsync(Func<ISqlSession, Task> work, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                await work(session);
-                return true;
-            },
-            cancellationToken);
+    private protected Task WriteAsync(Func<ISqlSession, Task> work, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        await work(session);
+        return true;
+    }, cancellationToken);
+
+    /// <summary>Runs one statement in a transaction.</summary>
+    private Task WriteAsync(string sql, CancellationToken cancellationToken, params Parameter[] parameters) =>
+        WriteAsync(session => session.ExecuteAsync(sql, parameters), cancellationToken);
+
+    /// <summary>Runs one statement in a transaction, and returns whether it changed exactly one row.</summary>
+    private Task<bool> TryWriteAsync(string sql, CancellationToken cancellationToken, params Parameter[] parameters) =>
+        WriteAsync(async session => await session.ExecuteAsync(sql, parameters) == 1, cancellationToken);
+
+    private Task<IReadOnlyList<T>> ListAsync<T>(
+        string sql, Func<IRow, T> read, CancellationToken cancellationToken, params Parameter[] parameters) =>
+        ReadAsync<IReadOnlyList<T>>(async session => await session.ListAsync(sql, read, parameters), cancellationToken);
 }

@@ -66,7 +66,7 @@ public sealed partial class SqlServerBreachDatabase
                 SELECT slices, batches, mark FROM dbo.loads WHERE id = @load;
             END
             """,
-            row => new Advanced(row.Int32(0), row.Int32(1), row.Int32(2)),
+            row => new Advanced(row.Int32("slices"), row.Int32("batches"), row.Int32("mark")),
             OfLoad(order.Load), Owner(order.Owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition),
             LongText("@checkpoint", ToText(checkpoint)), Bit("@duplicates", duplicatesPossible), Int("@mark", order.Mark),
             Int("@slices", slices), Int("@done", 0), BigInt("@first", batch.FirstPosition), BigInt("@rows", order.SliceRows));
@@ -89,7 +89,7 @@ public sealed partial class SqlServerBreachDatabase
         // the statement before the copy: both run for each batch.
         await session.FirstPreparedAsync(
             "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load; SELECT slices FROM dbo.loads WHERE id = @load",
-            row => new Advanced(row.Int32(0), 0, 0), OfLoad(load), FromNow("@until", order.Lease));
+            row => new Advanced(row.Int32("slices"), 0, 0), OfLoad(load), FromNow("@until", order.Lease));
         // After the copy: any transaction that inserts an id waits for that row.
         if (advanced.Batches == 1)
             await RaiseHighestAsync(session, new StoreIds(0, advanced.Mark));
@@ -124,7 +124,7 @@ public sealed partial class SqlServerBreachDatabase
             return null;
         var slices = await session.ListAsync(
             $"SELECT {SliceColumns} FROM dbo.slices s WHERE s.load_id = @load AND s.first_position >= @first ORDER BY s.number",
-            RowReaders.Slice, OfLoad(load), BigInt("@first", batch.FirstPosition));
+            ReadSlice, OfLoad(load), BigInt("@first", batch.FirstPosition));
         if (slices.Count == 0 || slices[0].First != batch.FirstPosition)
             return null;
         LogWasCommitted(load, batch.LastPosition);

@@ -89,34 +89,27 @@ public sealed partial class SqlServerBreachDatabase
         """;
 
     public override Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // The load's row is locked from here on: of two that match the same range, the second waits and then finds it matched.
-                if (!await TryAdvanceMatchAsync(session, load, after, upTo))
-                    return false;
-                var lastSubscriber = await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", OfLoad(load));
-                // One round trip, because the temporary table lives only that long. The breach is locked only once the matches are known:
-                // loads of one breach then add notifications one after the other.
-                await session.ExecuteAsync(
-                    $"{MatchSql}\n{RecordMatchesSql}",
-                    OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo), BigInt("@lastSubscriber", lastSubscriber));
-                await GetOnAsync(session, load, lease);
-                return true;
-            },
-            cancellationToken,
-            isLong: true);
+        WriteAsync(async session =>
+        {
+            // The load's row is locked from here on: of two that match the same range, the second waits and then finds it matched.
+            if (!await TryAdvanceMatchAsync(session, load, after, upTo))
+                return false;
+            var lastSubscriber = await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", OfLoad(load));
+            // One round trip, because the temporary table lives only that long. The breach is locked only once the matches are known:
+            // loads of one breach then add notifications one after the other.
+            await session.ExecuteAsync(
+                $"{MatchSql}\n{RecordMatchesSql}",
+                OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo), BigInt("@lastSubscriber", lastSubscriber));
+            await GetOnAsync(session, load, lease);
+            return true;
+        }, cancellationToken, isLong: true);
 
     private protected override Task<LoadState?> CountPartAsync(
-        long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken) =>
-        WriteAsync<LoadState?>(
-            async session =>
-            {
-                await session.ExecuteAsync(CountPartSql, OfLoad(load), Int("@part", part), Int("@parts", parts), FromNow("@until", lease));
-                return LoadState.Matching;
-            },
-            cancellationToken,
-            isLong: true);
+        long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken) => WriteAsync<LoadState?>(async session =>
+    {
+        await session.ExecuteAsync(CountPartSql, OfLoad(load), Int("@part", part), Int("@parts", parts), FromNow("@until", lease));
+        return LoadState.Matching;
+    }, cancellationToken, isLong: true);
 
     private protected override async Task TellDomainsAsync(ISqlSession session, long load, long first, long last)
     {

@@ -14,36 +14,31 @@ public sealed partial class SqlServerBreachDatabase
     private protected override string FirstRow => "l.purged_position + 1";
 
     public override Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session =>
-            {
-                into.Clear();
-                into.FirstPosition = first;
-                await ((SqlServerSession)session).ReadAccountsAsync(
-                    into,
-                    """
-                    SELECT TOP (@most) CAST(alias AS varbinary(64)), CAST(domain AS varbinary(255)) FROM dbo.rows
-                    WHERE load_id = @load AND position >= @first AND position <= @last ORDER BY position
-                    """,
-                    BigInt("@most", into.Capacity), OfLoad(load), BigInt("@first", first), BigInt("@last", last));
-                return true;
-            },
-            cancellationToken);
+        ReadAsync(async session =>
+        {
+            into.Clear();
+            into.FirstPosition = first;
+            await ((SqlServerSession)session).ReadAccountsAsync(
+                into,
+                """
+                SELECT TOP (@most) CAST(alias AS varbinary(64)), CAST(domain AS varbinary(255)) FROM dbo.rows
+                WHERE load_id = @load AND position >= @first AND position <= @last ORDER BY position
+                """,
+                BigInt("@most", into.Capacity), OfLoad(load), BigInt("@first", first), BigInt("@last", last));
+            return true;
+        }, cancellationToken);
 
     public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                // Starts at the first remaining row: otherwise each call would scan the deleted ones before it.
-                const string Left = "SELECT purged_position FROM dbo.loads WHERE id = @load AND removing = 1 AND purged_position < @upTo";
-                var upTo = BigInt("@upTo", position);
-                if (!await LockLoadRowAsync(session, load) || await session.NumberAsync(Left, OfLoad(load), upTo) is not { } after)
-                    return 0;
-                await session.ExecuteAsync("UPDATE dbo.loads SET purged_position = @upTo WHERE id = @load", OfLoad(load), upTo);
-                return await session.ExecuteAsync(DeleteRange, OfLoad(load), BigInt("@after", after), upTo);
-            },
-            cancellationToken,
-            isLong: true);
+        WriteAsync(async session =>
+        {
+            // Starts at the first remaining row: otherwise each call would scan the deleted ones before it.
+            const string Left = "SELECT purged_position FROM dbo.loads WHERE id = @load AND removing = 1 AND purged_position < @upTo";
+            var upTo = BigInt("@upTo", position);
+            if (!await LockLoadRowAsync(session, load) || await session.NumberAsync(Left, OfLoad(load), upTo) is not { } after)
+                return 0;
+            await session.ExecuteAsync("UPDATE dbo.loads SET purged_position = @upTo WHERE id = @load", OfLoad(load), upTo);
+            return await session.ExecuteAsync(DeleteRange, OfLoad(load), BigInt("@after", after), upTo);
+        }, cancellationToken, isLong: true);
 
     /// <summary>
     /// Deletes in the order of the positions, and records the progress: a range with explicit bounds is read once, however many rows before

@@ -16,48 +16,45 @@ public sealed partial class SqlServerBreachDatabase
         if (wanted.Exists(one => one.Email.Length > EmailLength || one.Domain.Length > DomainLength))
             throw new BadInputException(
                 $"a subscriber's address has at most {EmailLength} characters, a domain {DomainLength}; nothing was imported");
-        return WriteAsync(
-            async session =>
+        return WriteAsync(async session =>
+        {
+            // One import at a time: ids are then committed in order, so "all up to the highest" always names the same subscriptions.
+            await LockSubscribersAsync(session);
+            var (added, suppressed) = (0, 0);
+            var hashes = await RequireKeyAsync(session, key) ? key : null;
+            foreach (var page in wanted.Chunk(ImportPage))
             {
-                // One import at a time: ids are then committed in order, so "all up to the highest" always names the same subscriptions.
-                await LockSubscribersAsync(session);
-                var (added, suppressed) = (0, 0);
-                var hashes = await RequireKeyAsync(session, key) ? key : null;
-                foreach (var page in wanted.Chunk(ImportPage))
+                var json = LongText("@subscriptions", ToJson(page, hashes));
+                if (hashes is not null)
                 {
-                    var json = LongText("@subscriptions", ToJson(page, hashes));
-                    if (hashes is not null)
-                    {
-                        suppressed += (int)(await session.NumberAsync(
-                            """
-                            SELECT COUNT_BIG(*)
-                            FROM OPENJSON(@subscriptions) WITH (address varchar(64) '$.h', subscription varchar(64) '$.s') n
-                            WHERE EXISTS (SELECT 1 FROM dbo.suppressions x WHERE x.hash = n.address COLLATE Latin1_General_100_BIN2
-                                OR x.hash = n.subscription COLLATE Latin1_General_100_BIN2)
-                            """,
-                            json))!.Value;
-                    }
-                    added += await session.ExecuteAsync(
+                    suppressed += (int)(await session.NumberAsync(
                         """
-                        INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
-                        SELECT n.email, n.domain, n.match_domain, n.match_alias
-                        FROM OPENJSON(@subscriptions) WITH (
-                            place int '$.i', email nvarchar(320) '$.e', domain nvarchar(255) '$.d',
-                            match_domain varchar(255) '$.md', match_alias varchar(64) '$.ma',
-                            address varchar(64) '$.h', subscription varchar(64) '$.s') n
-                        WHERE NOT EXISTS (
-                            SELECT 1 FROM dbo.subscribers s
-                            WHERE s.email = n.email COLLATE Latin1_General_100_BIN2 AND s.domain = n.domain COLLATE Latin1_General_100_BIN2)
-                            AND NOT EXISTS (SELECT 1 FROM dbo.suppressions x WHERE x.hash = n.address COLLATE Latin1_General_100_BIN2
-                                OR x.hash = n.subscription COLLATE Latin1_General_100_BIN2)
-                        ORDER BY n.place
+                        SELECT COUNT_BIG(*)
+                        FROM OPENJSON(@subscriptions) WITH (address varchar(64) '$.h', subscription varchar(64) '$.s') n
+                        WHERE EXISTS (SELECT 1 FROM dbo.suppressions x WHERE x.hash = n.address COLLATE Latin1_General_100_BIN2
+                            OR x.hash = n.subscription COLLATE Latin1_General_100_BIN2)
                         """,
-                        json);
+                        json))!.Value;
                 }
-                return new SubscribersImported(added, suppressed);
-            },
-            cancellationToken,
-            isLong: true);
+                added += await session.ExecuteAsync(
+                    """
+                    INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
+                    SELECT n.email, n.domain, n.match_domain, n.match_alias
+                    FROM OPENJSON(@subscriptions) WITH (
+                        place int '$.i', email nvarchar(320) '$.e', domain nvarchar(255) '$.d',
+                        match_domain varchar(255) '$.md', match_alias varchar(64) '$.ma',
+                        address varchar(64) '$.h', subscription varchar(64) '$.s') n
+                    WHERE NOT EXISTS (
+                        SELECT 1 FROM dbo.subscribers s
+                        WHERE s.email = n.email COLLATE Latin1_General_100_BIN2 AND s.domain = n.domain COLLATE Latin1_General_100_BIN2)
+                        AND NOT EXISTS (SELECT 1 FROM dbo.suppressions x WHERE x.hash = n.address COLLATE Latin1_General_100_BIN2
+                            OR x.hash = n.subscription COLLATE Latin1_General_100_BIN2)
+                    ORDER BY n.place
+                    """,
+                    json);
+            }
+            return new SubscribersImported(added, suppressed);
+        }, cancellationToken, isLong: true);
     }
 
     private static string ToJson((string Email, string Domain)[] subscriptions, SuppressionKey? hashes) => JsonSerializer.Serialize(

@@ -113,8 +113,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 
     private protected override Task<T> RenewAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
         RetryAsync(
-            again => AttemptAsync(
-                work, inTransaction: true, copy: null, _connections.CommandTimeout, again, isRenewal: true),
+            again => AttemptAsync(work, inTransaction: true, copy: null, _connections.CommandTimeout, again, isRenewal: true),
             cancellationToken);
 
     private protected override Task<T> WriteWithCommitCheckAsync<T>(

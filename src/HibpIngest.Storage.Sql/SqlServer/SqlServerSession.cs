@@ -75,7 +75,7 @@ internal sealed class SqlServerSession(
     private async Task<List<T>> ListAsync<T>(SqlCommand command, Func<IRow, T> read)
     {
         await using var reader = await command.ExecuteReaderAsync(cancellationToken);
-        var row = new SqlServerRow(reader);
+        var row = new Row(reader);
         var list = new List<T>();
         while (await reader.ReadAsync(cancellationToken))
             list.Add(read(row));
@@ -134,6 +134,27 @@ internal sealed class SqlServerSession(
 
     private static bool NamesNow(string sql, Parameter[] parameters) =>
         sql.Contains(Now, StringComparison.Ordinal) || parameters.Any(one => one.Value is TimeSpan);
+
+    private sealed class Row(SqlDataReader reader) : IRow
+    {
+        public long? FirstNumber => reader.IsDBNull(0) ? null : Convert.ToInt64(reader.GetValue(0));
+
+        public bool IsNull(string column) => reader.IsDBNull(column);
+
+        public long Int64(string column) => reader.GetInt64(column);
+
+        public int Int32(string column) => reader.GetInt32(column);
+
+        public bool Boolean(string column) => reader.GetBoolean(column);
+
+        public string Text(string column) => reader.GetString(column);
+
+        public byte[] Bytes(string column) => reader.GetFieldValue<byte[]>(column);
+
+        public Guid Guid(string column) => reader.GetGuid(column);
+
+        public DateTimeOffset Time(string column) => new(reader.GetDateTime(column), TimeSpan.Zero);
+    }
 }
 
 /// <summary>A connection and the statements prepared on it, which live as long as it is open.</summary>

@@ -48,22 +48,20 @@ public sealed partial class SqliteBreachDatabase
     /// <exception cref="StoreRefusedException">It is not a database, or can't be checked.</exception>
     public Task<string?> FindDamageAsync(CancellationToken cancellationToken) => ReadAsync(
         // The result names tables and pages, no data.
-        async session => (await session.ListAsync("PRAGMA integrity_check(1)", row => row.Text(0))) is [var said, ..] && said != "ok"
-            ? said : null,
+        async session => (await session.ListAsync("PRAGMA integrity_check(1)", row => row.Text("integrity_check"))) is [not "ok" and var damage, ..]
+            ? damage : null,
         cancellationToken);
 
     /// <summary>Skips ids after a restore, so that no notification gets an id that was used since the backup.</summary>
-    public Task SkipNotificationIdsAsync(CancellationToken cancellationToken) => WriteAsync(
-        async session =>
+    public Task SkipNotificationIdsAsync(CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        var now = BigInt("@now", _time.GetUtcNow().ToUnixTimeMilliseconds());
+        if (await session.ExecuteAsync(
+            $"UPDATE sqlite_sequence SET seq = MAX(seq + {SkippedNotificationIds}, @now) WHERE name = 'notifications'", now) == 0)
         {
-            var now = BigInt("@now", _time.GetUtcNow().ToUnixTimeMilliseconds());
-            if (await session.ExecuteAsync(
-                $"UPDATE sqlite_sequence SET seq = MAX(seq + {SkippedNotificationIds}, @now) WHERE name = 'notifications'", now) == 0)
-            {
-                await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('notifications', @now)", now);
-            }
-        },
-        cancellationToken);
+            await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('notifications', @now)", now);
+        }
+    }, cancellationToken);
 
     /// <summary>
     /// Moves all data into the database file, so that it can be moved: its companion files then hold none. No connection of this process

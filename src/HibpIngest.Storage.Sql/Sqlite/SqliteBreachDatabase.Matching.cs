@@ -77,18 +77,17 @@ public sealed partial class SqliteBreachDatabase
         // Read concurrently with writers, as in MatchRowsAsync.
         var accounts = 0L;
         var domains = new List<(byte[] Domain, long Accounts)>();
-        await ReadAsync(
-            session => session.ListAsync(
-                CountPartSql,
-                row =>
-                {
-                    accounts += row.Int64(1);
-                    if (row.Boolean(2))
-                        domains.Add((row.Bytes(0), row.Int64(1)));
-                    return true;
-                },
-                OfLoad(load), Int("@part", part), Int("@parts", parts)),
-            cancellationToken);
+        await ReadAsync(session =>
+        {
+            using var row = ((SqliteSession)session).Prepare(CountPartSql, OfLoad(load), Int("@part", part), Int("@parts", parts));
+            while (row.Step())
+            {
+                accounts += row.Int64(1);
+                if (row.Int64(2) != 0)
+                    domains.Add((row.Blob(0).ToArray(), row.Int64(1)));
+            }
+            return Task.FromResult(true);
+        }, cancellationToken);
         return await WriteAsync<LoadState?>(
             async session =>
             {

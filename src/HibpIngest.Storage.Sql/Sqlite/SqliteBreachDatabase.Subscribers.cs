@@ -11,36 +11,34 @@ public sealed partial class SqliteBreachDatabase
 
     public override Task<SubscribersImported> ImportSubscribersAsync(
         IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
+        WriteAsync(async session =>
+        {
+            var (added, suppressed) = (0, 0);
+            var isAnySuppressed = await RequireKeyAsync(session, key);
+            foreach (var (email, domain) in subscriptions.Select(Normalise))
             {
-                var (added, suppressed) = (0, 0);
-                var isAnySuppressed = await RequireKeyAsync(session, key);
-                foreach (var (email, domain) in subscriptions.Select(Normalise))
+                cancellationToken.ThrowIfCancellationRequested();
+                if (isAnySuppressed && await session.AnyAsync(
+                    "SELECT 1 FROM dbo.suppressions WHERE hash IN (@address, @subscription)",
+                    VarChar("@address", key!.HashOf(email), HashLength),
+                    VarChar("@subscription", key.HashOf(email, domain), HashLength)))
                 {
-                    cancellationToken.ThrowIfCancellationRequested();
-                    if (isAnySuppressed && await session.AnyAsync(
-                        "SELECT 1 FROM dbo.suppressions WHERE hash IN (@address, @subscription)",
-                        VarChar("@address", key!.HashOf(email), HashLength),
-                        VarChar("@subscription", key.HashOf(email, domain), HashLength)))
-                    {
-                        suppressed++;
-                        continue;
-                    }
-                    var (matchDomain, matchAlias) = MatchedBy(email, domain);
-                    added += await session.ExecuteAsync(
-                        """
-                        INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
-                        VALUES (@email, @domain, @match_domain, @match_alias)
-                        ON CONFLICT (email, domain) DO NOTHING
-                        """,
-                        LongText("@email", email), LongText("@domain", domain),
-                        LongBytes("@match_domain", Encoding.UTF8.GetBytes(matchDomain)),
-                        LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
+                    suppressed++;
+                    continue;
                 }
-                return new SubscribersImported(added, suppressed);
-            },
-            cancellationToken);
+                var (matchDomain, matchAlias) = MatchedBy(email, domain);
+                added += await session.ExecuteAsync(
+                    """
+                    INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
+                    VALUES (@email, @domain, @match_domain, @match_alias)
+                    ON CONFLICT (email, domain) DO NOTHING
+                    """,
+                    LongText("@email", email), LongText("@domain", domain),
+                    LongBytes("@match_domain", Encoding.UTF8.GetBytes(matchDomain)),
+                    LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
+            }
+            return new SubscribersImported(added, suppressed);
+        }, cancellationToken);
 
     /// <inheritdoc/>
     /// <remarks>
@@ -82,7 +80,7 @@ public sealed partial class SqliteBreachDatabase
     {
         var schema = await session.ListAsync(
             "SELECT sql FROM sqlite_master WHERE tbl_name = 'subscribers' AND sql IS NOT NULL ORDER BY type = 'table' DESC",
-            row => row.Text(0));
+            row => row.Text("sql"));
         // The sequence is dropped with the table; it ensures that no id is reused.
         var lastId = await session.NumberAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
         session.Script("CREATE TABLE subscribers_kept AS SELECT * FROM subscribers; DROP TABLE subscribers");

@@ -4,8 +4,8 @@ using SQLitePCL;
 namespace HibpIngest.Storage.Sql.Sqlite;
 
 /// <summary>
-/// A prepared statement that its connection caches. As in SQLite, parameters count from 1 and columns from 0. Disposing resets it for the
-/// next use. The spans that columns return are valid until the next step.
+/// A prepared statement that its connection caches. As in SQLite, parameters count from 1 and columns from 0; loops over account rows
+/// use these numbers instead of names. Disposing resets it for the next use. Spans of columns are valid until the next step.
 /// </summary>
 internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt statement) : IRow, IDisposable
 {
@@ -14,6 +14,8 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
             .. Enumerable.Range(1, raw.sqlite3_bind_parameter_count(statement))
                 .Select(i => raw.sqlite3_bind_parameter_name(statement, i).utf8_to_string()),
         ];
+
+    private Dictionary<string, int>? _ordinals;
 
     /// <summary>Binds all parameters; <c>@now</c> and times relative to it use <paramref name="now"/>.</summary>
     public void Bind(ReadOnlySpan<Parameter> parameters, DateTimeOffset now)
@@ -82,25 +84,36 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
 
     public long Int64(int column) => raw.sqlite3_column_int64(statement, column);
 
-    public int Int32(int column) => checked((int)Int64(column));
-
-    public bool Boolean(int column) => Int64(column) != 0;
-
     public ReadOnlySpan<byte> Blob(int column) => raw.sqlite3_column_blob(statement, column);
 
-    public string Text(int column) => Encoding.UTF8.GetString(Blob(column));
+    long? IRow.FirstNumber => IsNull(0) ? null : Int64(0);
 
-    public byte[] Bytes(int column) => Blob(column).ToArray();
+    public bool IsNull(string column) => IsNull(Ordinal(column));
 
-    public Guid Guid(int column) => System.Guid.Parse(Text(column));
+    public long Int64(string column) => Int64(Ordinal(column));
 
-    public DateTimeOffset Time(int column) => DateTimeOffset.FromUnixTimeMilliseconds(Int64(column));
+    public int Int32(string column) => checked((int)Int64(column));
 
-    public long? NumberOrNull(int column) => IsNull(column) ? null : Int64(column);
+    public bool Boolean(string column) => Int64(column) != 0;
+
+    public string Text(string column) => Encoding.UTF8.GetString(Blob(Ordinal(column)));
+
+    public byte[] Bytes(string column) => Blob(Ordinal(column)).ToArray();
+
+    public Guid Guid(string column) => System.Guid.Parse(Text(column));
+
+    public DateTimeOffset Time(string column) => DateTimeOffset.FromUnixTimeMilliseconds(Int64(column));
 
     public void Dispose() => raw.sqlite3_reset(statement);
 
     public void Close() => raw.sqlite3_finalize(statement);
+
+    private int Ordinal(string column)
+    {
+        _ordinals ??= Enumerable.Range(0, raw.sqlite3_column_count(statement))
+            .ToDictionary(i => raw.sqlite3_column_name(statement, i).utf8_to_string());
+        return _ordinals[column];
+    }
 
     private static object? ValueOf(string name, ReadOnlySpan<Parameter> parameters, DateTimeOffset now)
     {
