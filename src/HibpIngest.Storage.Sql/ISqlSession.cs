@@ -18,27 +18,16 @@ internal interface IRow
     long? FirstNumber { get; }
 
     bool IsNull(string column);
-
     long Int64(string column);
-
     int Int32(string column);
-
     bool Boolean(string column);
-
     string Text(string column);
-
     byte[] Bytes(string column);
-
     Guid Guid(string column);
-
     DateTimeOffset Time(string column);
-
     long? Int64OrNull(string column) => IsNull(column) ? null : Int64(column);
-
     int? Int32OrNull(string column) => IsNull(column) ? null : Int32(column);
-
     string? TextOrNull(string column) => IsNull(column) ? null : Text(column);
-
     DateTimeOffset? TimeOrNull(string column) => IsNull(column) ? null : Time(column);
 }
 

@@ -3,17 +3,16 @@ namespace HibpIngest.Storage.Sql;
 /// <summary>Errors that report why the present state does not allow a request.</summary>
 internal static class Refusals
 {
-    public const string NoSuppressionKey = "there are addresses that are not to be told, known by HIBP_SUPPRESSION_KEY, which is not "
-        + "set: set it as every host has it";
+    public const string NoSuppressionKey = "HIBP_SUPPRESSION_KEY is not set, but the database holds suppressed addresses: "
+        + "set the key that the other hosts use";
 
     public static StoreMismatchException OtherSuppressionKey() =>
-        new("HIBP_SUPPRESSION_KEY is another than the one under which the addresses are known that are not to be told: set the one that "
-            + "was used before");
+        new("HIBP_SUPPRESSION_KEY is not the key under which the database's addresses are suppressed: set that key");
 
     public static NotPossibleException NoBreach(string name) => new($"there is no breach '{name}'");
 
     public static NotPossibleException BreachOpen(string name, long load) =>
-        new($"load {load} of breach '{name}' is still open: wait for its end, then remove the breach");
+        new($"load {load} of breach '{name}' is still open: wait until it has ended, then remove the breach");
 
     public static NotPossibleException NoLoad(long load) => new($"there is no load {load}");
 
@@ -26,42 +25,42 @@ internal static class Refusals
         new($"load {load} is still open: wait until it is done, failed or held, then assign it");
 
     public static NotPossibleException AssignCalling(long load) =>
-        new($"clients are being called of load {load}: wait for the end of that, or stop it (hibp hold), then assign it");
+        new($"clients are being called for load {load}: wait until the calls have ended, or stop them (hibp hold), then assign the load");
 
     public static NotPossibleException AssignShared(long load, long other) =>
-        new($"load {load} shares its mark on the accounts with load {other} (a store of schema 1 had one for all loads of a breach): "
-            + "both stay with their breach; to tell them apart, remove the breach and drop both archives again");
+        new($"load {load} shares its mark on the accounts with load {other}, because schema 1 had one mark for all loads of a breach: "
+            + "neither can be assigned to another breach; to separate them, remove the breach and drop both archives again");
 
     public static NotPossibleException Restarted(long load, long restarted) =>
-        new($"load {load} was restarted as load {restarted}, which carries on in its place");
+        new($"load {load} was restarted as load {restarted}: use that load");
 
     public static NotPossibleException Superseded(long load) =>
-        new($"load {load} read a version of its blob that has been replaced or deleted: what is there now is a load of its own");
+        new($"load {load} read a version of its blob that has been replaced or deleted: the present version is another load");
 
     public static NotPossibleException Removing(long load) =>
-        new($"load {load} is being removed; run 'hibp breach remove' again to end that");
+        new($"load {load} is being removed: run 'hibp breach remove' again to complete the removal");
 
     public static NotPossibleException UpgradeOpen(string database, long load) =>
-        new($"load {load} of database {database} is still open, and what it does half-way belongs to the old schema: "
-            + "end it with the version of the program that began it, then upgrade");
+        new($"load {load} of database {database} is still open, and can be completed only under the old schema: "
+            + "complete it with the program version that started it, then upgrade");
 
     public static NotPossibleException NotLogged(long load) =>
-        new($"load {load} is not in the account log: a host writes it, and so does: hibp log write --load {load}");
+        new($"load {load} is not in the account log: wait until a host has written it, or run 'hibp log write --load {load}'");
 
     public static NotPossibleException Purged(long load, string request) =>
-        new($"the rows of load {load} are purged, so it can't be {request}: drop its archive again under another name");
+        new($"load {load} can't be {request}, because its rows are purged: drop its archive again under another name");
 
     public static NotPossibleException OtherLoad(long load) =>
-        new($"the database has another load {load}, of another version of an archive");
+        new($"load {load} in the database is of another archive version than load {load} in the account log");
 
-    public static NotPossibleException OtherMark(long load, int known, int told) =>
-        new($"load {load} has mark {known} in the database, and mark {told} there");
+    public static NotPossibleException OtherMark(long load, int known, int logged) =>
+        new($"load {load} has mark {known} in the database, but mark {logged} in the account log");
 
     public static NotPossibleException MarkTaken(long load, int mark, long other) =>
-        new($"mark {mark}, which load {load} has there, is load {other}'s in the database, of another breach");
+        new($"load {load} has mark {mark} in the account log, but in the database load {other} of another breach has that mark");
 
     public static NotPossibleException VersionTaken(long load, long other) =>
-        new($"load {other} of the database has read the same version of the archive as load {load} there");
+        new($"load {load} in the account log is of the same archive version as load {other} in the database");
 
     public static NotPossibleException NoSlice(long load, int slice) => new($"load {load} has no slice {slice}");
 }

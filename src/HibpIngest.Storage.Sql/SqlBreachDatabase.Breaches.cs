@@ -9,8 +9,7 @@ public abstract partial class SqlBreachDatabase
     private const int SubscriberPage = 1_000;
 
     /// <summary>One row for each published load of a breach, or one without.</summary>
-    private const string BreachColumns =
-        """
+    private const string BreachColumns = """
         SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark FROM dbo.breaches b
         LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
         """;
@@ -33,8 +32,7 @@ public abstract partial class SqlBreachDatabase
         {
             cancellationToken.ThrowIfCancellationRequested();
             var before = await ReadCatalogueVersionAsync(session);
-            var rows = await session.ListAsync(
-                """
+            var rows = await session.ListAsync("""
                 SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark, b.modified_at, l.accounts, l.blob,
                     CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END AS log_version
                 FROM dbo.breaches b
@@ -72,19 +70,15 @@ public abstract partial class SqlBreachDatabase
             return false;
         foreach (var breach in breaches)
         {
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.breaches SET metadata = @metadata, hidden = @hidden, modified_at = @modified WHERE folded_name = @folded
-                """,
-                Folded(breach.Name), LongText("@metadata", ToText(breach.Metadata)), Bit("@hidden", breach.Hidden),
+                """, Folded(breach.Name), LongText("@metadata", ToText(breach.Metadata)), Bit("@hidden", breach.Hidden),
                 At("@modified", breach.ModifiedAt));
         }
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.store_counters
             SET catalogue_version = CASE WHEN catalogue_version < @least THEN @least ELSE catalogue_version + 1 END
-            """,
-            BigInt("@least", atLeast));
+            """, BigInt("@least", atLeast));
         foreach (var breach in breaches)
             await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(breach.Name));
         return true;
@@ -97,12 +91,10 @@ public abstract partial class SqlBreachDatabase
     {
         // Mails that were held back while the breach was hidden are sent by the next sweep. Lock order: loads before their breach,
         // as in every transaction that locks both.
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.loads SET message_sent_at = NULL
             WHERE state = 'notifying' AND breach = (SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded)
-            """,
-            Folded(name));
+            """, Folded(name));
         if (await session.ExecuteAsync(
             "UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 0)
         {
@@ -137,8 +129,7 @@ public abstract partial class SqlBreachDatabase
 
     /// <summary>Returns the page after a subscription; null: the first page.</summary>
     private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
-        Most(
-            """
+        Most("""
             email, domain FROM dbo.subscribers
             WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
             """),
@@ -172,13 +163,10 @@ public abstract partial class SqlBreachDatabase
 
     /// <summary>Adds a breach unless it exists.</summary>
     /// <returns>Whether it was added.</returns>
-    private static async Task<bool> AddBreachAsync(ISqlSession session, string name) =>
-        await session.ExecuteAsync(
-            """
-            INSERT INTO dbo.breaches (folded_name, name, metadata)
-            SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
-            """,
-            Folded(name), Text("@name", name, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata()))) == 1;
+    private static async Task<bool> AddBreachAsync(ISqlSession session, string name) => await session.ExecuteAsync("""
+        INSERT INTO dbo.breaches (folded_name, name, metadata)
+        SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
+        """, Folded(name), Text("@name", name, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata()))) == 1;
 
     private static async Task<int> BreachKeyAsync(ISqlSession session, string name) =>
         (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(name))

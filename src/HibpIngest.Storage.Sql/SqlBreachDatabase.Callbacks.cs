@@ -5,22 +5,19 @@ namespace HibpIngest.Storage.Sql;
 public abstract partial class SqlBreachDatabase
 {
     /// <summary>Condition on a load <c>l</c> and its breach <c>b</c>: mails and calls may be sent.</summary>
-    private const string Sends =
-        """
+    private const string Sends = """
         l.removing = 0 AND b.hidden = 0
             AND (l.state IN ('notifying', 'done') OR (l.state = 'failed' AND l.failed_in = 'notifying'))
         """;
 
     /// <summary>The slices <c>s</c> of a load for which clients are called.</summary>
-    private const string FromCalledSlices =
-        $"""
+    private const string FromCalledSlices = $"""
         FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE s.load_id = @load AND l.calls IS NOT NULL AND l.published_at IS NOT NULL AND {Sends}
         """;
 
     /// <summary>The deliveries <c>c</c> that may be sent.</summary>
-    private const string FromSendingCallbacks =
-        $"""
+    private const string FromSendingCallbacks = $"""
         FROM dbo.callbacks c JOIN dbo.loads l ON l.id = c.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE c.state = 'open' AND {Sends}
         """;
@@ -45,8 +42,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken) => ReadAsync(async session =>
     {
-        var found = await session.FirstAsync(
-            $"""
+        var found = await session.FirstAsync($"""
             SELECT {SliceColumns}, COALESCE(l.mark, 0) AS mark, b.name, b.metadata, l.purging, s.looked_through
             {FromCalledSlices} AND s.number = @slice
             """,
@@ -73,12 +69,10 @@ public abstract partial class SqlBreachDatabase
     public Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET call_messages_at = @now WHERE id = @load", cancellationToken, OfLoad(load));
 
-    public Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken) => WriteAsync(
-        """
+    public Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET call_error = @error, calls = CASE WHEN @failed = 1 THEN 'failed' ELSE calls END
         WHERE id = @load AND calls = 'due'
-        """,
-        cancellationToken, OfLoad(load), Line("@error", error), Bit("@failed", failed));
+        """, cancellationToken, OfLoad(load), Line("@error", error), Bit("@failed", failed));
 
     public Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET call_error = NULL, calls = 'due' WHERE id = @load AND calls = 'failed'", cancellationToken, OfLoad(load));
@@ -96,35 +90,28 @@ public abstract partial class SqlBreachDatabase
             }
             await session.ExecuteAsync("UPDATE dbo.slices SET looked_through = 1 WHERE load_id = @load AND number = @slice", of);
             // A load that makes progress needs no messages to be sent again.
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.loads SET call_messages_at = @now,
                     call_error = CASE WHEN calls = 'failed'
                         AND EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN call_error END,
                     calls = CASE
                         WHEN EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN calls ELSE 'made' END
                 WHERE id = @load
-                """,
-                of);
+                """, of);
             var toTell = new List<int>();
             foreach (var (client, count) in calls.OrderBy(one => one.Key))
             {
                 Parameter[] ofClient = [.. of, Int("@client", client)];
-                await session.ExecuteAsync(
-                    """
+                await session.ExecuteAsync("""
                     INSERT INTO dbo.callbacks (client, load_id, slice, state, calls, recorded_at)
                     VALUES (@client, @load, @slice, 'open', @calls, @now)
-                    """,
-                    [.. ofClient, Int("@calls", count)]);
+                    """, [.. ofClient, Int("@calls", count)]);
                 await AddCallClientAsync(session, client);
-                // A process that is calling the client checks again at its end, and so does the receiver of a message that is on its
-                // way.
-                if (await session.ExecuteAsync(
-                    $"""
+                // A process that is calling the client checks again at its end, and so does the receiver of a message that is on its way.
+                if (await session.ExecuteAsync($"""
                     UPDATE dbo.call_clients SET message_at = @now
                     WHERE client = @client AND {IsFree} AND {MayBeCalled} AND (message_at IS NULL OR message_at <= @lost)
-                    """,
-                    Int("@client", client), FromNow("@lost", -MessageIsLostAfter)) == 1)
+                    """, Int("@client", client), FromNow("@lost", -MessageIsLostAfter)) == 1)
                 {
                     toTell.Add(client);
                 }
@@ -136,14 +123,11 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(async session =>
         {
             await AddCallClientAsync(session, client);
-            await session.ExecuteAsync(
-                $"""
+            await session.ExecuteAsync($"""
                 UPDATE dbo.call_clients SET owner = @owner, lease_expires_at = @until, message_at = NULL
                 WHERE client = @client AND {IsFree} AND {MayBeCalled}
-                """,
-                Int("@client", client), Owner(owner), FromNow("@until", lease));
-            return await session.FirstAsync(
-                $"""
+                """, Int("@client", client), Owner(owner), FromNow("@until", lease));
+            return await session.FirstAsync($"""
                 SELECT failures, failing_since, CASE WHEN {MayBeCalled} THEN NULL ELSE not_before END AS not_before, @now AS now_at
                 FROM dbo.call_clients
                 WHERE client = @client AND (owner = @owner OR ({IsFree} AND NOT {MayBeCalled}))
@@ -155,8 +139,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken) =>
         ListAsync(
-            Most(
-                $"""
+            Most($"""
                 c.client, c.load_id, c.slice, b.name, b.metadata, c.calls, c.done, c.deferrals, c.answered
                 {FromSendingCallbacks} AND c.client = @client AND (c.not_before IS NULL OR c.not_before <= @now)
                 ORDER BY c.load_id, c.slice
@@ -203,14 +186,12 @@ public abstract partial class SqlBreachDatabase
         {
             var of = Int("@client", client);
             var pause = end.Pause ?? TimeSpan.Zero;
-            if (await session.ExecuteAsync(
-                $"""
+            if (await session.ExecuteAsync($"""
                 UPDATE dbo.call_clients SET owner = NULL, lease_expires_at = NULL, failures = @failures,
                     not_before = CASE WHEN @pauses = 1 OR @failed = 1 THEN @until END, call_ms = COALESCE(@took, call_ms),
                     failing_since = CASE WHEN @answered = 1 THEN NULL WHEN @failed = 1 THEN {FailingSince} ELSE failing_since END
                 WHERE client = @client AND owner = @owner
-                """,
-                of, Owner(owner), Forgotten, Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero),
+                """, of, Owner(owner), Forgotten, Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero),
                 FromNow("@until", pause),
                 Int("@took", end.CallTime is { } took ? (int)Math.Clamp(took.TotalMilliseconds, 1, int.MaxValue) : null),
                 Bit("@answered", end.HasAnswered), Bit("@failed", end.HasFailed)) == 0)
@@ -231,8 +212,8 @@ public abstract partial class SqlBreachDatabase
             return due;
         }, cancellationToken);
 
-    public Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken) => ListAsync(
-        $"""
+    public Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken) =>
+        ListAsync($"""
         SELECT k.client, o.oldest, @now AS now_at, k.call_ms,
             CAST(CASE WHEN o.first_due <= @now AND {IsFree} AND {MayBeCalled}
                 AND (k.message_at IS NULL OR k.message_at <= @lost) THEN 1 ELSE 0 END AS bit) AS is_due
@@ -246,18 +227,15 @@ public abstract partial class SqlBreachDatabase
             row.Int32OrNull("call_ms") is { } took ? TimeSpan.FromMilliseconds(took) : null, row.Boolean("is_due")),
         cancellationToken, FromNow("@lost", -lostAfter));
 
-    public Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken) => ListAsync(
-        """
+    public Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken) => ListAsync("""
         SELECT load_id, client, SUM(CAST(calls - answered AS bigint)) AS calls FROM dbo.callbacks WHERE state = 'open'
         GROUP BY load_id, client ORDER BY load_id, client
-        """,
-        row => (row.Int64("load_id"), row.Int32("client"), row.Int64("calls")), cancellationToken);
+        """, row => (row.Int64("load_id"), row.Int32("client"), row.Int64("calls")), cancellationToken);
 
     public Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.call_clients SET message_at = @now WHERE client = @client", cancellationToken, Int("@client", client));
 
-    public Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken) => ListAsync(
-        """
+    public Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken) => ListAsync("""
         SELECT c.client, b.name,
             SUM(CASE c.state WHEN 'open' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END) AS open_calls,
             SUM(CASE c.state WHEN 'dead' THEN CAST(c.calls - c.answered AS bigint) ELSE 0 END) AS dead_calls,
@@ -284,12 +262,10 @@ public abstract partial class SqlBreachDatabase
             (which, given) = Which("c.state = 'dead'", number, breach);
             await session.ExecuteAsync(
                 "UPDATE dbo.call_clients SET not_before = NULL, failures = 0, failing_since = NULL WHERE client = @client", given);
-            await session.ExecuteAsync(
-                $"""
+            await session.ExecuteAsync($"""
                 UPDATE dbo.callbacks SET state = 'open', not_before = NULL, deferrals = 0, failing_since = NULL
                 WHERE client = @client AND state = 'dead' AND load_id IN (SELECT c.load_id {which})
-                """,
-                given);
+                """, given);
         }
         return clients.Sum(one => one.Calls);
     }, cancellationToken, isLong: true);
@@ -349,8 +325,7 @@ public abstract partial class SqlBreachDatabase
         Int("@client", client));
 
     /// <summary>Records the progress of an open delivery. Progress resets its pauses and the start of its failure series.</summary>
-    private static Task<int> RecordAsync(ISqlSession session, CallbackResult result, TimeSpan giveUpAfter) => session.ExecuteAsync(
-        $"""
+    private static Task<int> RecordAsync(ISqlSession session, CallbackResult result, TimeSpan giveUpAfter) => session.ExecuteAsync($"""
         UPDATE dbo.callbacks SET done = CASE WHEN @state = 'done' THEN NULL ELSE @done END, answered = @answered,
             error = CASE WHEN @state = 'done' THEN NULL ELSE COALESCE(@error, error) END,
             deferrals = CASE WHEN @answered > answered THEN 0 ELSE deferrals END + @deferred,
@@ -360,8 +335,7 @@ public abstract partial class SqlBreachDatabase
             state = CASE WHEN @failed = 1 AND @answered = answered AND failing_since <= @givenUp AND NOT not_before < @forgotten THEN 'dead'
                 ELSE @state END
         WHERE {OfDelivery} AND state = 'open'
-        """,
-        [
+        """, [
             .. Of(result.Key), LongBytes("@done", result.Done), Int("@answered", result.Answered), Line("@error", result.Error),
             VarChar("@state", result.State.ToString().ToLowerInvariant(), StateLength), Bit("@failed", result.HasFailed),
             Int("@deferred", result.Pause is null ? 0 : 1), FromNow("@until", result.Pause ?? TimeSpan.Zero), Forgotten,
@@ -380,12 +354,10 @@ public abstract partial class SqlBreachDatabase
         var reason = await session.FirstAsync(
             "SELECT MAX(error) AS error FROM dbo.callbacks WHERE client = @client AND state IN ('open', 'dead')",
             row => row.TextOrNull("error") ?? "no call to the client was accepted", of[0]);
-        await session.ExecuteAsync(
-            $"""
+        await session.ExecuteAsync($"""
             UPDATE dbo.callbacks SET state = 'dead', error = COALESCE(error, @error)
             WHERE client = @client AND state = 'open' AND recorded_at <= @givenUp
                 AND load_id IN (SELECT c.load_id {FromSendingCallbacks} AND c.client = @client)
-            """,
-            [.. of, Line("@error", reason)]);
+            """, [.. of, Line("@error", reason)]);
     }
 }

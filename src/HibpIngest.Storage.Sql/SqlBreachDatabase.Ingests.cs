@@ -6,27 +6,22 @@ namespace HibpIngest.Storage.Sql;
 public abstract partial class SqlBreachDatabase
 {
     public Task<bool> TryClaimLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        TryWriteAsync(
-            """
+        TryWriteAsync("""
             UPDATE dbo.loads SET attempts = CASE WHEN owner = @owner THEN attempts ELSE attempts + 1 END, owner = @owner,
                 lease_expires_at = @until
             WHERE id = @load AND state = @state AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
-            """,
-            cancellationToken, OfLoad(load), State(state), Owner(owner), FromNow("@until", lease));
+            """, cancellationToken, OfLoad(load), State(state), Owner(owner), FromNow("@until", lease));
 
-    public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        RenewAsync(
-            async session => await session.ExecuteAsync(
-                "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load AND state IN ('ingesting', 'matching') AND owner = @owner",
-                OfLoad(load), Owner(owner), FromNow("@until", lease)) == 1,
-            cancellationToken);
+    public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) => RenewAsync(
+        async session => await session.ExecuteAsync(
+            "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load AND state IN ('ingesting', 'matching') AND owner = @owner",
+            OfLoad(load), Owner(owner), FromNow("@until", lease)) == 1,
+        cancellationToken);
 
-    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) => WriteAsync(
-        """
+    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET owner = NULL, lease_expires_at = NULL, attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END
         WHERE id = @load AND owner = @owner
-        """,
-        cancellationToken, OfLoad(load), Owner(owner));
+        """, cancellationToken, OfLoad(load), Owner(owner));
 
     public Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken)
     {
@@ -38,13 +33,11 @@ public abstract partial class SqlBreachDatabase
     public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
-            var changed = await session.ExecuteAsync(
-                """
+            var changed = await session.ExecuteAsync("""
                 UPDATE dbo.loads SET state = 'upserting', ingest_complete = 1, checkpoint_json = @checkpoint, ingested_at = @now,
                     owner = NULL, lease_expires_at = NULL
                 WHERE id = @load AND owner = @owner AND state = 'ingesting'
-                """,
-                OfLoad(load), Owner(owner), LongText("@checkpoint", ToText(checkpoint)));
+                """, OfLoad(load), Owner(owner), LongText("@checkpoint", ToText(checkpoint)));
             if (changed == 0)
                 throw new LoadLostException(load);
         }, cancellationToken);
@@ -82,19 +75,16 @@ public abstract partial class SqlBreachDatabase
             Parameter[] parameters = [.. Key(blob), LongBytes("@sealed", sealedPassword)];
             if (await session.ExecuteAsync($"UPDATE dbo.passwords SET sealed = @sealed WHERE {OfVersion}", parameters) == 0)
             {
-                await session.ExecuteAsync(
-                    $"""
+                await session.ExecuteAsync($"""
                     INSERT INTO dbo.passwords ({string.Join(", ", _versionColumns)}, sealed)
                     VALUES (@{string.Join(", @", _versionColumns)}, @sealed)
-                    """,
-                    parameters);
+                    """, parameters);
             }
         }, cancellationToken);
 
-    public Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
-        ReadAsync(
-            session => session.FirstAsync($"SELECT sealed FROM dbo.passwords WHERE {OfVersion}", row => row.Bytes("sealed"), Key(blob)),
-            cancellationToken);
+    public Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken) => ReadAsync(
+        session => session.FirstAsync($"SELECT sealed FROM dbo.passwords WHERE {OfVersion}", row => row.Bytes("sealed"), Key(blob)),
+        cancellationToken);
 
     public Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         WriteAsync(session => session.ExecuteAsync($"DELETE FROM dbo.passwords WHERE {OfVersion}", Key(blob)), cancellationToken);

@@ -11,13 +11,11 @@ public abstract partial class SqlBreachDatabase
         {
             // Locks the row that assigning a mark updates: a mark is committed before this, or is assigned after it.
             await RaiseLayoutVersionAsync(session, "NOT EXISTS (SELECT 1 FROM dbo.layouts)");
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 INSERT INTO dbo.layouts (id, facts, ranges, added_version)
                 SELECT @layout, @facts, CASE WHEN @filled = 1 OR highest_mark = 0 THEN @ranges ELSE 0 END, 0
                 FROM dbo.store_counters WHERE NOT EXISTS (SELECT 1 FROM dbo.layouts)
-                """,
-                Layout(layout.Id), Bit("@filled", filled), Int("@ranges", (int)layout.Ranges),
+                """, Layout(layout.Id), Bit("@filled", filled), Int("@ranges", (int)layout.Ranges),
                 LongText("@facts", layout.Facts.ToJson()));
             return await ReadLayoutsAsync(session);
         }, cancellationToken);
@@ -36,12 +34,10 @@ public abstract partial class SqlBreachDatabase
                 : $"there is a layout {known.Name} already, number {known.Id}: choose another name");
         }
         await RaiseLayoutVersionAsync(session, "1 = 1");
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             INSERT INTO dbo.layouts (id, facts, ranges, added_version)
             SELECT @layout, @facts, @ranges, layout_version FROM dbo.store_counters
-            """,
-            Layout(layout.Id), Int("@ranges", (int)layout.Ranges), LongText("@facts", layout.Facts.ToJson()));
+            """, Layout(layout.Id), Int("@ranges", (int)layout.Ranges), LongText("@facts", layout.Facts.ToJson()));
         return await ReadLayoutsAsync(session);
     }, cancellationToken);
 
@@ -73,8 +69,7 @@ public abstract partial class SqlBreachDatabase
             // may count later, unless it was replaced or its rows were purged. A replay covers the whole load, or the slices that were
             // done before the layout was added; slices that were requeued since then are no longer among those, and the replayed rows
             // don't count for other slices.
-            var missing = await session.ListAsync(
-                """
+            var missing = await session.ListAsync("""
                 SELECT l.id, SUM(CASE s.state WHEN 'done' THEN CAST(0 AS bigint) ELSE CAST(s.row_count AS bigint) END) AS open_rows,
                     SUM(CASE s.state WHEN 'done' THEN CAST(s.row_count AS bigint) ELSE CAST(0 AS bigint) END) AS done_before,
                     COALESCE(MAX(r.row_count), 0) AS replayed,
@@ -96,14 +91,11 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken);
 
     public Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(
-        int layout, long load, CancellationToken cancellationToken) =>
-        ListAsync(
-            """
-            SELECT s.first_position, s.last_position
-            FROM dbo.layouts y JOIN dbo.slices s ON s.state = 'done' AND s.layout_version < y.added_version
-            WHERE y.id = @layout AND s.load_id = @load ORDER BY s.first_position
-            """,
-            row => (row.Int64("first_position"), row.Int64("last_position")), cancellationToken, Layout(layout), OfLoad(load));
+        int layout, long load, CancellationToken cancellationToken) => ListAsync("""
+        SELECT s.first_position, s.last_position
+        FROM dbo.layouts y JOIN dbo.slices s ON s.state = 'done' AND s.layout_version < y.added_version
+        WHERE y.id = @layout AND s.load_id = @load ORDER BY s.first_position
+        """, row => (row.Int64("first_position"), row.Int64("last_position")), cancellationToken, Layout(layout), OfLoad(load));
 
     public Task<string?> GetRebuildAsync(int layout, CancellationToken cancellationToken) => GetAsync("rebuild", layout, cancellationToken);
 
@@ -150,24 +142,20 @@ public abstract partial class SqlBreachDatabase
         const string Set = "UPDATE dbo.layout_loads SET row_count = @rows WHERE layout_id = @layout AND load_id = @load";
         if (await session.ExecuteAsync(Set, parameters) > 0)
             return;
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             INSERT INTO dbo.layout_loads (layout_id, load_id, row_count)
             SELECT y.id, l.id, @rows FROM dbo.layouts y JOIN dbo.loads l ON l.id = @load
             WHERE y.id = @layout AND y.dropped = 0 AND l.removing = 0
-            """,
-            parameters);
+            """, parameters);
     }
 
     /// <summary>One statement, so that version and set are consistent.</summary>
     private static async Task<LayoutSet> ReadLayoutsAsync(ISqlSession session)
     {
-        var rows = await session.ListAsync(
-            """
+        var rows = await session.ListAsync("""
             SELECT l.id, l.facts, l.ranges, l.dropped, c.layout_version
             FROM dbo.store_counters c LEFT JOIN dbo.layouts l ON l.dropped = 0 ORDER BY l.id
-            """,
-            row => (Version: row.Int32("layout_version"), Layout: row.IsNull("id") ? null : ReadLayout(row)));
+            """, row => (Version: row.Int32("layout_version"), Layout: row.IsNull("id") ? null : ReadLayout(row)));
         return new LayoutSet(rows[0].Version, [.. rows.Select(row => row.Layout).OfType<StoreLayout>()]);
     }
 

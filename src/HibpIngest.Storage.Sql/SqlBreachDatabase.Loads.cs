@@ -7,8 +7,7 @@ namespace HibpIngest.Storage.Sql;
 public abstract partial class SqlBreachDatabase
 {
     /// <summary>A load's row with the counts of its slices, notifications and callbacks, which {0} restricts.</summary>
-    private const string LoadColumns =
-        """
+    private const string LoadColumns = """
         SELECT l.id, b.name, COALESCE(l.mark, 0) AS mark, l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts,
             l.last_position, l.matched_position, l.batches, l.ingest_complete, l.duplicates_possible, l.purged, l.error,
             l.started_at, l.ingested_at, l.upserted_at, l.finished_at,
@@ -45,15 +44,13 @@ public abstract partial class SqlBreachDatabase
     private static readonly string AllLoads = CountedOf("") + " ORDER BY l.id";
 
     private static readonly string LoadsOfBreach =
-        CountedOf(
-            """
+        CountedOf("""
             WHERE load_id IN (
                 SELECT c.id FROM dbo.loads c JOIN dbo.breaches d ON d.breach_key = c.breach WHERE d.folded_name = @folded)
             """)
         + " WHERE b.folded_name = @folded ORDER BY l.id";
 
-    private const string LoadHeadColumns =
-        """
+    private const string LoadHeadColumns = """
         l.id, b.name, b.hidden, l.blob, l.etag, l.state, COALESCE(l.mark, 0) AS mark,
             CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END AS lease_expires_at, l.message_sent_at,
             CAST(CASE WHEN l.superseded = 1 OR l.removing = 1 OR l.superseded_by IS NOT NULL THEN 1 ELSE 0 END AS bit) AS stopped, l.purged
@@ -122,8 +119,7 @@ public abstract partial class SqlBreachDatabase
     };
 
     /// <summary>Holds loads' mails for an operator: at once, when the load resumes, or once it is matched.</summary>
-    private const string HoldLoads =
-        """
+    private const string HoldLoads = """
         UPDATE dbo.loads SET held_because = COALESCE(held_because, @because),
             state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
             failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
@@ -186,8 +182,7 @@ public abstract partial class SqlBreachDatabase
     public Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
         WriteAsync(async session => await FailAsync(session, load, error, owner: owner, superseded: superseded) == 1, cancellationToken);
 
-    public Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken) => ListAsync(
-        """
+    public Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken) => ListAsync("""
         SELECT l.id, b.name, NULL AS slice, l.owner, l.lease_expires_at
         FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE l.state IN ('ingesting', 'matching') AND l.owner IS NOT NULL AND l.lease_expires_at > @now
@@ -206,8 +201,7 @@ public abstract partial class SqlBreachDatabase
             var work = new List<LoadWork>(loads.Count);
             foreach (var load in loads)
             {
-                var slices = await session.ListAsync(
-                    """
+                var slices = await session.ListAsync("""
                     SELECT pending_since, CASE WHEN state = 'done' OR lease_expires_at > @now THEN active_at END AS begun_at,
                         CASE WHEN state = 'done' THEN done_at END AS done_at,
                         CASE WHEN state <> 'done' AND lease_expires_at > @now THEN done_transactions END AS done_transactions
@@ -238,20 +232,17 @@ public abstract partial class SqlBreachDatabase
         if (failed.State != LoadState.Failed)
             return failed.State;
         RefuseStopped(load, failed);
-        RefusePurged(load, failed, "resumed");
-        await session.ExecuteAsync(
-            """
+        if (failed.Purging)
+            throw Refusals.Purged(load, "resumed");
+        await session.ExecuteAsync("""
             UPDATE dbo.loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL,
                 mails_queued = 0, finished_at = NULL
             WHERE id = @load
-            """,
-            OfLoad(load));
-        await session.ExecuteAsync(
-            """
+            """, OfLoad(load));
+        await session.ExecuteAsync("""
             UPDATE dbo.slices SET state = 'pending', attempts = 0, error = NULL, pending_since = @now
             WHERE load_id = @load AND state = 'failed'
-            """,
-            OfLoad(load));
+            """, OfLoad(load));
         await session.ExecuteAsync(
             "UPDATE dbo.notifications SET attempts = 0 WHERE load_id = @load AND state = 'open' AND attempts > 0", OfLoad(load));
         return (await ReadFactsAsync(session, load))!.State;
@@ -282,19 +273,15 @@ public abstract partial class SqlBreachDatabase
             await session.ExecuteAsync(
                 "UPDATE dbo.loads SET breach = @to, held_because = @held WHERE id = @load", [.. given, LongText("@held", held)]);
             await MoveNotificationsAsync(session, load, to);
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM dbo.loads WHERE id = @load))
                 WHERE breach_key = @to
-                """,
-                given);
+                """, given);
             // The published number of accounts changes for both breaches.
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.breaches SET modified_at = @now WHERE breach_key IN (@from, @to) AND @from <> @to
                     AND EXISTS (SELECT 1 FROM dbo.loads WHERE id = @load AND published_at IS NOT NULL)
-                """,
-                OfLoad(load), Int("@from", facts.Breach), Int("@to", to));
+                """, OfLoad(load), Int("@from", facts.Breach), Int("@to", to));
             await DeleteEmptyBreachAsync(session, facts.Breach, to);
             await RaiseCatalogueVersionAsync(session);
             return await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
@@ -304,29 +291,22 @@ public abstract partial class SqlBreachDatabase
     private static async Task MoveNotificationsAsync(ISqlSession session, long load, int to)
     {
         Parameter[] given = [OfLoad(load), Int("@to", to)];
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to
                 AND subscriber IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
-            """,
-            given);
-        await session.ExecuteAsync(
-            """
+            """, given);
+        await session.ExecuteAsync("""
             UPDATE dbo.notifications SET breach = @to
             WHERE load_id = @load AND subscriber NOT IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
-            """,
-            given);
+            """, given);
     }
 
     /// <summary>Deletes a breach that a load was moved from, unless it has other loads or notifications.</summary>
-    private static Task<int> DeleteEmptyBreachAsync(ISqlSession session, int from, int to) =>
-        session.ExecuteAsync(
-            """
-            DELETE FROM dbo.breaches
-            WHERE breach_key = @from AND breach_key <> @to AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from)
-                AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE breach = @from)
-            """,
-            Int("@from", from), Int("@to", to));
+    private static Task<int> DeleteEmptyBreachAsync(ISqlSession session, int from, int to) => session.ExecuteAsync("""
+        DELETE FROM dbo.breaches
+        WHERE breach_key = @from AND breach_key <> @to AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from)
+            AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE breach = @from)
+        """, Int("@from", from), Int("@to", to));
 
     private Parameter[] Key(BlobVersion blob) => [.. Version(blob).Where(one => _versionColumns.Contains(one.Name[1..]))];
 
@@ -336,13 +316,11 @@ public abstract partial class SqlBreachDatabase
         ISqlSession session, long id, int breach, BlobVersion blob, LoadSettings settings, int generation, string? heldBecause)
     {
         var version = _versionColumns.Union(["blob", "etag"]).ToList();
-        await session.ExecuteAsync(
-            $"""
+        await session.ExecuteAsync($"""
             INSERT INTO dbo.loads (
                 id, breach, {string.Join(", ", version)}, generation, state, settings, checkpoint_json, held_because, started_at)
             VALUES (@id, @breach, @{string.Join(", @", version)}, @generation, 'ingesting', @settings, @checkpoint, @because, @now)
-            """,
-            [
+            """, [
                 BigInt("@id", id), Int("@breach", breach), .. Version(blob), Int("@generation", generation),
                 LongText("@settings", ToText(settings)), LongText("@checkpoint", ToText(new LoadCheckpoint())),
                 Line("@because", heldBecause),
@@ -355,14 +333,12 @@ public abstract partial class SqlBreachDatabase
     /// </summary>
     private static Task<int> FailAsync(
         ISqlSession session, long load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
-        session.ExecuteAsync(
-            $"""
+        session.ExecuteAsync($"""
             UPDATE dbo.loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = @error, finished_at = @now, owner = NULL,
                 lease_expires_at = NULL {(superseded ? ", superseded = 1" : "")}
             WHERE id = @load AND state <> 'done' {(onlyFirst ? "AND state <> 'failed'" : "")} AND superseded_by IS NULL
                 {(owner is null ? "" : "AND owner = @owner")}
-            """,
-            [OfLoad(load), Line("@error", error), .. owner is null ? (Parameter[])[] : [Owner(owner)]]);
+            """, [OfLoad(load), Line("@error", error), .. owner is null ? (Parameter[])[] : [Owner(owner)]]);
 
     /// <summary>
     /// Locks a load and its breach for the rest of the transaction, against everything that changes the load as a whole, and reads what
@@ -381,13 +357,12 @@ public abstract partial class SqlBreachDatabase
     private protected static async Task<bool> LockLoadRowAsync(ISqlSession session, long load) =>
         await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE id = @load", OfLoad(load)) == 1;
 
-    private static Task<LoadFacts?> ReadFactsAsync(ISqlSession session, long load) =>
-        session.FirstAsync(
-            "SELECT breach, state, superseded_by, purging, superseded, removing FROM dbo.loads WHERE id = @load",
-            row => new LoadFacts(
-                row.Int32("breach"), ToLoadState(row.Text("state")), row.Int64OrNull("superseded_by"), row.Boolean("purging"),
-                row.Boolean("superseded"), row.Boolean("removing")),
-            OfLoad(load));
+    private static Task<LoadFacts?> ReadFactsAsync(ISqlSession session, long load) => session.FirstAsync(
+        "SELECT breach, state, superseded_by, purging, superseded, removing FROM dbo.loads WHERE id = @load",
+        row => new LoadFacts(
+            row.Int32("breach"), ToLoadState(row.Text("state")), row.Int64OrNull("superseded_by"), row.Boolean("purging"),
+            row.Boolean("superseded"), row.Boolean("removing")),
+        OfLoad(load));
 
     /// <summary>Throws if the load can't be resumed under its own id.</summary>
     private static void RefuseStopped(long load, LoadFacts facts)
@@ -398,12 +373,6 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.Superseded(load);
         if (facts.Removing)
             throw Refusals.Removing(load);
-    }
-
-    private static void RefusePurged(long load, LoadFacts facts, string request)
-    {
-        if (facts.Purging)
-            throw Refusals.Purged(load, request);
     }
 
     private static Task<Load?> ReadLoadAsync(ISqlSession session, long load) => session.FirstAsync(OneLoad, ReadLoad, OfLoad(load));

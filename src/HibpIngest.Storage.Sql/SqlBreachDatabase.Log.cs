@@ -17,8 +17,7 @@ public abstract partial class SqlBreachDatabase
     /// </remarks>
     public Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken) => ReadAsync(async session =>
     {
-        var entry = await session.FirstAsync(
-            $"""
+        var entry = await session.FirstAsync($"""
             SELECT COALESCE(l.mark, 0) AS mark, l.blob, l.etag, l.generation, l.started_at, l.settings, l.last_position, l.accounts,
                 l.ingest_complete,
                 CAST(CASE WHEN {MayBeLogged} THEN 0 ELSE 1 END AS bit) AS stopped,
@@ -63,22 +62,18 @@ public abstract partial class SqlBreachDatabase
             if (!await LockLoadRowAsync(session, load))
                 return [];
             var there = await ReadSegmentsAsync(session, load);
-            var last = await session.NumberAsync(
-                $"""
+            var last = await session.NumberAsync($"""
                 SELECT l.last_position FROM dbo.loads l
                 WHERE l.id = @load AND l.ingest_complete = 1 AND l.purging = 0 AND {MayBeLogged}
-                """,
-                OfLoad(load));
+                """, OfLoad(load));
             if (there.Count > 0 || last is not { } rows)
                 return there;
             for (var (number, first) = (1, 1L); first <= rows; (number, first) = (number + 1, first + segmentRows))
             {
-                await session.ExecuteAsync(
-                    """
+                await session.ExecuteAsync("""
                     INSERT INTO dbo.log_segments (load_id, number, first_position, last_position)
                     VALUES (@load, @segment, @first, @last)
-                    """,
-                    OfLoad(load), Int("@segment", number), BigInt("@first", first),
+                    """, OfLoad(load), Int("@segment", number), BigInt("@first", first),
                     BigInt("@last", Math.Min(first + segmentRows - 1, rows)));
             }
             return await ReadSegmentsAsync(session, load);
@@ -89,13 +84,11 @@ public abstract partial class SqlBreachDatabase
         "UPDATE dbo.log_segments SET bytes = @bytes WHERE load_id = @load AND number = @segment",
         cancellationToken, OfLoad(load), Int("@segment", segment), BigInt("@bytes", bytes));
 
-    public Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken) => WriteAsync(
-        """
+    public Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET logged_version = CASE WHEN logged_version > @version THEN logged_version ELSE @version END,
             log_error = NULL
         WHERE id = @load AND removing = 0
-        """,
-        cancellationToken, OfLoad(load), BigInt("@version", version));
+        """, cancellationToken, OfLoad(load), BigInt("@version", version));
 
     public Task ForgetLogAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
@@ -127,10 +120,9 @@ public abstract partial class SqlBreachDatabase
         return [.. replaced];
     }
 
-    private static async Task<IReadOnlyList<JournalSegment>> ReadSegmentsAsync(ISqlSession session, long load) =>
-        await session.ListAsync(
-            "SELECT number, first_position, last_position, bytes FROM dbo.log_segments WHERE load_id = @load ORDER BY number",
-            row => new JournalSegment(
-                row.Int32("number"), row.Int64("first_position"), row.Int64("last_position"), row.Int64OrNull("bytes")),
-            OfLoad(load));
+    private static async Task<IReadOnlyList<JournalSegment>> ReadSegmentsAsync(ISqlSession session, long load) => await session.ListAsync(
+        "SELECT number, first_position, last_position, bytes FROM dbo.log_segments WHERE load_id = @load ORDER BY number",
+        row => new JournalSegment(
+            row.Int32("number"), row.Int64("first_position"), row.Int64("last_position"), row.Int64OrNull("bytes")),
+        OfLoad(load));
 }

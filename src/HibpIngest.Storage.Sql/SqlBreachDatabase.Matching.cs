@@ -11,8 +11,7 @@ public abstract partial class SqlBreachDatabase
     {
         // Checked without a lock first, so that the many slices that are not the last don't wait for the load's row, and again
         // under the lock, which resetting slices takes too.
-        const string Ready =
-            """
+        const string Ready = """
             id = @load AND state = 'upserting'
                 AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state <> 'done')
             """;
@@ -23,36 +22,30 @@ public abstract partial class SqlBreachDatabase
         }
         // A load whose rows are purged was matched before, and can't be matched again. Its unsent mails wait for an operator.
         const string HasMails = "EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = @load AND n.state = 'open')";
-        if (await session.ExecuteAsync(
-            $"""
+        if (await session.ExecuteAsync($"""
             UPDATE dbo.loads SET upserted_at = @now, finished_at = CASE WHEN {HasMails} THEN NULL ELSE @now END,
                 state = CASE WHEN {HasMails} THEN 'held' ELSE 'done' END,
                 held_because = CASE WHEN {HasMails} THEN COALESCE(held_because, @because) ELSE held_because END
             WHERE {Ready} AND purging = 1
-            """,
-            OfLoad(load), LongText("@because", HeldAfterPurge)) == 1)
+            """, OfLoad(load), LongText("@because", HeldAfterPurge)) == 1)
         {
             return false;
         }
-        var changed = await session.ExecuteAsync(
-            $"""
+        var changed = await session.ExecuteAsync($"""
             UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0,
                 told_subscriber = 0, attempts = 0, message_sent_at = NULL,
                 upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
             WHERE {Ready}
-            """,
-            OfLoad(load));
+            """, OfLoad(load));
         if (changed == 1)
             await session.ExecuteAsync("DELETE FROM dbo.load_domains WHERE load_id = @load", OfLoad(load));
         return changed == 1;
     }, cancellationToken);
 
-    public Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken) => TryWriteAsync(
-        """
+    public Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET state = 'matching', held_because = NULL, message_sent_at = NULL
         WHERE id = @load AND state = 'held' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
-        """,
-        cancellationToken, OfLoad(load));
+        """, cancellationToken, OfLoad(load));
 
     public abstract Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
@@ -98,10 +91,9 @@ public abstract partial class SqlBreachDatabase
             OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo)) == 1;
 
     /// <summary>Records progress, and renews the load's lease if it has an owner.</summary>
-    private protected static Task<int> GetOnAsync(ISqlSession session, long load, TimeSpan lease) =>
-        session.ExecuteAsync(
-            "UPDATE dbo.loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN @until END WHERE id = @load",
-            OfLoad(load), FromNow("@until", lease));
+    private protected static Task<int> GetOnAsync(ISqlSession session, long load, TimeSpan lease) => session.ExecuteAsync(
+        "UPDATE dbo.loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN @until END WHERE id = @load",
+        OfLoad(load), FromNow("@until", lease));
 
     /// <summary>Runs one step of the end of matching after the counts, or all of it if there is little to do.</summary>
     private async Task<LoadState?> FinishStepAsync(ISqlSession session, long load, MatchEnd end)
@@ -113,12 +105,10 @@ public abstract partial class SqlBreachDatabase
             return null;
         if (await ReadLoadAsync(session, load) is { PublishedAt: null } held && HoldReason.IsNotPublished(held.HeldBecause))
         {
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.loads SET state = 'held', owner = NULL, lease_expires_at = NULL, attempts = 0, message_sent_at = NULL
                 WHERE id = @load
-                """,
-                OfLoad(load));
+                """, OfLoad(load));
             return LoadState.Held;
         }
         var (breach, before) = (await session.FirstAsync(
@@ -155,33 +145,26 @@ public abstract partial class SqlBreachDatabase
         if (calls)
             await session.ExecuteAsync("UPDATE dbo.loads SET calls = 'due' WHERE id = @load AND calls IS NULL", OfLoad(load));
         if (end.HeldBecause is { } because)
-        {
-            await session.ExecuteAsync(
-                "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load",
-                OfLoad(load), Line("@because", because));
-        }
+            await AddHoldReasonAsync(session, load, because);
         var isOpen = await session.AnyAsync("SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'", OfLoad(load));
         var tells = isOpen || (calls && await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND calls = 'due'", OfLoad(load)));
         if (tells && await FindRecoveredAsync(session, load) is { } recovered)
-        {
-            await session.ExecuteAsync(
-                "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load",
-                OfLoad(load), LongText("@because", HeldAfterRecovery(recovered)));
-        }
+            await AddHoldReasonAsync(session, load, HeldAfterRecovery(recovered));
         var isHeld = await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", OfLoad(load));
         var state = newer is not null ? LoadState.Done
             : isHeld || (tells && end.Holds(metadata)) ? LoadState.Held
             : isOpen ? LoadState.Notifying : LoadState.Done;
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.loads SET state = @state, replaced_by = COALESCE(@newer, replaced_by),
                 finished_at = CASE WHEN @state = 'done' THEN @now END, owner = NULL, lease_expires_at = NULL,
                 attempts = 0, message_sent_at = NULL, mails_queued = 0
             WHERE id = @load
-            """,
-            OfLoad(load), State(state), BigInt("@newer", newer));
+            """, OfLoad(load), State(state), BigInt("@newer", newer));
         return state;
     }
+
+    private static Task<int> AddHoldReasonAsync(ISqlSession session, long load, string because) => session.ExecuteAsync(
+        "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load", OfLoad(load), Line("@because", because));
 
     /// <summary>
     /// Takes over unsent notifications of the breach's failed loads, including restarted ones. Claims are kept, because a mail may be in
@@ -190,28 +173,22 @@ public abstract partial class SqlBreachDatabase
     private async Task<int> TakeOverAsync(ISqlSession session, long load, int most)
     {
         var taken = 0;
-        while (taken < most && await session.NumberAsync(
-            """
+        while (taken < most && await session.NumberAsync("""
             SELECT MIN(f.id) FROM dbo.loads f JOIN dbo.loads l ON l.breach = f.breach
             WHERE l.id = @load AND f.state = 'failed'
                 AND EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = f.id AND n.state = 'open')
-            """,
-            OfLoad(load)) is { } failed)
+            """, OfLoad(load)) is { } failed)
         {
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.loads SET held_because = COALESCE(held_because, @because)
                 WHERE id = @load AND EXISTS (
                     SELECT 1 FROM dbo.loads f WHERE f.id = @failed AND (f.failed_in = 'held' OR f.held_because IS NOT NULL))
-                """,
-                OfLoad(load), BigInt("@failed", failed), LongText("@because", HeldWith(failed)));
-            taken += await session.ExecuteAsync(
-                $"""
+                """, OfLoad(load), BigInt("@failed", failed), LongText("@because", HeldWith(failed)));
+            taken += await session.ExecuteAsync($"""
                 UPDATE dbo.notifications SET load_id = @load, number = NULL
                 WHERE id IN ({Most("id FROM dbo.notifications WHERE load_id = @failed AND state = 'open'")})
                     AND load_id = @failed AND state = 'open'
-                """,
-                OfLoad(load), BigInt("@failed", failed), BigInt("@most", most - taken));
+                """, OfLoad(load), BigInt("@failed", failed), BigInt("@most", most - taken));
         }
         return taken;
     }
@@ -221,12 +198,10 @@ public abstract partial class SqlBreachDatabase
     private async Task<int> TellNextDomainsAsync(ISqlSession session, long load, int most)
     {
         // Skip to the next existing subscription.
-        var next = await session.NumberAsync(
-            """
+        var next = await session.NumberAsync("""
             SELECT MIN(s.id) FROM dbo.subscribers s WHERE s.id > (SELECT told_subscriber FROM dbo.loads WHERE id = @load)
                 AND s.id <= (SELECT last_subscriber FROM dbo.loads WHERE id = @load)
-            """,
-            OfLoad(load));
+            """, OfLoad(load));
         if (next is not { } first)
             return 0;
         var last = (await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", OfLoad(load)))!.Value;
@@ -241,36 +216,29 @@ public abstract partial class SqlBreachDatabase
     /// </summary>
     private async Task PublishAsync(ISqlSession session, long load)
     {
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.breaches SET published_at = COALESCE(published_at, @now), modified_at = @now
             WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load)
-            """,
-            OfLoad(load));
+            """, OfLoad(load));
         await session.ExecuteAsync("UPDATE dbo.loads SET published_at = COALESCE(published_at, @now) WHERE id = @load", OfLoad(load));
-        await session.ExecuteAsync(
-            $"""
+        await session.ExecuteAsync($"""
             UPDATE dbo.loads SET published_at = NULL, replaced_by = @load
             WHERE id IN (SELECT r.id {OfSameBlob} WHERE r.id < l.id AND r.published_at IS NOT NULL)
-            """,
-            OfLoad(load));
+            """, OfLoad(load));
         await RaiseCatalogueVersionAsync(session);
         await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
     }
 
     /// <summary>Numbers notifications that have no number; the others keep theirs, because their messages may be in flight.</summary>
     /// <returns>How many were numbered.</returns>
-    private Task<int> NumberNotificationsAsync(ISqlSession session, long load, int most) =>
-        session.ExecuteAsync(
-            $"""
-            UPDATE dbo.notifications SET number = numbered.place
-            FROM (
-                SELECT u.id, (SELECT COALESCE(MAX(number), 0) FROM dbo.notifications WHERE load_id = @load)
-                    + CAST(ROW_NUMBER() OVER (ORDER BY u.id) AS int) AS place
-                FROM ({Most("id FROM dbo.notifications WHERE load_id = @load AND number IS NULL ORDER BY id")}) u) AS numbered
-            WHERE notifications.id = numbered.id
-            """,
-            OfLoad(load), BigInt("@most", most));
+    private Task<int> NumberNotificationsAsync(ISqlSession session, long load, int most) => session.ExecuteAsync($"""
+        UPDATE dbo.notifications SET number = numbered.place
+        FROM (
+            SELECT u.id, (SELECT COALESCE(MAX(number), 0) FROM dbo.notifications WHERE load_id = @load)
+                + CAST(ROW_NUMBER() OVER (ORDER BY u.id) AS int) AS place
+            FROM ({Most("id FROM dbo.notifications WHERE load_id = @load AND number IS NULL ORDER BY id")}) u) AS numbered
+        WHERE notifications.id = numbered.id
+        """, OfLoad(load), BigInt("@most", most));
 
     private sealed record CountState(bool Wanted, int Counted, int Parts);
 }

@@ -5,16 +5,14 @@ namespace HibpIngest.Storage.Sql;
 public abstract partial class SqlBreachDatabase
 {
     /// <summary>Index probes, whatever the size of the load (checked by a test).</summary>
-    internal const string MailProgressSql =
-        """
+    internal const string MailProgressSql = """
         SELECT CAST(CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS bit) AS may_send, l.mails_queued,
             (SELECT MIN(number) FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND not_before IS NULL) AS first_waiting,
             COALESCE((SELECT MAX(number) FROM dbo.notifications WHERE load_id = @load), 0) AS last_number
         FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
         """;
 
-    private const string NotificationColumns =
-        """
+    private const string NotificationColumns = """
         SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals,
             CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit) AS is_open, n.error,
             CAST(CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS bit) AS is_refused
@@ -36,18 +34,21 @@ public abstract partial class SqlBreachDatabase
         IsRefused = row.Boolean("is_refused"),
     };
 
+    /// <summary>
+    /// No reservation of the mail rate extends further ahead. A later time stems from a clock that was set back, or from a restored database.
+    /// </summary>
+    private static readonly TimeSpan FurthestMail = TimeSpan.FromHours(1);
+
     private const string OpenInRange = "load_id = @load AND number BETWEEN @first AND @last AND state = 'open'";
 
     private const string Claimable = $"{OpenInRange} AND (not_before IS NULL OR not_before <= @now) AND {Unclaimed}";
 
     private const string Unclaimed = "(claim_owner IS NULL OR claim_owner = @owner OR claim_expires_at <= @now)";
 
-    public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) => TryWriteAsync(
-        """
+    public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL
         WHERE id = @load AND state = 'held' AND removing = 0
-        """,
-        cancellationToken, OfLoad(load));
+        """, cancellationToken, OfLoad(load));
 
     public Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string because, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<long>>(async session =>
@@ -57,14 +58,12 @@ public abstract partial class SqlBreachDatabase
             await session.ExecuteAsync($"{HoldLoads} WHERE breach = @breach AND state <> 'done'", key, Line("@because", because));
             // These loads' mails are sent, but clients are still called. The update above has waited for any process that was about to
             // record calls; only a statement that begins after it sees those calls.
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.loads SET state = 'held', held_because = COALESCE(held_because, @because), finished_at = NULL
                 WHERE breach = @breach AND state = 'done' AND removing = 0
                     AND ((calls IN ('due', 'failed') AND published_at IS NOT NULL)
                     OR EXISTS (SELECT 1 FROM dbo.callbacks c WHERE c.load_id = loads.id AND c.state = 'open'))
-                """,
-                key, Line("@because", because));
+                """, key, Line("@because", because));
             return await session.ListAsync(
                 "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
                 row => row.Int64("id"), key);
@@ -81,20 +80,16 @@ public abstract partial class SqlBreachDatabase
             OfLoad(load)),
         cancellationToken);
 
-    public Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken) => TryWriteAsync(
-        """
+    public Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET mails_queued = @to, message_sent_at = @now
         WHERE id = @load AND mails_queued = @from AND state = 'notifying'
-        """,
-        cancellationToken, OfLoad(load), Int("@from", from), Int("@to", to));
+        """, cancellationToken, OfLoad(load), Int("@from", from), Int("@to", to));
 
-    public Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken) => TryWriteAsync(
-        """
+    public Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET mails_queued = 0, message_sent_at = @now
         WHERE id = @load AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= @since)
             AND breach IN (SELECT breach_key FROM dbo.breaches WHERE hidden = 0)
-        """,
-        cancellationToken, OfLoad(load), FromNow("@since", -age));
+        """, cancellationToken, OfLoad(load), FromNow("@since", -age));
 
     public Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int most, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>>(async session =>
@@ -102,8 +97,7 @@ public abstract partial class SqlBreachDatabase
             if (!await MaySendAsync(session, load))
                 return [];
             var due = await session.ListAsync(
-                Most(
-                    """
+                Most("""
                     id, number FROM dbo.notifications
                     WHERE load_id = @load AND state = 'open' AND not_before IS NOT NULL AND not_before <= @now ORDER BY not_before
                     """),
@@ -130,14 +124,11 @@ public abstract partial class SqlBreachDatabase
             if (!reserved)
                 return NotificationClaims.None with { NoneBefore = startsIn };
         }
-        // The condition is repeated: of two claims of the same notifications, the second waits for the first and then re-evaluates
-        // it.
-        await session.ExecuteAsync(
-            $"""
+        // The condition is repeated: of two claims of the same notifications, the second waits for the first and then re-evaluates it.
+        await session.ExecuteAsync($"""
             UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = @until, attempts = attempts + 1
             WHERE id IN ({Most($"id FROM dbo.notifications WHERE {Claimable} ORDER BY number")}) AND {Claimable}
-            """,
-            [.. range, BigInt("@most", most), FromNow("@until", order.Lease)]);
+            """, [.. range, BigInt("@most", most), FromNow("@until", order.Lease)]);
         var claimed = await session.ListAsync(
             $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
             ReadNotification, range);
@@ -169,19 +160,16 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             Owner(owner), Line("@error", error), FromNow("@until", delay), FromNow("@givenUp", -giveUpAfter));
 
-    public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) => WriteAsync(
-        $"""
-        UPDATE dbo.notifications SET claim_owner = NULL, claim_expires_at = NULL, attempts = 0
-        WHERE {OpenInRange} AND claim_owner = @owner
-        """,
-        cancellationToken, [.. Range(load, first, last), Owner(owner)]);
+    public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>
+        WriteAsync($"""
+            UPDATE dbo.notifications SET claim_owner = NULL, claim_expires_at = NULL, attempts = 0
+            WHERE {OpenInRange} AND claim_owner = @owner
+            """, cancellationToken, [.. Range(load, first, last), Owner(owner)]);
 
     public Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
-        // Checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added
-        // notifications.
-        const string Ready =
-            """
+        // Checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added notifications.
+        const string Ready = """
             id = @load AND state = 'notifying'
                 AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open')
             """;
@@ -205,24 +193,23 @@ public abstract partial class SqlBreachDatabase
     /// <returns>False, with the wait, if the time is not free soon enough.</returns>
     private async Task<(bool Reserved, TimeSpan StartsIn)> ReserveAsync(ISqlSession session, int mails, ClaimOrder order)
     {
-        var takes = MailRate.Of(mails, order.PerSecond);
+        // In whole milliseconds: at least one, at most half of what may be reserved ahead.
+        var takes = TimeSpan.FromMilliseconds(
+            Math.Clamp(Math.Ceiling(mails * 1000 / order.PerSecond), 1, (FurthestMail / 2).TotalMilliseconds));
         const string Free = "CASE WHEN next_at > @now AND next_at <= @furthest THEN next_at ELSE @now END";
         var reserved = await session.ExecuteAsync(
             $"UPDATE dbo.mail_rate SET next_at = {Later(Free, "@takes")} WHERE next_at <= @ahead OR next_at > @furthest",
-            Milliseconds("@takes", takes), FromNow("@ahead", order.Ahead), FromNow("@furthest", MailRate.Furthest)) == 1;
+            Milliseconds("@takes", takes), FromNow("@ahead", order.Ahead), FromNow("@furthest", FurthestMail)) == 1;
         var left = await session.NumberAsync($"SELECT {MillisecondsUntil("next_at")} FROM dbo.mail_rate WHERE next_at > @now");
         var startsIn = TimeSpan.FromMilliseconds(left ?? 0) - (reserved ? takes : TimeSpan.Zero);
         return (reserved, startsIn > TimeSpan.Zero ? startsIn : TimeSpan.Zero);
     }
 
     /// <summary>Returns whether a load's mails may be sent: it is notifying, and its breach isn't hidden.</summary>
-    private static Task<bool> MaySendAsync(ISqlSession session, long load) =>
-        session.AnyAsync(
-            """
-            SELECT 1 FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
-            WHERE l.id = @load AND l.state = 'notifying' AND b.hidden = 0
-            """,
-            OfLoad(load));
+    private static Task<bool> MaySendAsync(ISqlSession session, long load) => session.AnyAsync("""
+        SELECT 1 FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
+        WHERE l.id = @load AND l.state = 'notifying' AND b.hidden = 0
+        """, OfLoad(load));
 
     /// <summary>Ends or defers a notification, and checks whether the next one may be sent.</summary>
     private Task<NotificationEnd> EndAsync(
@@ -230,20 +217,16 @@ public abstract partial class SqlBreachDatabase
         WriteWithCommitCheckAsync(async (session, inDoubt) =>
         {
             var id = BigInt("@notification", notification);
-            var changed = await session.ExecuteAsync(
-                $"""
+            var changed = await session.ExecuteAsync($"""
                 UPDATE dbo.notifications SET {set}, claim_owner = NULL, claim_expires_at = NULL
                 WHERE id = @notification AND state = 'open' AND {Unclaimed}
-                """,
-                [id, .. parameters]);
-            var after = await session.FirstAsync(
-                """
+                """, [id, .. parameters]);
+            var after = await session.FirstAsync("""
                 SELECT CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS has_failed,
                     CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS may_send
                 FROM dbo.notifications n JOIN dbo.loads l ON l.id = n.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE n.id = @notification
-                """,
-                row => Tuple.Create(row.Int32("has_failed") == 1, row.Int32("may_send") == 1), id);
+                """, row => Tuple.Create(row.Int32("has_failed") == 1, row.Int32("may_send") == 1), id);
             var recorded = changed == 1 || (inDoubt && after is not null);
             return new NotificationEnd(recorded, after is { Item2: true }, recorded && after is { Item1: true });
         }, cancellationToken);

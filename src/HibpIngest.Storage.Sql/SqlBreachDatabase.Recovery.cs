@@ -46,12 +46,10 @@ public abstract partial class SqlBreachDatabase
             return step;
         // Last, as wherever ids are inserted; readers' data has changed.
         await RaiseHighestAsync(session, new StoreIds(load.Load, load.Mark));
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.store_counters SET catalogue_version = CASE
                 WHEN catalogue_version < @version THEN @version ELSE catalogue_version END + 1
-            """,
-            BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
+            """, BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
         if (isReported && told && !load.Breach.IsReported)
             await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
         return step == RecoveryStep.Known ? RecoveryStep.Told : step;
@@ -73,13 +71,10 @@ public abstract partial class SqlBreachDatabase
 
     /// <summary>Finds another load of the breach that was recovered from the account log, which doesn't record who was notified.</summary>
     /// <returns>Null if there is none.</returns>
-    private static Task<long?> FindRecoveredAsync(ISqlSession session, long load) =>
-        session.NumberAsync(
-            $"""
-            SELECT MIN(r.id) FROM dbo.loads l JOIN dbo.loads r ON r.breach = l.breach AND r.id <> l.id
-            WHERE l.id = @load AND {IsRecovered}
-            """,
-            OfLoad(load));
+    private static Task<long?> FindRecoveredAsync(ISqlSession session, long load) => session.NumberAsync($"""
+        SELECT MIN(r.id) FROM dbo.loads l JOIN dbo.loads r ON r.breach = l.breach AND r.id <> l.id
+        WHERE l.id = @load AND {IsRecovered}
+        """, OfLoad(load));
 
     /// <summary>Throws if the recovery would overwrite another load's data.</summary>
     private async Task RefuseOtherAsync(ISqlSession session, LoadRecovery load, KnownLoad? known, string breach)
@@ -89,12 +84,10 @@ public abstract partial class SqlBreachDatabase
         if (known is { Mark: not null } && known.Mark != load.Mark)
             throw Refusals.OtherMark(load.Load, known.Mark.Value, load.Mark);
         // In a store upgraded from schema 1, loads of one breach may share a mark.
-        var sameMark = await session.NumberAsync(
-            """
+        var sameMark = await session.NumberAsync("""
             SELECT MIN(l.id) FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
             WHERE l.mark = @mark AND l.id <> @load AND b.folded_name <> @folded
-            """,
-            OfLoad(load.Load), Int("@mark", load.Mark), Folded(breach));
+            """, OfLoad(load.Load), Int("@mark", load.Mark), Folded(breach));
         if (sameMark is { } marked)
             throw Refusals.MarkTaken(load.Load, load.Mark, marked);
         var sameVersion = await session.NumberAsync(
@@ -120,13 +113,11 @@ public abstract partial class SqlBreachDatabase
         var after = new KnownBreach(metadata, told.Hidden, told.PublishedAt, told.ModifiedAt, told.Version);
         if (!added && (before.Version >= told.Version || before with { Version = told.Version } == after))
             return false;
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.breaches SET metadata = @metadata, hidden = @hidden, published_at = @published, modified_at = @modified,
                 log_version = @version
             WHERE folded_name = @folded
-            """,
-            Folded(told.Name), LongText("@metadata", metadata), Bit("@hidden", told.Hidden), At("@published", told.PublishedAt),
+            """, Folded(told.Name), LongText("@metadata", metadata), Bit("@hidden", told.Hidden), At("@published", told.PublishedAt),
             At("@modified", told.ModifiedAt), BigInt("@version", told.Version));
         return true;
     }
@@ -135,13 +126,11 @@ public abstract partial class SqlBreachDatabase
     private static async Task<bool> RetellAsync(ISqlSession session, LoadRecovery load, KnownLoad known, int breach, bool isNewer)
     {
         // If its segments are only planned here, the journal stage checks which exist.
-        var changed = await session.ExecuteAsync(
-            """
+        var changed = await session.ExecuteAsync("""
             UPDATE dbo.loads SET log_version = CASE WHEN log_version < @version THEN @version ELSE log_version END,
                 logged_version = CASE WHEN logged_version < @version THEN @version ELSE logged_version END
             WHERE id = @load AND (log_version < @version OR logged_version < @version)
-            """,
-            OfLoad(load.Load), BigInt("@version", load.Version)) > 0;
+            """, OfLoad(load.Load), BigInt("@version", load.Version)) > 0;
         if (load.ReplacedBy is { } by)
         {
             await session.ExecuteAsync(
@@ -165,8 +154,7 @@ public abstract partial class SqlBreachDatabase
         await session.ExecuteAsync("DELETE FROM dbo.load_domains WHERE load_id = @load", OfLoad(load.Load));
         if (known is not null && known.BreachKey != breach)
             await MoveNotificationsAsync(session, load.Load, breach);
-        await session.ExecuteAsync(
-            $"""
+        await session.ExecuteAsync($"""
             UPDATE dbo.loads SET breach = @to, state = 'done', failed_in = NULL, error = NULL, held_because = NULL, superseded = 0,
                 attempts = 0, owner = NULL, lease_expires_at = NULL, message_sent_at = NULL, mails_queued = 0,
                 mark = @mark, settings = @settings, checkpoint_json = @checkpoint, batches = 0, last_position = @rows,
@@ -176,8 +164,7 @@ public abstract partial class SqlBreachDatabase
                 ingested_at = COALESCE(ingested_at, @published), upserted_at = COALESCE(upserted_at, @published), finished_at = @published,
                 log_version = @version, logged_version = @version, log_error = NULL {WithoutRows}
             WHERE id = @load
-            """,
-            OfLoad(load.Load), Int("@to", breach), Int("@mark", load.Mark), LongText("@settings", ToText(load.Settings)),
+            """, OfLoad(load.Load), Int("@to", breach), Int("@mark", load.Mark), LongText("@settings", ToText(load.Settings)),
             LongText("@checkpoint", ToText(new LoadCheckpoint())), BigInt("@rows", load.Rows), BigInt("@accounts", load.Accounts),
             Bit("@gone", known is null), BigInt("@by", load.ReplacedBy), At("@published", load.PublishedAt),
             At("@started", load.StartedAt), BigInt("@version", load.Version), Int("@slices", load.Slices.Count));
@@ -187,12 +174,10 @@ public abstract partial class SqlBreachDatabase
         await session.ExecuteAsync("DELETE FROM dbo.log_segments WHERE load_id = @load", OfLoad(load.Load));
         foreach (var segment in load.Segments)
         {
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 INSERT INTO dbo.log_segments (load_id, number, first_position, last_position, bytes)
                 VALUES (@load, @segment, @first, @last, @bytes)
-                """,
-                OfLoad(load.Load), Int("@segment", segment.Number), BigInt("@first", segment.First), BigInt("@last", segment.Last),
+                """, OfLoad(load.Load), Int("@segment", segment.Number), BigInt("@first", segment.First), BigInt("@last", segment.Last),
                 BigInt("@bytes", segment.Bytes));
         }
         foreach (var layout in load.FullLayouts)
@@ -219,13 +204,11 @@ public abstract partial class SqlBreachDatabase
         {
             var values = slices.Select(
                 (_, i) => $"(@load, @n{i}, @f{i}, @l{i}, @l{i} - @f{i} + 1, 'done', @l{i} - @f{i} + 1, @now, @at, @layouts)");
-            await session.ExecuteAsync(
-                $"""
+            await session.ExecuteAsync($"""
                 INSERT INTO dbo.slices (
                     load_id, number, first_position, last_position, row_count, state, entities, pending_since, done_at, layout_version)
                 VALUES {string.Join(", ", values)}
-                """,
-                [
+                """, [
                     OfLoad(load.Load), At("@at", load.PublishedAt), Int("@layouts", NoLayouts),
                     .. slices.SelectMany((slice, i) => (Parameter[])[
                         Int($"@n{i}", slice.Number), BigInt($"@f{i}", slice.First), BigInt($"@l{i}", slice.Last)]),
@@ -233,25 +216,23 @@ public abstract partial class SqlBreachDatabase
         }
     }
 
-    private static Task<KnownLoad?> ReadKnownAsync(ISqlSession session, long load) =>
-        session.FirstAsync(
-            """
-            SELECT l.blob, l.etag, l.generation, l.started_at, l.mark, l.published_at, l.removing, l.log_version, l.breach, b.name,
-                CAST(CASE WHEN l.state = 'done' AND l.replaced_by IS NOT NULL THEN 1 ELSE 0 END AS bit) AS is_done
-            FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
-            """,
-            row => new KnownLoad(
-                Blob: new BlobVersion(row.Text("blob"), row.Text("etag")),
-                Generation: row.Int32("generation"),
-                StartedAt: row.Time("started_at"),
-                Mark: row.Int32OrNull("mark"),
-                PublishedAt: row.TimeOrNull("published_at"),
-                Removing: row.Boolean("removing"),
-                Version: row.Int64("log_version"),
-                BreachKey: row.Int32("breach"),
-                Breach: row.Text("name"),
-                IsDone: row.Boolean("is_done")),
-            OfLoad(load));
+    private static Task<KnownLoad?> ReadKnownAsync(ISqlSession session, long load) => session.FirstAsync("""
+        SELECT l.blob, l.etag, l.generation, l.started_at, l.mark, l.published_at, l.removing, l.log_version, l.breach, b.name,
+            CAST(CASE WHEN l.state = 'done' AND l.replaced_by IS NOT NULL THEN 1 ELSE 0 END AS bit) AS is_done
+        FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load
+        """,
+        row => new KnownLoad(
+            Blob: new BlobVersion(row.Text("blob"), row.Text("etag")),
+            Generation: row.Int32("generation"),
+            StartedAt: row.Time("started_at"),
+            Mark: row.Int32OrNull("mark"),
+            PublishedAt: row.TimeOrNull("published_at"),
+            Removing: row.Boolean("removing"),
+            Version: row.Int64("log_version"),
+            BreachKey: row.Int32("breach"),
+            Breach: row.Text("name"),
+            IsDone: row.Boolean("is_done")),
+        OfLoad(load));
 
     /// <param name="Version">The catalogue version at which the load's own data last changed.</param>
     /// <param name="IsDone">Whether it was published and then replaced by another load.</param>

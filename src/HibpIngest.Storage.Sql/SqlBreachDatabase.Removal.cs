@@ -15,12 +15,10 @@ public abstract partial class SqlBreachDatabase
         {
             // Lock order: loads before their breach, as everywhere. Adding a load locks the breach's row through its foreign key, and
             // so happens before or after this.
-            var loads = await session.ListAsync(
-                """
+            var loads = await session.ListAsync("""
                 SELECT l.id FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE b.folded_name = @folded ORDER BY l.id
-                """,
-                row => row.Int64("id"), Folded(breach));
+                """, row => row.Int64("id"), Folded(breach));
             foreach (var load in loads)
                 await LockLoadRowAsync(session, load);
             await LockBreachAsync(session, breach);
@@ -34,12 +32,10 @@ public abstract partial class SqlBreachDatabase
 
     public Task<IReadOnlyList<(string Breach, LoadRemoval Load)>> ListRemovalsAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<(string Breach, LoadRemoval Load)>>(
-            async session => await session.ListAsync(
-                $"""
+            async session => await session.ListAsync($"""
                 SELECT {RemovalColumns}, b.name
                 FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.removing = 1 ORDER BY l.id
-                """,
-                row => (row.Text("name"), ReadRemoval(row))),
+                """, row => (row.Text("name"), ReadRemoval(row))),
             cancellationToken);
 
     public Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
@@ -96,12 +92,10 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.BreachOpen(name, load);
         // Beginning a slice locks its row: its lease is visible once this has waited for it, and a slice that waits for this finds its load
         // being removed.
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.slices SET attempts = attempts
             WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach) AND state <> 'done'
-            """,
-            breach);
+            """, breach);
         // All notifications, sent ones too: whom a later load notifies must not depend on the progress of the removal. Those of a load that
         // came from another breach may have that breach's key.
         await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", breach);

@@ -35,8 +35,7 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Condition on a slice: it belongs to an owner, and is not done.</summary>
     private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
 
-    private const string KeepProgress =
-        """
+    private const string KeepProgress = """
         done_transactions = COALESCE(@done, done_transactions), order_version = COALESCE(@order, order_version),
             layout_version = COALESCE(@layouts, layout_version)
         """;
@@ -57,15 +56,13 @@ public abstract partial class SqlBreachDatabase
                     AND {WrittenLoad}
                 """,
                 [.. OfSlice(load, slice, owner), Int("@most", maxTries), FromNow("@until", lease)]);
-            var work = await session.FirstAsync(
-                $"""
+            var work = await session.FirstAsync($"""
                 SELECT {SliceColumns}, COALESCE(l.mark, 0) AS mark, b.name,
                     CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END AS held_until,
                     s.order_version, s.done_transactions, s.layout_version, l.purging
                 FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE s.load_id = @load AND s.number = @slice AND {MayBeWritten}
-                """,
-                row => new SliceWork(ReadSlice(row), row.Int32("mark"), row.Text("name"))
+                """, row => new SliceWork(ReadSlice(row), row.Int32("mark"), row.Text("name"))
                 {
                     HeldUntil = row.TimeOrNull("held_until"),
                     Progress = row.IsNull("done_transactions")
@@ -88,12 +85,11 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken);
 
     public Task<bool> RenewSliceAsync(
-        long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) =>
-        RenewAsync(
-            async session => await session.ExecuteAsync(
-                $"UPDATE dbo.slices SET lease_expires_at = @until, {KeepProgress} WHERE {Held} AND {WrittenLoad}",
-                [.. OfSlice(load, slice, owner), FromNow("@until", lease), .. Progress(progress)]) == 1,
-            cancellationToken);
+        long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) => RenewAsync(
+        async session => await session.ExecuteAsync(
+            $"UPDATE dbo.slices SET lease_expires_at = @until, {KeepProgress} WHERE {Held} AND {WrittenLoad}",
+            [.. OfSlice(load, slice, owner), FromNow("@until", lease), .. Progress(progress)]) == 1,
+        cancellationToken);
 
     public Task<SliceCompletion> CompleteSliceAsync(
         long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken) =>
@@ -115,55 +111,45 @@ public abstract partial class SqlBreachDatabase
                     ? new SliceCompletion(false, await ReadLayoutsAsync(session))
                     : SliceCompletion.Lost;
             }
-            // The second of two last failed slices that are completed concurrently sees the first one's result once it has locked the
-            // load.
+            // The second of two last failed slices that are completed concurrently sees the first one's result once it has locked the load.
             if (before.State != SliceState.Failed || !await LockLoadRowAsync(session, load))
                 return SliceCompletion.Done;
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.loads SET state = 'upserting', failed_in = NULL, error = NULL, finished_at = NULL
                 WHERE id = @load AND state = 'failed' AND ingest_complete = 1 AND superseded_by IS NULL AND removing = 0
                     AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state = 'failed')
-                """,
-                OfLoad(load));
+                """, OfLoad(load));
             return SliceCompletion.Done;
         }, cancellationToken);
 
-    public Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken) =>
-        ListAsync(
-            "SELECT load_id, number, owner FROM dbo.slices WHERE state <> 'done' AND owner IS NOT NULL AND lease_expires_at > @now",
-            row => new HeldSlice(row.Int64("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
+    public Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken) => ListAsync(
+        "SELECT load_id, number, owner FROM dbo.slices WHERE state <> 'done' AND owner IS NOT NULL AND lease_expires_at > @now",
+        row => new HeldSlice(row.Int64("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
 
     public Task ReturnSliceTryAsync(
-        long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken) => WriteAsync(
-        $"""
+        long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken) => WriteAsync($"""
         UPDATE dbo.slices SET attempts = CASE WHEN attempts > 0 AND state <> 'failed' THEN attempts - 1 ELSE attempts END,
             error = COALESCE(@error, error), owner = NULL, lease_expires_at = NULL, active_at = @now, {KeepProgress}
         WHERE {Held}
-        """,
-        cancellationToken, [.. OfSlice(load, slice, owner), Line("@error", error), .. Progress(progress)]);
+        """, cancellationToken, [.. OfSlice(load, slice, owner), Line("@error", error), .. Progress(progress)]);
 
     public Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
-            var changed = await session.ExecuteAsync(
-                $"""
+            var changed = await session.ExecuteAsync($"""
                 UPDATE dbo.slices SET error = @error, state = CASE WHEN @exhausted = 1 THEN 'failed' ELSE state END, owner = NULL,
                     lease_expires_at = NULL, active_at = @now
                 WHERE {Held}
-                """,
-                [.. OfSlice(load, slice, owner), Line("@error", error), Bit("@exhausted", exhausted)]);
+                """, [.. OfSlice(load, slice, owner), Line("@error", error), Bit("@exhausted", exhausted)]);
             // The load's error names the first failed slice.
             if (changed == 1 && exhausted)
                 await FailAsync(session, load, $"slice {slice}: {error}", onlyFirst: true);
         }, cancellationToken);
 
-    public Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken) => WriteAsync(
-        """
+    public Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.slices SET state = 'queued', queued_at = @now
         WHERE load_id = @load AND number BETWEEN @first AND @last AND state IN ('pending', 'queued')
-        """,
-        cancellationToken, Range(load, firstSlice, lastSlice));
+        """, cancellationToken, Range(load, firstSlice, lastSlice));
 
     public Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<Slice>>(async session =>
@@ -178,52 +164,44 @@ public abstract partial class SqlBreachDatabase
             else if (facts.Superseded || facts.RestartedAs is not null)
                 return []; //  its rows are in the slices of the load it was restarted as, or its blob was replaced
             var requeued = await session.ListAsync(
-                Changed(
-                    """
+                Changed("""
                     UPDATE dbo.slices SET state = 'pending', attempts = 0, entities = 0, error = NULL, pending_since = @now,
                         queued_at = NULL, done_at = NULL, owner = NULL, done_transactions = NULL
-                    """,
-                    SliceColumns,
+                    """, SliceColumns,
                     "WHERE load_id = @load AND (number = @slice OR @slice IS NULL AND (state = 'failed' OR @failedOnly = 0))"),
                 ReadSlice, OfLoad(load), Int("@slice", slice), Bit("@failedOnly", failedOnly));
             if (slice is { } number && requeued.Count == 0)
                 throw Refusals.NoSlice(load, number);
             if (requeued.Count > 0)
             {
-                await session.ExecuteAsync(
-                    """
+                await session.ExecuteAsync("""
                     UPDATE dbo.loads SET state = CASE WHEN ingest_complete = 1 THEN 'upserting' ELSE 'ingesting' END, failed_in = NULL,
                         error = NULL, upserted_at = NULL, finished_at = NULL,
                         held_because =
                             CASE WHEN 'held' IN (state, failed_in) THEN COALESCE(held_because, @because) ELSE held_because END
                     WHERE id = @load
-                    """,
-                    OfLoad(load), LongText("@because", HeldBeforeRequeue));
+                    """, OfLoad(load), LongText("@because", HeldBeforeRequeue));
             }
             return [.. requeued.OrderBy(one => one.Number)];
         }, cancellationToken);
 
-    public Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken) => ListAsync(
-        $"""
+    public Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken) => ListAsync($"""
         SELECT {SliceColumns} FROM dbo.slices s WHERE s.load_id = @load {(failedOnly ? "AND s.state = 'failed'" : "")}
         ORDER BY s.number
-        """,
-        ReadSlice, cancellationToken, OfLoad(load));
+        """, ReadSlice, cancellationToken, OfLoad(load));
 
     public Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
         ListOldSlicesAsync(
             $"l.state <> 'done' AND {MayBeWritten} AND s.state = 'pending' AND s.pending_since <= @since", age, most, cancellationToken);
 
     public Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
-        ListOldSlicesAsync(
-            $"""
+        ListOldSlicesAsync($"""
             l.state NOT IN ('done', 'failed') AND {MayBeWritten} AND s.state = 'queued' AND s.queued_at <= @since
                 AND NOT EXISTS (SELECT 1 FROM dbo.slices a WHERE a.load_id = l.id AND a.active_at > @since)
                 AND l.id NOT IN (
                     SELECT a.load_id FROM dbo.slices a JOIN dbo.loads o ON o.id = a.load_id
                     WHERE o.state NOT IN ('done', 'failed') AND (a.done_at > @since OR a.lease_expires_at > @since))
-            """,
-            age, most, cancellationToken);
+            """, age, most, cancellationToken);
 
     /// <summary>Once its rows are purged, a load's slices are written from the account log.</summary>
     private static async Task RequireLoggedAsync(ISqlSession session, long load, LoadFacts facts)
@@ -254,8 +232,7 @@ public abstract partial class SqlBreachDatabase
 
     private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, TimeSpan age, int most, CancellationToken cancellationToken) =>
         ListAsync(
-            Most(
-                $"""
+            Most($"""
                 {SliceColumns} FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id
                 WHERE s.state <> 'done' AND {condition}
                 ORDER BY s.load_id, s.number

@@ -46,34 +46,29 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
 
     public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             INSERT INTO dbo.store_identity (only_row, id, partition_spread, storage_accounts)
             SELECT 1, @id, @spread, @accounts WHERE NOT EXISTS (SELECT 1 FROM dbo.store_identity)
-            """,
-            Identity(identity));
+            """, Identity(identity));
         return (await ReadIdentityAsync(session))!;
     }, cancellationToken);
 
     public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
         ReadAsync(async session => await session.NumberAsync("SELECT highest_load FROM dbo.store_counters") > 0, cancellationToken);
 
-    public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session => (await session.FirstAsync(
-                "SELECT highest_load, highest_mark FROM dbo.store_counters",
-                row => new StoreIds(row.Int64("highest_load"), row.Int32("highest_mark"))))!,
-            cancellationToken);
+    public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) => ReadAsync(
+        async session => (await session.FirstAsync(
+            "SELECT highest_load, highest_mark FROM dbo.store_counters",
+            row => new StoreIds(row.Int64("highest_load"), row.Int32("highest_mark"))))!,
+        cancellationToken);
 
     public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         // Replaces any other reason for which they are held: this one decides whether they are published.
-        await session.ExecuteAsync(
-            """
+        await session.ExecuteAsync("""
             UPDATE dbo.loads SET held_because = @because
             WHERE state <> 'done' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
-            """,
-            Line("@because", HoldReason.NotPublished + heldBecause));
+            """, Line("@because", HoldReason.NotPublished + heldBecause));
         await session.ExecuteAsync($"{HoldLoads} WHERE state <> 'done'", Line("@because", heldBecause));
         await RaiseHighestAsync(session, ids);
     }, cancellationToken);
@@ -82,19 +77,15 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         WriteAsync(async session =>
         {
             Parameter[] parameters = [VarChar("@name", name, 100), Owner(owner), FromNow("@until", lease)];
-            var taken = await session.ExecuteAsync(
-                """
+            var taken = await session.ExecuteAsync("""
                 UPDATE dbo.locks SET owner = @owner, expires_at = @until
                 WHERE name = @name AND (owner = @owner OR expires_at <= @now)
-                """,
-                parameters) == 1;
+                """, parameters) == 1;
             // The second of two concurrent inserts violates the key and, retried, finds the first one's row.
-            return taken || await session.ExecuteAsync(
-                """
+            return taken || await session.ExecuteAsync("""
                 INSERT INTO dbo.locks (name, owner, expires_at)
                 SELECT @name, @owner, @until WHERE NOT EXISTS (SELECT 1 FROM dbo.locks WHERE name = @name)
-                """,
-                parameters) == 1;
+                """, parameters) == 1;
         }, cancellationToken);
 
     public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) => WriteAsync(
@@ -125,14 +116,11 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private protected abstract string Most(string query, string most = "@most");
 
     /// <summary>To be called after anything slow in its transaction: other transactions that insert an id wait for this row.</summary>
-    private protected static Task<int> RaiseHighestAsync(ISqlSession session, StoreIds ids) =>
-        session.ExecuteAsync(
-            """
-            UPDATE dbo.store_counters SET highest_load = CASE WHEN highest_load < @highestLoad THEN @highestLoad ELSE highest_load END,
-                highest_mark = CASE WHEN highest_mark < @highestMark THEN @highestMark ELSE highest_mark END
-            WHERE highest_load < @highestLoad OR highest_mark < @highestMark
-            """,
-            BigInt("@highestLoad", ids.Load), Int("@highestMark", ids.Mark));
+    private protected static Task<int> RaiseHighestAsync(ISqlSession session, StoreIds ids) => session.ExecuteAsync("""
+        UPDATE dbo.store_counters SET highest_load = CASE WHEN highest_load < @highestLoad THEN @highestLoad ELSE highest_load END,
+            highest_mark = CASE WHEN highest_mark < @highestMark THEN @highestMark ELSE highest_mark END
+        WHERE highest_load < @highestLoad OR highest_mark < @highestMark
+        """, BigInt("@highestLoad", ids.Load), Int("@highestMark", ids.Mark));
 
     private static Task<int> RaiseCatalogueVersionAsync(ISqlSession session) =>
         session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");

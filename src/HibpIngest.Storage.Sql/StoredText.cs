@@ -31,25 +31,21 @@ internal static class StoredText
 
     public static string OneLine(string error) => error.ReplaceLineEndings(" ");
 
-    /// <summary>Merges a metadata document into the known metadata.</summary>
     public static BreachMetadata Merge(ReadOnlyMemory<byte> document, BreachMetadata before, bool byOperator) =>
         byOperator ? BreachMetadata.Parse(document, before) : BreachMetadata.Merge(document, before);
 
-    /// <summary>Why a load is held: it replaces one whose mails were held.</summary>
-    public static string HeldBefore(long load) => $"load {load}, in whose place it is, was held";
-
-    /// <summary>Why a load is held again: its slices were requeued while it was held.</summary>
+    // Why a load is held.
     public const string HeldBeforeRequeue = "it was held before its slices were requeued";
 
-    /// <summary>Why a load is held: it had mails to send when its rows were purged.</summary>
-    public const string HeldAfterPurge = "its slices were requeued after its rows were purged, and it had mails to send";
+    public const string HeldAfterPurge = "its slices were requeued after its rows were purged, and it had unsent mails";
 
-    /// <summary>Why a load is held: it has taken over held mails of another load.</summary>
-    public static string HeldWith(long load) => $"what it took over from load {load} was held";
+    public static string HeldBefore(long load) => $"load {load}, which it replaces, was held";
 
-    /// <summary>Why a load is held: another load of its breach was recovered from the account log.</summary>
+    public static string HeldWith(long load) => $"it took over notifications of load {load}, which was held";
+
     public static string HeldAfterRecovery(long load) =>
-        $"load {load} of its breach came back from the account log, which doesn't know who was told of it: hibp notify releases its mails";
+        $"load {load} of its breach was recovered from the account log, which doesn't record who was notified: "
+        + "hibp notify releases the mails";
 
     /// <summary>
     /// Returns a subscription as it is stored: trimmed and lower-case, with an empty domain for the subscriber's own address.

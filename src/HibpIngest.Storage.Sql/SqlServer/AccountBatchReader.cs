@@ -20,11 +20,8 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
     public override int FieldCount => Columns.Length;
 
     public override int Depth => 0;
-
     public override bool HasRows => batch.Count > 0;
-
     public override bool IsClosed => false;
-
     public override int RecordsAffected => -1;
 
     public override object this[int ordinal] => GetValue(ordinal);
@@ -87,27 +84,16 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
     public override IEnumerator GetEnumerator() => new DbEnumerator(this);
 
     public override bool GetBoolean(int ordinal) => throw Unused();
-
     public override byte GetByte(int ordinal) => throw Unused();
-
     public override long GetBytes(int ordinal, long dataOffset, byte[]? buffer, int bufferOffset, int length) => throw Unused();
-
     public override char GetChar(int ordinal) => throw Unused();
-
     public override long GetChars(int ordinal, long dataOffset, char[]? buffer, int bufferOffset, int length) => throw Unused();
-
     public override DateTime GetDateTime(int ordinal) => throw Unused();
-
     public override decimal GetDecimal(int ordinal) => throw Unused();
-
     public override double GetDouble(int ordinal) => throw Unused();
-
     public override float GetFloat(int ordinal) => throw Unused();
-
     public override Guid GetGuid(int ordinal) => throw Unused();
-
     public override short GetInt16(int ordinal) => throw Unused();
-
     public override int GetInt32(int ordinal) => throw Unused();
 
     private static NotSupportedException Unused() => new("the columns are bigint and varchar");

@@ -54,8 +54,7 @@ public sealed partial class SqlServerBreachDatabase
         SqlServerSession session, BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible)
     {
         var slices = (batch.Count + order.SliceRows - 1) / order.SliceRows;
-        return session.FirstPreparedAsync(
-            $"""
+        return session.FirstPreparedAsync($"""
             UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, slices = slices + @slices,
                 checkpoint_json = @checkpoint, attempts = 0, mark = COALESCE(mark, @mark),
                 duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END
@@ -65,8 +64,7 @@ public sealed partial class SqlServerBreachDatabase
                 {InsertSlicesSql(Math.Min(slices, SlicesPerInsert))};
                 SELECT slices, batches, mark FROM dbo.loads WHERE id = @load;
             END
-            """,
-            row => new Advanced(row.Int32("slices"), row.Int32("batches"), row.Int32("mark")),
+            """, row => new Advanced(row.Int32("slices"), row.Int32("batches"), row.Int32("mark")),
             OfLoad(order.Load), Owner(order.Owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition),
             LongText("@checkpoint", ToText(checkpoint)), Bit("@duplicates", duplicatesPossible), Int("@mark", order.Mark),
             Int("@slices", slices), Int("@done", 0), BigInt("@first", batch.FirstPosition), BigInt("@rows", order.SliceRows));

@@ -12,8 +12,7 @@ public sealed partial class SqlServerBreachDatabase
     /// server would plan for one row: therefore the join order is forced (the hashed inputs are on the left). For servers that ignore
     /// hints, the bounds are subqueries, which are not looked up in the statistics; SQL Server folds them into the values.
     /// </summary>
-    private const string MatchSql =
-        """
+    private const string MatchSql = """
         CREATE TABLE #matches (subscriber bigint NULL, domain varchar(255) COLLATE Latin1_General_100_BIN2 NULL, accounts bigint NOT NULL);
 
         INSERT INTO #matches (subscriber, domain, accounts)
@@ -61,8 +60,7 @@ public sealed partial class SqlServerBreachDatabase
         DROP TABLE #matches;
         """;
 
-    private const string CountPartSql =
-        $"""
+    private const string CountPartSql = $"""
         CREATE TABLE #exact (domain varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL, accounts bigint NOT NULL);
 
         INSERT INTO #exact (domain, accounts)
@@ -114,8 +112,7 @@ public sealed partial class SqlServerBreachDatabase
     private protected override async Task TellDomainsAsync(ISqlSession session, long load, long first, long last)
     {
         Parameter[] range = [OfLoad(load), BigInt("@first", first), BigInt("@last", last)];
-        await session.ExecuteAsync(
-            $"""
+        await session.ExecuteAsync($"""
             IF EXISTS ({Overtaken})
                 UPDATE dbo.notifications SET load_id = @load, number = NULL
                 WHERE state = 'open' AND load_id IN ({Overtaken}) AND subscriber IN (
@@ -127,10 +124,8 @@ public sealed partial class SqlServerBreachDatabase
             JOIN dbo.load_domains d ON d.load_id = @load AND d.domain = s.match_domain
             WHERE s.id BETWEEN @first AND @last AND s.match_alias IS NULL AND n.load_id = @load AND n.state = 'open'
                 AND n.breach = (SELECT breach FROM dbo.loads WHERE id = @load)
-            """,
-            range);
-        await session.ExecuteAsync(
-            """
+            """, range);
+        await session.ExecuteAsync("""
             INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
             SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
             FROM dbo.loads l
@@ -138,8 +133,7 @@ public sealed partial class SqlServerBreachDatabase
             JOIN dbo.subscribers s ON s.match_domain = d.domain AND s.match_alias IS NULL AND s.id BETWEEN @first AND @last
             WHERE l.id = @load AND NOT EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.breach = l.breach AND n.subscriber = s.id)
             ORDER BY s.id
-            """,
-            range);
+            """, range);
     }
 
     private protected override async Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications)

@@ -51,14 +51,19 @@ public sealed partial class SqlServerBreachDatabase
         {
             var upTo = BigInt("@upTo", after + most);
             var removed = await session.ExecuteAsync(DeleteRange, OfLoad(load), BigInt("@after", after), upTo);
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 UPDATE dbo.loads SET purged_position = CASE WHEN last_position < @upTo THEN last_position ELSE @upTo END WHERE id = @load
-                """,
-                OfLoad(load), upTo);
+                """, OfLoad(load), upTo);
             if (removed > 0)
                 return removed;
         }
         return 0;
     }
+
+    private protected override Task<SliceBefore?> UpdateSliceAsync(
+        ISqlSession session, string set, string condition, Parameter[] parameters) =>
+        session.FirstAsync($"UPDATE dbo.slices SET {set} OUTPUT deleted.state, deleted.attempts WHERE {condition}", ReadBefore, parameters);
+
+    private protected override string Changed(string update, string columns, string where) =>
+        $"{update} OUTPUT {columns.Replace("s.", "inserted.", StringComparison.Ordinal)} {where}";
 }

@@ -27,17 +27,14 @@ public sealed partial class SqlServerBreachDatabase
                 var json = LongText("@subscriptions", ToJson(page, hashes));
                 if (hashes is not null)
                 {
-                    suppressed += (int)(await session.NumberAsync(
-                        """
+                    suppressed += (int)(await session.NumberAsync("""
                         SELECT COUNT_BIG(*)
                         FROM OPENJSON(@subscriptions) WITH (address varchar(64) '$.h', subscription varchar(64) '$.s') n
                         WHERE EXISTS (SELECT 1 FROM dbo.suppressions x WHERE x.hash = n.address COLLATE Latin1_General_100_BIN2
                             OR x.hash = n.subscription COLLATE Latin1_General_100_BIN2)
-                        """,
-                        json))!.Value;
+                        """, json))!.Value;
                 }
-                added += await session.ExecuteAsync(
-                    """
+                added += await session.ExecuteAsync("""
                     INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
                     SELECT n.email, n.domain, n.match_domain, n.match_alias
                     FROM OPENJSON(@subscriptions) WITH (
@@ -50,8 +47,7 @@ public sealed partial class SqlServerBreachDatabase
                         AND NOT EXISTS (SELECT 1 FROM dbo.suppressions x WHERE x.hash = n.address COLLATE Latin1_General_100_BIN2
                             OR x.hash = n.subscription COLLATE Latin1_General_100_BIN2)
                     ORDER BY n.place
-                    """,
-                    json);
+                    """, json);
             }
             return new SubscribersImported(added, suppressed);
         }, cancellationToken, isLong: true);
@@ -80,14 +76,12 @@ public sealed partial class SqlServerBreachDatabase
 
     private protected override async Task LockSubscribersAsync(ISqlSession session)
     {
-        var answer = await session.NumberAsync(
-            """
+        var answer = await session.NumberAsync("""
             DECLARE @answer int;
             EXEC @answer = sp_getapplock @Resource = N'hibp subscribers', @LockMode = 'Exclusive', @LockOwner = 'Transaction',
                 @LockTimeout = @timeout;
             SELECT @answer
-            """,
-            Milliseconds("@timeout", TimeSpan.FromMinutes(2)));
+            """, Milliseconds("@timeout", TimeSpan.FromMinutes(2)));
         if (answer is not >= 0)
             throw new StoreUnavailableException("another import of subscribers is under way");
     }

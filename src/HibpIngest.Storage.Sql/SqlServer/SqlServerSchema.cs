@@ -46,19 +46,16 @@ internal static partial class SqlServerSchema
     /// <summary>
     /// Returns whether readers don't wait for writers. A server that always works so, and has no such setting, counts as well.
     /// </summary>
-    public static async Task<bool> HasRowVersionsAsync(ISqlSession session) =>
-        await session.NumberAsync(
-            """
-            SELECT CASE WHEN is_read_committed_snapshot_on = 0 AND SERVERPROPERTY('BabelfishVersion') IS NULL THEN 0 ELSE 1 END
-            FROM sys.databases WHERE database_id = DB_ID()
-            """) != 0;
+    public static async Task<bool> HasRowVersionsAsync(ISqlSession session) => await session.NumberAsync("""
+        SELECT CASE WHEN is_read_committed_snapshot_on = 0 AND SERVERPROPERTY('BabelfishVersion') IS NULL THEN 0 ELSE 1 END
+        FROM sys.databases WHERE database_id = DB_ID()
+        """) != 0;
 
     private static async Task ApplyAsync(SqlServerSession session, string script, int version, CancellationToken cancellationToken)
     {
         await using var transaction = session.Connection.BeginTransaction(IsolationLevel.ReadCommitted);
         var inTransaction = session.In(transaction);
-        await inTransaction.ExecuteAsync(
-            """
+        await inTransaction.ExecuteAsync("""
             IF OBJECT_ID('dbo.hibp_schema', 'U') IS NULL
             CREATE TABLE dbo.hibp_schema (version int NOT NULL CONSTRAINT hibp_schema_key PRIMARY KEY, applied_at datetime2(3) NOT NULL)
             """);
@@ -101,14 +98,12 @@ internal static partial class SqlServerSchema
 
     private static async Task LockAsync(SqlServerSession session, string database)
     {
-        var answer = await session.NumberAsync(
-            """
+        var answer = await session.NumberAsync("""
             DECLARE @answer int;
             EXEC @answer = sp_getapplock @Resource = N'hibp schema', @LockMode = 'Exclusive', @LockOwner = 'Session',
                 @LockTimeout = @timeout;
             SELECT @answer
-            """,
-            Parameter.Milliseconds("@timeout", LockTimeout));
+            """, Parameter.Milliseconds("@timeout", LockTimeout));
         if (answer is not >= 0)
             throw new StoreUnavailableException($"the schema of database {database} is being upgraded by another process");
     }

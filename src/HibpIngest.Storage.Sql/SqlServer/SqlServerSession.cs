@@ -140,19 +140,12 @@ internal sealed class SqlServerSession(
         public long? FirstNumber => reader.IsDBNull(0) ? null : Convert.ToInt64(reader.GetValue(0));
 
         public bool IsNull(string column) => reader.IsDBNull(column);
-
         public long Int64(string column) => reader.GetInt64(column);
-
         public int Int32(string column) => reader.GetInt32(column);
-
         public bool Boolean(string column) => reader.GetBoolean(column);
-
         public string Text(string column) => reader.GetString(column);
-
         public byte[] Bytes(string column) => reader.GetFieldValue<byte[]>(column);
-
         public Guid Guid(string column) => reader.GetGuid(column);
-
         public DateTimeOffset Time(string column) => new(reader.GetDateTime(column), TimeSpan.Zero);
     }
 }

@@ -18,14 +18,12 @@ public sealed partial class SqliteBreachDatabase
             throw new ArgumentException("a batch is never empty", nameof(batch));
         return WriteAsync<IReadOnlyList<Slice>>(async session =>
         {
-            var changed = await session.ExecuteAsync(
-                """
+            var changed = await session.ExecuteAsync("""
                 UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1,
                     checkpoint_json = @checkpoint, attempts = 0, mark = COALESCE(mark, @mark),
                     duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END
                 WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting'
-                """,
-                OfLoad(load), Owner(order.Owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition),
+                """, OfLoad(load), Owner(order.Owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition),
                 LongText("@checkpoint", ToText(checkpoint)), Bit("@duplicates", duplicatesPossible), Int("@mark", order.Mark));
             if (changed == 0)
                 throw new LoadLostException(load);
@@ -61,12 +59,10 @@ public sealed partial class SqliteBreachDatabase
         var slices = Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, (int)before!.Value);
         foreach (var slice in slices)
         {
-            await session.ExecuteAsync(
-                """
+            await session.ExecuteAsync("""
                 INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, pending_since)
                 VALUES (@load, @number, @first, @last, @count, 'pending', @now)
-                """,
-                OfLoad(load), Int("@number", slice.Number), BigInt("@first", slice.First), BigInt("@last", slice.Last),
+                """, OfLoad(load), Int("@number", slice.Number), BigInt("@first", slice.First), BigInt("@last", slice.Last),
                 Int("@count", slice.Count));
         }
         return slices;

@@ -8,8 +8,7 @@ public sealed partial class SqliteBreachDatabase
     /// For each row of a range that matches a subscription: the subscription of the address itself, and the first subscription of its
     /// domain. One scan of the rows, with two index probes of the subscribers per row (checked by a test).
     /// </summary>
-    internal const string MatchSql =
-        """
+    internal const string MatchSql = """
         SELECT a.id, (
             SELECT MIN(d.id) FROM subscribers d
             WHERE d.match_domain = r.domain AND d.match_alias IS NULL AND d.id <= @lastSubscriber) AS domain_subscriber
@@ -17,8 +16,7 @@ public sealed partial class SqliteBreachDatabase
         WHERE r.id > @after AND r.id <= @upTo AND (a.id IS NOT NULL OR domain_subscriber IS NOT NULL)
         """;
 
-    private const string CountPartSql =
-        """
+    private const string CountPartSql = """
         SELECT r.domain, COUNT(*), d.domain IS NOT NULL
         FROM (
             SELECT DISTINCT domain, alias FROM rows WHERE id > @load << 40 AND id < (@load + 1) << 40
@@ -39,25 +37,21 @@ public sealed partial class SqliteBreachDatabase
                     return false;
                 foreach (var subscriber in matches.Subscribers)
                 {
-                    await session.ExecuteAsync(
-                        $"""
+                    await session.ExecuteAsync($"""
                         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
                         SELECT breach, @subscriber, id, 1, 'open' FROM dbo.loads
                         WHERE id = @load AND EXISTS (SELECT 1 FROM dbo.subscribers WHERE id = @subscriber)
                         ON CONFLICT (breach, subscriber) DO UPDATE SET load_id = excluded.load_id, number = NULL
                         WHERE state = 'open' AND load_id IN ({Overtaken})
-                        """,
-                        OfLoad(load), BigInt("@subscriber", subscriber));
+                        """, OfLoad(load), BigInt("@subscriber", subscriber));
                 }
                 foreach (var (subscriber, accounts) in matches.Domains)
                 {
-                    var recorded = await session.ExecuteAsync(
-                        """
+                    var recorded = await session.ExecuteAsync("""
                         INSERT INTO dbo.load_domains (load_id, domain, accounts)
                         SELECT @load, match_domain, @accounts FROM dbo.subscribers WHERE id = @subscriber
                         ON CONFLICT (load_id, domain) DO UPDATE SET accounts = accounts + excluded.accounts
-                        """,
-                        OfLoad(load), BigInt("@subscriber", subscriber), BigInt("@accounts", accounts));
+                        """, OfLoad(load), BigInt("@subscriber", subscriber), BigInt("@accounts", accounts));
                     // The domain's first subscription was removed since it was found; another subscription may watch the same domain.
                     if (recorded == 0)
                     {
@@ -93,13 +87,11 @@ public sealed partial class SqliteBreachDatabase
             {
                 if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {IsMatched}", OfLoad(load)))
                     return null;
-                var changed = await session.ExecuteAsync(
-                    """
+                var changed = await session.ExecuteAsync("""
                     UPDATE dbo.loads SET counted_parts = @part + 1, count_parts = @parts, counted = counted + @counted,
                         accounts = CASE WHEN @part + 1 = @parts THEN counted + @counted ELSE accounts END
                     WHERE id = @load AND counted_parts = @part AND count_parts IN (0, @parts)
-                    """,
-                    OfLoad(load), Int("@part", part), Int("@parts", parts), BigInt("@counted", accounts));
+                    """, OfLoad(load), Int("@part", part), Int("@parts", parts), BigInt("@counted", accounts));
                 foreach (var (domain, counted) in changed == 0 ? [] : domains)
                 {
                     await session.ExecuteAsync(
@@ -112,18 +104,15 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
     }
 
-    private protected override Task TellDomainsAsync(ISqlSession session, long load, long first, long last) =>
-        session.ExecuteAsync(
-            $"""
-            INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
-            SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
-            FROM dbo.loads l CROSS JOIN dbo.subscribers s JOIN dbo.load_domains d ON d.load_id = l.id AND d.domain = s.match_domain
-            WHERE l.id = @load AND s.id BETWEEN @first AND @last AND s.match_alias IS NULL
-            ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts, load_id = excluded.load_id,
-                number = CASE WHEN load_id = excluded.load_id THEN number END
-            WHERE state = 'open' AND (load_id = excluded.load_id OR load_id IN ({Overtaken}))
-            """,
-            OfLoad(load), BigInt("@first", first), BigInt("@last", last));
+    private protected override Task TellDomainsAsync(ISqlSession session, long load, long first, long last) => session.ExecuteAsync($"""
+        INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
+        SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
+        FROM dbo.loads l CROSS JOIN dbo.subscribers s JOIN dbo.load_domains d ON d.load_id = l.id AND d.domain = s.match_domain
+        WHERE l.id = @load AND s.id BETWEEN @first AND @last AND s.match_alias IS NULL
+        ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts, load_id = excluded.load_id,
+            number = CASE WHEN load_id = excluded.load_id THEN number END
+        WHERE state = 'open' AND (load_id = excluded.load_id OR load_id IN ({Overtaken}))
+        """, OfLoad(load), BigInt("@first", first), BigInt("@last", last));
 
     private protected override async Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications)
     {

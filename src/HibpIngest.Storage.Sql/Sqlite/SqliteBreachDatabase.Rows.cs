@@ -32,19 +32,30 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
     }
 
-    public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session => await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND removing = 1", OfLoad(load))
-                ? await session.ExecuteAsync(
-                    "DELETE FROM dbo.rows WHERE id BETWEEN @first AND @last",
-                    RowId("@first", load, 0), RowId("@last", load, Math.Min(position, MaxPosition)))
-                : 0,
-            cancellationToken);
+    public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) => WriteAsync(
+        async session => await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND removing = 1", OfLoad(load))
+            ? await session.ExecuteAsync(
+                "DELETE FROM dbo.rows WHERE id BETWEEN @first AND @last",
+                RowId("@first", load, 0), RowId("@last", load, Math.Min(position, MaxPosition)))
+            : 0,
+        cancellationToken);
 
-    private protected override Task<int> DeleteRowsAsync(ISqlSession session, long load, int most) =>
-        session.ExecuteAsync(
-            $"DELETE FROM dbo.rows WHERE id IN ({Most($"id FROM dbo.rows WHERE {RowsOfLoad} ORDER BY id")})",
-            OfLoad(load), BigInt("@most", most));
+    private protected override Task<int> DeleteRowsAsync(ISqlSession session, long load, int most) => session.ExecuteAsync(
+        $"DELETE FROM dbo.rows WHERE id IN ({Most($"id FROM dbo.rows WHERE {RowsOfLoad} ORDER BY id")})",
+        OfLoad(load), BigInt("@most", most));
 
     private static Parameter RowId(string name, long load, long position) => BigInt(name, (load << PositionBits) + position);
+
+    private protected override async Task<SliceBefore?> UpdateSliceAsync(
+        ISqlSession session, string set, string condition, Parameter[] parameters)
+    {
+        // There is one writer, so the row can't change between the two statements.
+        var before = await session.FirstAsync($"SELECT state, attempts FROM dbo.slices WHERE {condition}", ReadBefore, parameters);
+        if (before is not null)
+            await session.ExecuteAsync($"UPDATE dbo.slices SET {set} WHERE {condition}", parameters);
+        return before;
+    }
+
+    private protected override string Changed(string update, string columns, string where) =>
+        $"{update} {where} RETURNING {columns.Replace("s.", "", StringComparison.Ordinal)}";
 }

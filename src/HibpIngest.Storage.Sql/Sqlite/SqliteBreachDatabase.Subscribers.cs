@@ -27,13 +27,11 @@ public sealed partial class SqliteBreachDatabase
                     continue;
                 }
                 var (matchDomain, matchAlias) = MatchedBy(email, domain);
-                added += await session.ExecuteAsync(
-                    """
+                added += await session.ExecuteAsync("""
                     INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
                     VALUES (@email, @domain, @match_domain, @match_alias)
                     ON CONFLICT (email, domain) DO NOTHING
-                    """,
-                    LongText("@email", email), LongText("@domain", domain),
+                    """, LongText("@email", email), LongText("@domain", domain),
                     LongBytes("@match_domain", Encoding.UTF8.GetBytes(matchDomain)),
                     LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
             }

@@ -89,19 +89,12 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
     long? IRow.FirstNumber => IsNull(0) ? null : Int64(0);
 
     public bool IsNull(string column) => IsNull(Ordinal(column));
-
     public long Int64(string column) => Int64(Ordinal(column));
-
     public int Int32(string column) => checked((int)Int64(column));
-
     public bool Boolean(string column) => Int64(column) != 0;
-
     public string Text(string column) => Encoding.UTF8.GetString(Blob(Ordinal(column)));
-
     public byte[] Bytes(string column) => Blob(Ordinal(column)).ToArray();
-
     public Guid Guid(string column) => System.Guid.Parse(Text(column));
-
     public DateTimeOffset Time(string column) => DateTimeOffset.FromUnixTimeMilliseconds(Int64(column));
 
     public void Dispose() => raw.sqlite3_reset(statement);
