@@ -2,8 +2,7 @@ namespace HibpIngest.Storage.Sql;
 
 internal static class SchemaScripts
 {
-    /// <summary>Reads the scripts in order; the first brings an empty database to version 1.</summary>
-    /// <param name="provider">The folder that contains Schema.</param>
+    /// <summary>Reads the scripts of a provider's folder in order; the first brings an empty database to version 1.</summary>
     public static IReadOnlyList<string> Read(string provider)
     {
         var assembly = typeof(SchemaScripts).Assembly;
@@ -23,11 +22,10 @@ internal static class SchemaScripts
         return scripts;
     }
 
-    /// <summary>Upgrades a database: applies the scripts that it lacks, one after the other.</summary>
-    /// <param name="session">A connection to it, under a lock against other upgrades.</param>
+    /// <summary>Applies the missing scripts one after the other.</summary>
+    /// <param name="session">Holds a lock against other upgrades.</param>
     /// <param name="found">The database's version; 0: it is empty.</param>
-    /// <param name="database">The database's name in messages.</param>
-    /// <param name="other">The alternative to a newer program, named in the error if the database is newer than this program.</param>
+    /// <param name="other">What to use another of if the database is newer than this program; named in the error.</param>
     /// <param name="apply">Applies a script, and records its version.</param>
     public static async Task UpgradeAsync(
         ISqlSession session, IReadOnlyList<string> scripts, int found, string database, string other, Func<string, int, Task> apply)

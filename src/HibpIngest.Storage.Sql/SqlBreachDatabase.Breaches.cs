@@ -5,10 +5,10 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Subscriptions read at a time when listing.</summary>
+    // Subscriptions read at a time when listing.
     private const int SubscriberPage = 1_000;
 
-    /// <summary>One row for each published load of a breach, or one without.</summary>
+    // One row for each published load of a breach, or one without.
     private const string BreachColumns = """
         SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark FROM dbo.breaches b
         LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
@@ -50,8 +50,8 @@ public abstract partial class SqlBreachDatabase
                 var loads = group.Where(row => row.Mark is not null).ToList();
                 // Loads of a store upgraded from schema 1 share their mark.
                 var marks = loads.Select(load => load.Mark!.Value).Distinct().Order();
-                return new CatalogueBreach(
-                    breach with { Marks = [.. marks] }, loads.Sum(load => load.Accounts!.Value), modifiedAt, [.. loads.Select(load => load.Zip!)])
+                var accounts = loads.Sum(load => load.Accounts!.Value);
+                return new CatalogueBreach(breach with { Marks = [.. marks] }, accounts, modifiedAt, [.. loads.Select(load => load.Zip!)])
                 {
                     LogVersion = group.Max(row => row.LogVersion),
                 };
@@ -127,9 +127,9 @@ public abstract partial class SqlBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    /// <summary>Returns the page after a subscription; null: the first page.</summary>
+    // Returns the page after a subscription; null: the first page.
     private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
-        Most("""
+        Limit("""
             email, domain FROM dbo.subscribers
             WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
             """),
@@ -161,8 +161,7 @@ public abstract partial class SqlBreachDatabase
 
     private static string? DomainOrNull(IRow row) => row.Text("domain") is { Length: > 0 } domain ? domain : null;
 
-    /// <summary>Adds a breach unless it exists.</summary>
-    /// <returns>Whether it was added.</returns>
+    // Adds a breach unless it exists. Returns whether it was added.
     private static async Task<bool> AddBreachAsync(ISqlSession session, string name) => await session.ExecuteAsync("""
         INSERT INTO dbo.breaches (folded_name, name, metadata)
         SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
@@ -172,8 +171,7 @@ public abstract partial class SqlBreachDatabase
         (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(name))
             ?? throw Refusals.NoBreach(name));
 
-    /// <summary>Locks a breach for the rest of the transaction.</summary>
-    /// <returns>False if there is none.</returns>
+    // Locks a breach for the rest of the transaction. Returns false if there is none.
     private static async Task<bool> LockBreachAsync(ISqlSession session, string name) =>
         await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(name)) == 1;
 

@@ -4,19 +4,19 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Condition on a load <c>l</c> and its breach <c>b</c>: mails and calls may be sent.</summary>
+    // Condition on a load l and its breach b: mails and calls may be sent.
     private const string Sends = """
         l.removing = 0 AND b.hidden = 0
             AND (l.state IN ('notifying', 'done') OR (l.state = 'failed' AND l.failed_in = 'notifying'))
         """;
 
-    /// <summary>The slices <c>s</c> of a load for which clients are called.</summary>
+    // The slices s of a load for which clients are called.
     private const string FromCalledSlices = $"""
         FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE s.load_id = @load AND l.calls IS NOT NULL AND l.published_at IS NOT NULL AND {Sends}
         """;
 
-    /// <summary>The deliveries <c>c</c> that may be sent.</summary>
+    // The deliveries c that may be sent.
     private const string FromSendingCallbacks = $"""
         FROM dbo.callbacks c JOIN dbo.loads l ON l.id = c.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE c.state = 'open' AND {Sends}
@@ -53,14 +53,14 @@ public abstract partial class SqlBreachDatabase
             OfLoad(load), Int("@slice", slice));
         if (found is null or { IsLookedThrough: true })
             return found;
-        var told = new SortedSet<int>();
+        var marks = new SortedSet<int>();
         foreach (var replaced in await ReadReplacedAsync(session, load))
         {
             if (await session.NumberAsync("SELECT mark FROM dbo.loads WHERE id = @load AND calls = 'made'", OfLoad(replaced)) is { } mark)
-                told.Add((int)mark);
+                marks.Add((int)mark);
         }
-        told.Remove(found.Mark);
-        return found with { Told = [.. told] };
+        marks.Remove(found.Mark);
+        return found with { Told = [.. marks] };
     }, cancellationToken);
 
     public Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken) => ListAsync(
@@ -81,14 +81,14 @@ public abstract partial class SqlBreachDatabase
         long load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>?>(async session =>
         {
-            Parameter[] of = [OfLoad(load), Int("@slice", slice)];
+            Parameter[] key = [OfLoad(load), Int("@slice", slice)];
             // Lock the load, so that of two concurrent last slices the second sees the first.
             if (!await LockLoadRowAsync(session, load)
-                || !await session.AnyAsync($"SELECT 1 {FromCalledSlices} AND s.number = @slice AND s.looked_through = 0", of))
+                || !await session.AnyAsync($"SELECT 1 {FromCalledSlices} AND s.number = @slice AND s.looked_through = 0", key))
             {
                 return null;
             }
-            await session.ExecuteAsync("UPDATE dbo.slices SET looked_through = 1 WHERE load_id = @load AND number = @slice", of);
+            await session.ExecuteAsync("UPDATE dbo.slices SET looked_through = 1 WHERE load_id = @load AND number = @slice", key);
             // A load that makes progress needs no messages to be sent again.
             await session.ExecuteAsync("""
                 UPDATE dbo.loads SET call_messages_at = @now,
@@ -97,11 +97,11 @@ public abstract partial class SqlBreachDatabase
                     calls = CASE
                         WHEN EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN calls ELSE 'made' END
                 WHERE id = @load
-                """, of);
-            var toTell = new List<int>();
+                """, key);
+            var toNotify = new List<int>();
             foreach (var (client, count) in calls.OrderBy(one => one.Key))
             {
-                Parameter[] ofClient = [.. of, Int("@client", client)];
+                Parameter[] ofClient = [.. key, Int("@client", client)];
                 await session.ExecuteAsync("""
                     INSERT INTO dbo.callbacks (client, load_id, slice, state, calls, recorded_at)
                     VALUES (@client, @load, @slice, 'open', @calls, @now)
@@ -113,10 +113,10 @@ public abstract partial class SqlBreachDatabase
                     WHERE client = @client AND {IsFree} AND {MayBeCalled} AND (message_at IS NULL OR message_at <= @lost)
                     """, Int("@client", client), FromNow("@lost", -MessageIsLostAfter)) == 1)
                 {
-                    toTell.Add(client);
+                    toNotify.Add(client);
                 }
             }
-            return toTell;
+            return toNotify;
         }, cancellationToken);
 
     public Task<CallbackTurn?> TryBeginTurnAsync(int client, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
@@ -139,7 +139,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken) =>
         ListAsync(
-            Most($"""
+            Limit($"""
                 c.client, c.load_id, c.slice, b.name, b.metadata, c.calls, c.done, c.deferrals, c.answered
                 {FromSendingCallbacks} AND c.client = @client AND (c.not_before IS NULL OR c.not_before <= @now)
                 ORDER BY c.load_id, c.slice
@@ -184,14 +184,14 @@ public abstract partial class SqlBreachDatabase
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken) =>
         WriteAsync<TimeSpan?>(async session =>
         {
-            var of = Int("@client", client);
+            var id = Int("@client", client);
             var pause = end.Pause ?? TimeSpan.Zero;
             if (await session.ExecuteAsync($"""
                 UPDATE dbo.call_clients SET owner = NULL, lease_expires_at = NULL, failures = @failures,
                     not_before = CASE WHEN @pauses = 1 OR @failed = 1 THEN @until END, call_ms = COALESCE(@took, call_ms),
                     failing_since = CASE WHEN @answered = 1 THEN NULL WHEN @failed = 1 THEN {FailingSince} ELSE failing_since END
                 WHERE client = @client AND owner = @owner
-                """, of, Owner(owner), Forgotten, Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero),
+                """, id, Owner(owner), Forgotten, Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero),
                 FromNow("@until", pause),
                 Int("@took", end.CallTime is { } took ? (int)Math.Clamp(took.TotalMilliseconds, 1, int.MaxValue) : null),
                 Bit("@answered", end.HasAnswered), Bit("@failed", end.HasFailed)) == 0)
@@ -200,15 +200,17 @@ public abstract partial class SqlBreachDatabase
             }
             await GiveUpAsync(session, client, giveUpAfter);
             var next = await session.FirstAsync(
-                $"SELECT MIN(COALESCE(c.not_before, c.recorded_at)) AS due_at, @now AS now_at {FromSendingCallbacks} AND c.client = @client",
-                row => Tuple.Create(row.TimeOrNull("due_at") - row.Time("now_at")), of);
+                $"""
+                SELECT MIN(COALESCE(c.not_before, c.recorded_at)) AS due_at, @now AS now_at {FromSendingCallbacks} AND c.client = @client
+                """,
+                row => Tuple.Create(row.TimeOrNull("due_at") - row.Time("now_at")), id);
             if (next?.Item1 is not { } due)
                 return null;
             due = due > pause ? due : pause;
             if (due > ahead)
                 return null;
             await session.ExecuteAsync(
-                "UPDATE dbo.call_clients SET message_at = @until WHERE client = @client", of, FromNow("@until", due));
+                "UPDATE dbo.call_clients SET message_at = @until WHERE client = @client", id, FromNow("@until", due));
             return due;
         }, cancellationToken);
 
@@ -253,19 +255,19 @@ public abstract partial class SqlBreachDatabase
 
     public Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
-        var (which, given) = Which("c.state = 'dead'", client, breach);
+        var (which, parameters) = Which("c.state = 'dead'", client, breach);
         var clients = await session.ListAsync(
             $"SELECT c.client, SUM(CAST(c.calls - c.answered AS bigint)) AS calls {which} GROUP BY c.client",
-            row => (Client: row.Int32("client"), Calls: row.Int64("calls")), given);
+            row => (Client: row.Int32("client"), Calls: row.Int64("calls")), parameters);
         foreach (var (number, _) in clients)
         {
-            (which, given) = Which("c.state = 'dead'", number, breach);
+            (which, parameters) = Which("c.state = 'dead'", number, breach);
             await session.ExecuteAsync(
-                "UPDATE dbo.call_clients SET not_before = NULL, failures = 0, failing_since = NULL WHERE client = @client", given);
+                "UPDATE dbo.call_clients SET not_before = NULL, failures = 0, failing_since = NULL WHERE client = @client", parameters);
             await session.ExecuteAsync($"""
                 UPDATE dbo.callbacks SET state = 'open', not_before = NULL, deferrals = 0, failing_since = NULL
                 WHERE client = @client AND state = 'dead' AND load_id IN (SELECT c.load_id {which})
-                """, given);
+                """, parameters);
         }
         return clients.Sum(one => one.Calls);
     }, cancellationToken, isLong: true);
@@ -273,10 +275,10 @@ public abstract partial class SqlBreachDatabase
     public Task<(IReadOnlyList<CallbackKey> Deliveries, long Calls)> DropDeliveriesAsync(
         int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
-        var (which, given) = Which(withOpen ? "c.state IN ('dead', 'open')" : "c.state = 'dead'", client, breach);
+        var (which, parameters) = Which(withOpen ? "c.state IN ('dead', 'open')" : "c.state = 'dead'", client, breach);
         var found = await session.ListAsync(
             $"SELECT c.client, c.load_id, c.slice, c.calls - c.answered AS calls {which}",
-            row => (Key: ReadKey(row), Calls: row.Int32("calls")), given);
+            row => (Key: ReadKey(row), Calls: row.Int32("calls")), parameters);
         var dropped = new List<CallbackKey>();
         var calls = 0L;
         foreach (var (key, left) in found)
@@ -293,30 +295,30 @@ public abstract partial class SqlBreachDatabase
         return ((IReadOnlyList<CallbackKey>)dropped, calls);
     }, cancellationToken, isLong: true);
 
-    /// <summary>The due time before which a failure series is forgotten: see <see cref="FailingSince"/>.</summary>
+    // The due time before which a failure series is forgotten: see FailingSince.
     private static Parameter Forgotten => FromNow("@forgotten", -ForgottenAfter);
 
     private static CallbackKey ReadKey(IRow row) => new(row.Int32("client"), row.Int64("load_id"), row.Int32("slice"));
 
     private static Parameter[] Of(CallbackKey key) => [Int("@client", key.Client), OfLoad(key.Load), Int("@slice", key.Slice)];
 
-    /// <summary>Selects deliveries <c>c</c>, optionally only those to a client or because of a breach.</summary>
-    private static (string From, Parameter[] Given) Which(string condition, int? client, string? breach)
+    // Selects deliveries c, optionally only those to a client or because of a breach.
+    private static (string From, Parameter[] Parameters) Which(string condition, int? client, string? breach)
     {
-        var given = new List<Parameter>();
+        var parameters = new List<Parameter>();
         var from =
             $"FROM dbo.callbacks c JOIN dbo.loads l ON l.id = c.load_id JOIN dbo.breaches b ON b.breach_key = l.breach WHERE {condition}";
         if (client is { } number)
         {
             from += " AND c.client = @client";
-            given.Add(Int("@client", number));
+            parameters.Add(Int("@client", number));
         }
         if (breach is not null)
         {
             from += " AND b.folded_name = @folded";
-            given.Add(Folded(breach));
+            parameters.Add(Folded(breach));
         }
-        return (from, [.. given]);
+        return (from, [.. parameters]);
     }
 
     private static Task<int> AddCallClientAsync(ISqlSession session, int client) => session.ExecuteAsync(
@@ -324,7 +326,7 @@ public abstract partial class SqlBreachDatabase
         "INSERT INTO dbo.call_clients (client) SELECT @client WHERE NOT EXISTS (SELECT 1 FROM dbo.call_clients WHERE client = @client)",
         Int("@client", client));
 
-    /// <summary>Records the progress of an open delivery. Progress resets its pauses and the start of its failure series.</summary>
+    // Records the progress of an open delivery. Progress resets its pauses and the start of its failure series.
     private static Task<int> RecordAsync(ISqlSession session, CallbackResult result, TimeSpan giveUpAfter) => session.ExecuteAsync($"""
         UPDATE dbo.callbacks SET done = CASE WHEN @state = 'done' THEN NULL ELSE @done END, answered = @answered,
             error = CASE WHEN @state = 'done' THEN NULL ELSE COALESCE(@error, error) END,
@@ -342,22 +344,20 @@ public abstract partial class SqlBreachDatabase
             FromNow("@givenUp", -giveUpAfter),
         ]);
 
-    /// <summary>
-    /// If a client has accepted nothing for this long, moves its open deliveries of at least that age to the state dead, tried or not;
-    /// newer ones keep their time.
-    /// </summary>
+    // If a client has accepted nothing for this long, moves its open deliveries of at least that age to the state dead, tried or not; newer
+    // ones keep their time.
     private static async Task GiveUpAsync(ISqlSession session, int client, TimeSpan giveUpAfter)
     {
-        Parameter[] of = [Int("@client", client), FromNow("@givenUp", -giveUpAfter)];
-        if (!await session.AnyAsync("SELECT 1 FROM dbo.call_clients WHERE client = @client AND failing_since <= @givenUp", of))
+        Parameter[] parameters = [Int("@client", client), FromNow("@givenUp", -giveUpAfter)];
+        if (!await session.AnyAsync("SELECT 1 FROM dbo.call_clients WHERE client = @client AND failing_since <= @givenUp", parameters))
             return;
         var reason = await session.FirstAsync(
             "SELECT MAX(error) AS error FROM dbo.callbacks WHERE client = @client AND state IN ('open', 'dead')",
-            row => row.TextOrNull("error") ?? "no call to the client was accepted", of[0]);
+            row => row.TextOrNull("error") ?? "no call to the client was accepted", parameters[0]);
         await session.ExecuteAsync($"""
             UPDATE dbo.callbacks SET state = 'dead', error = COALESCE(error, @error)
             WHERE client = @client AND state = 'open' AND recorded_at <= @givenUp
                 AND load_id IN (SELECT c.load_id {FromSendingCallbacks} AND c.client = @client)
-            """, [.. of, Line("@error", reason)]);
+            """, [.. parameters, Line("@error", reason)]);
     }
 }

@@ -94,5 +94,5 @@ public abstract partial class SqlBreachDatabase
 
     /// <summary>Deletes the next rows of a load, whose row is locked.</summary>
     /// <returns>The number of rows deleted; 0: none is left.</returns>
-    private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, long load, int most);
+    private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit);
 }

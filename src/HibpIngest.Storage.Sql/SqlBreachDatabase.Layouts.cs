@@ -149,7 +149,7 @@ public abstract partial class SqlBreachDatabase
             """, parameters);
     }
 
-    /// <summary>One statement, so that version and set are consistent.</summary>
+    // One statement, so that version and set are consistent.
     private static async Task<LayoutSet> ReadLayoutsAsync(ISqlSession session)
     {
         var rows = await session.ListAsync("""
@@ -159,7 +159,7 @@ public abstract partial class SqlBreachDatabase
         return new LayoutSet(rows[0].Version, [.. rows.Select(row => row.Layout).OfType<StoreLayout>()]);
     }
 
-    /// <summary>Includes dropped layouts.</summary>
+    // Includes dropped layouts.
     private static Task<List<StoreLayout>> ReadAllLayoutsAsync(ISqlSession session) =>
         session.ListAsync("SELECT id, facts, ranges, dropped FROM dbo.layouts ORDER BY id", ReadLayout);
 

@@ -6,7 +6,7 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>A load's row with the counts of its slices, notifications and callbacks, which {0} restricts.</summary>
+    // A load's row with the counts of its slices, notifications and callbacks, which {0} restricts.
     private const string LoadColumns = """
         SELECT l.id, b.name, COALESCE(l.mark, 0) AS mark, l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts,
             l.last_position, l.matched_position, l.batches, l.ingest_complete, l.duplicates_possible, l.purged, l.error,
@@ -118,7 +118,7 @@ public abstract partial class SqlBreachDatabase
         Purged = row.Boolean("purged"),
     };
 
-    /// <summary>Holds loads' mails for an operator: at once, when the load resumes, or once it is matched.</summary>
+    // Holds loads' mails for an operator: at once, when the load resumes, or once it is matched.
     private const string HoldLoads = """
         UPDATE dbo.loads SET held_because = COALESCE(held_because, @because),
             state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
@@ -127,7 +127,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) => ReadAsync(
         session => session.FirstAsync(
-            Most($"{LoadHeadColumns} WHERE {OfVersion} ORDER BY l.generation DESC", "1"), ReadLoadHead, Key(blob)),
+            Limit($"{LoadHeadColumns} WHERE {OfVersion} ORDER BY l.generation DESC", "1"), ReadLoadHead, Key(blob)),
         cancellationToken);
 
     public Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken) => ReadAsync(
@@ -136,7 +136,7 @@ public abstract partial class SqlBreachDatabase
     public Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         // The second of two concurrent starts of a load or breach violates a key and, retried, finds the first row.
-        var newest = Most($"id FROM dbo.loads WHERE {OfVersion} ORDER BY generation DESC", "1");
+        var newest = Limit($"id FROM dbo.loads WHERE {OfVersion} ORDER BY generation DESC", "1");
         if (await session.NumberAsync(newest, Key(load.Blob)) is { } found)
             return (await ReadLoadAsync(session, found))!;
         // The metadata of a known breach changes only when the load is published.
@@ -191,8 +191,7 @@ public abstract partial class SqlBreachDatabase
         FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE s.state <> 'done' AND s.owner IS NOT NULL AND s.lease_expires_at > @now
         """,
-        row => new HeldWork(
-            row.Int64("id"), row.Text("name"), row.Int32OrNull("slice"), row.Text("owner"), row.Time("lease_expires_at")),
+        row => new HeldWork(row.Int64("id"), row.Text("name"), row.Int32OrNull("slice"), row.Text("owner"), row.Time("lease_expires_at")),
         cancellationToken);
 
     public Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
@@ -219,7 +218,7 @@ public abstract partial class SqlBreachDatabase
             return work;
         }, cancellationToken);
 
-    /// <summary>One bit per transaction. Spare bits of the last byte are 0, so the result is never too high.</summary>
+    // One bit per transaction. Spare bits of the last byte are 0, so the result is never too high.
     private static double PartOf(byte[] done) =>
         done.Length == 0 ? 0 : done.Sum(bits => (double)BitOperations.PopCount(bits)) / (8.0 * done.Length);
 
@@ -268,15 +267,15 @@ public abstract partial class SqlBreachDatabase
             if (document is { } merged)
                 await MergeMetadataAsync(session, breach, merged, byOperator: false);
             var to = await BreachKeyAsync(session, breach);
-            Parameter[] given = [OfLoad(load), Int("@to", to)];
+            Parameter[] parameters = [OfLoad(load), Int("@to", to)];
             var held = HoldReason.AfterAssignment((await ReadLoadAsync(session, load))!.HeldBecause);
             await session.ExecuteAsync(
-                "UPDATE dbo.loads SET breach = @to, held_because = @held WHERE id = @load", [.. given, LongText("@held", held)]);
+                "UPDATE dbo.loads SET breach = @to, held_because = @held WHERE id = @load", [.. parameters, LongText("@held", held)]);
             await MoveNotificationsAsync(session, load, to);
             await session.ExecuteAsync("""
                 UPDATE dbo.breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM dbo.loads WHERE id = @load))
                 WHERE breach_key = @to
-                """, given);
+                """, parameters);
             // The published number of accounts changes for both breaches.
             await session.ExecuteAsync("""
                 UPDATE dbo.breaches SET modified_at = @now WHERE breach_key IN (@from, @to) AND @from <> @to
@@ -287,21 +286,21 @@ public abstract partial class SqlBreachDatabase
             return await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
         }, cancellationToken);
 
-    /// <summary>Moves a load's notifications to another breach, except for open ones that the breach already has.</summary>
+    // Moves a load's notifications to another breach, except for open ones that the breach already has.
     private static async Task MoveNotificationsAsync(ISqlSession session, long load, int to)
     {
-        Parameter[] given = [OfLoad(load), Int("@to", to)];
+        Parameter[] parameters = [OfLoad(load), Int("@to", to)];
         await session.ExecuteAsync("""
             DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to
                 AND subscriber IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
-            """, given);
+            """, parameters);
         await session.ExecuteAsync("""
             UPDATE dbo.notifications SET breach = @to
             WHERE load_id = @load AND subscriber NOT IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
-            """, given);
+            """, parameters);
     }
 
-    /// <summary>Deletes a breach that a load was moved from, unless it has other loads or notifications.</summary>
+    // Deletes a breach that a load was moved from, unless it has other loads or notifications.
     private static Task<int> DeleteEmptyBreachAsync(ISqlSession session, int from, int to) => session.ExecuteAsync("""
         DELETE FROM dbo.breaches
         WHERE breach_key = @from AND breach_key <> @to AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from)
@@ -328,9 +327,7 @@ public abstract partial class SqlBreachDatabase
         await RaiseHighestAsync(session, new StoreIds(id, 0));
     }
 
-    /// <summary>
-    /// Fails a load that isn't done. A load that was restarted keeps that as its reason; it resumes in the state of the first failure.
-    /// </summary>
+    // Fails a load that isn't done. A load that was restarted keeps that as its reason; it resumes in the state of the first failure.
     private static Task<int> FailAsync(
         ISqlSession session, long load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
         session.ExecuteAsync($"""
@@ -340,11 +337,9 @@ public abstract partial class SqlBreachDatabase
                 {(owner is null ? "" : "AND owner = @owner")}
             """, [OfLoad(load), Line("@error", error), .. owner is null ? (Parameter[])[] : [Owner(owner)]]);
 
-    /// <summary>
-    /// Locks a load and its breach for the rest of the transaction, against everything that changes the load as a whole, and reads what
-    /// later statements rely on. The rows are the locks: an UPDATE that changes nothing locks them on every server, at every isolation
-    /// level. The load comes first, as in copying a batch and matching a range, which hold it for long.
-    /// </summary>
+    // Locks a load and its breach for the rest of the transaction, against everything that changes the load as a whole, and reads what
+    // later statements rely on. The rows are the locks: an UPDATE that changes nothing locks them on every server, at every isolation
+    // level. The load comes first, as in copying a batch and matching a range, which hold it for long.
     private static async Task<LoadFacts> LockLoadAsync(ISqlSession session, long load)
     {
         if (!await LockLoadRowAsync(session, load))
@@ -364,7 +359,7 @@ public abstract partial class SqlBreachDatabase
             row.Boolean("superseded"), row.Boolean("removing")),
         OfLoad(load));
 
-    /// <summary>Throws if the load can't be resumed under its own id.</summary>
+    // Throws if the load can't be resumed under its own id.
     private static void RefuseStopped(long load, LoadFacts facts)
     {
         if (facts.RestartedAs is { } restarted)

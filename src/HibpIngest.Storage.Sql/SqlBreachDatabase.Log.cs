@@ -4,9 +4,7 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>
-    /// Condition on a load <c>l</c>: the account log records it. That includes a published load that was restarted as another one since.
-    /// </summary>
+    // Condition on a load l: the account log records it. That includes a published load that was restarted as another one since.
     private const string MayBeLogged =
         "l.removing = 0 AND (l.published_at IS NOT NULL OR (l.superseded = 0 AND l.superseded_by IS NULL))";
 
@@ -61,13 +59,13 @@ public abstract partial class SqlBreachDatabase
         {
             if (!await LockLoadRowAsync(session, load))
                 return [];
-            var there = await ReadSegmentsAsync(session, load);
+            var existing = await ReadSegmentsAsync(session, load);
             var last = await session.NumberAsync($"""
                 SELECT l.last_position FROM dbo.loads l
                 WHERE l.id = @load AND l.ingest_complete = 1 AND l.purging = 0 AND {MayBeLogged}
                 """, OfLoad(load));
-            if (there.Count > 0 || last is not { } rows)
-                return there;
+            if (existing.Count > 0 || last is not { } rows)
+                return existing;
             for (var (number, first) = (1, 1L); first <= rows; (number, first) = (number + 1, first + segmentRows))
             {
                 await session.ExecuteAsync("""
@@ -103,7 +101,7 @@ public abstract partial class SqlBreachDatabase
     public Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET log_error = @error WHERE id = @load", cancellationToken, OfLoad(load), Line("@error", error));
 
-    /// <summary>Returns the loads that a load has replaced, directly or through other loads; no other load's entry records them.</summary>
+    // Returns the loads that a load has replaced, directly or through other loads; no other load's entry records them.
     private static async Task<IReadOnlyList<long>> ReadReplacedAsync(ISqlSession session, long load)
     {
         var replaced = new SortedSet<long>();
@@ -122,7 +120,6 @@ public abstract partial class SqlBreachDatabase
 
     private static async Task<IReadOnlyList<JournalSegment>> ReadSegmentsAsync(ISqlSession session, long load) => await session.ListAsync(
         "SELECT number, first_position, last_position, bytes FROM dbo.log_segments WHERE load_id = @load ORDER BY number",
-        row => new JournalSegment(
-            row.Int32("number"), row.Int64("first_position"), row.Int64("last_position"), row.Int64OrNull("bytes")),
+        row => new JournalSegment(row.Int32("number"), row.Int64("first_position"), row.Int64("last_position"), row.Int64OrNull("bytes")),
         OfLoad(load));
 }

@@ -81,7 +81,7 @@ public abstract partial class SqlBreachDatabase
         long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Adds notifications of a load's accounts in whole domains, for subscriptions from one id to another.</summary>
-    private protected abstract Task TellDomainsAsync(ISqlSession session, long load, long first, long last);
+    private protected abstract Task NotifyDomainsAsync(ISqlSession session, long load, long first, long last);
 
     /// <summary>Claims a range for matching.</summary>
     /// <returns>False if another process has matched it, or the load isn't matching.</returns>
@@ -91,11 +91,11 @@ public abstract partial class SqlBreachDatabase
             OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo)) == 1;
 
     /// <summary>Records progress, and renews the load's lease if it has an owner.</summary>
-    private protected static Task<int> GetOnAsync(ISqlSession session, long load, TimeSpan lease) => session.ExecuteAsync(
+    private protected static Task<int> RecordProgressAsync(ISqlSession session, long load, TimeSpan lease) => session.ExecuteAsync(
         "UPDATE dbo.loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN @until END WHERE id = @load",
         OfLoad(load), FromNow("@until", lease));
 
-    /// <summary>Runs one step of the end of matching after the counts, or all of it if there is little to do.</summary>
+    // Runs one step of the end of matching after the counts, or all of it if there is little to do.
     private async Task<LoadState?> FinishStepAsync(ISqlSession session, long load, MatchEnd end)
     {
         // Locked against a resume of the failed loads whose notifications are taken over, against matching of the breach's other loads, and
@@ -120,19 +120,18 @@ public abstract partial class SqlBreachDatabase
         var left = end.StepRows;
         if (newer is not null || metadata.Flags.HasFlag(BreachFlags.Retired))
         {
-            left -= await session.ExecuteAsync(
-                $"DELETE FROM dbo.notifications WHERE id IN ({Most("id FROM dbo.notifications WHERE load_id = @load AND state = 'open'")})",
-                OfLoad(load), BigInt("@most", left));
+            var open = Limit("id FROM dbo.notifications WHERE load_id = @load AND state = 'open'");
+            left -= await session.ExecuteAsync($"DELETE FROM dbo.notifications WHERE id IN ({open})", OfLoad(load), BigInt("@most", left));
         }
         else
         {
             left -= await TakeOverAsync(session, load, left);
-            left -= left > 0 ? await TellNextDomainsAsync(session, load, left) : 0;
+            left -= left > 0 ? await NotifyNextDomainsAsync(session, load, left) : 0;
             left -= left > 0 ? await NumberNotificationsAsync(session, load, left) : 0;
         }
         if (left <= 0)
         {
-            await GetOnAsync(session, load, end.Lease);
+            await RecordProgressAsync(session, load, end.Lease);
             return LoadState.Matching;
         }
 
@@ -147,12 +146,13 @@ public abstract partial class SqlBreachDatabase
         if (end.HeldBecause is { } because)
             await AddHoldReasonAsync(session, load, because);
         var isOpen = await session.AnyAsync("SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'", OfLoad(load));
-        var tells = isOpen || (calls && await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND calls = 'due'", OfLoad(load)));
-        if (tells && await FindRecoveredAsync(session, load) is { } recovered)
+        const string CallsDue = "SELECT 1 FROM dbo.loads WHERE id = @load AND calls = 'due'";
+        var notifies = isOpen || (calls && await session.AnyAsync(CallsDue, OfLoad(load)));
+        if (notifies && await FindRecoveredAsync(session, load) is { } recovered)
             await AddHoldReasonAsync(session, load, HeldAfterRecovery(recovered));
         var isHeld = await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", OfLoad(load));
         var state = newer is not null ? LoadState.Done
-            : isHeld || (tells && end.Holds(metadata)) ? LoadState.Held
+            : isHeld || (notifies && end.Holds(metadata)) ? LoadState.Held
             : isOpen ? LoadState.Notifying : LoadState.Done;
         await session.ExecuteAsync("""
             UPDATE dbo.loads SET state = @state, replaced_by = COALESCE(@newer, replaced_by),
@@ -166,14 +166,12 @@ public abstract partial class SqlBreachDatabase
     private static Task<int> AddHoldReasonAsync(ISqlSession session, long load, string because) => session.ExecuteAsync(
         "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load", OfLoad(load), Line("@because", because));
 
-    /// <summary>
-    /// Takes over unsent notifications of the breach's failed loads, including restarted ones. Claims are kept, because a mail may be in
-    /// flight, and so is the fact that such a load was held.
-    /// </summary>
-    private async Task<int> TakeOverAsync(ISqlSession session, long load, int most)
+    // Takes over unsent notifications of the breach's failed loads, including restarted ones. Claims are kept, because a mail may be in
+    // flight, and so is the fact that such a load was held.
+    private async Task<int> TakeOverAsync(ISqlSession session, long load, int limit)
     {
         var taken = 0;
-        while (taken < most && await session.NumberAsync("""
+        while (taken < limit && await session.NumberAsync("""
             SELECT MIN(f.id) FROM dbo.loads f JOIN dbo.loads l ON l.breach = f.breach
             WHERE l.id = @load AND f.state = 'failed'
                 AND EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = f.id AND n.state = 'open')
@@ -186,16 +184,15 @@ public abstract partial class SqlBreachDatabase
                 """, OfLoad(load), BigInt("@failed", failed), LongText("@because", HeldWith(failed)));
             taken += await session.ExecuteAsync($"""
                 UPDATE dbo.notifications SET load_id = @load, number = NULL
-                WHERE id IN ({Most("id FROM dbo.notifications WHERE load_id = @failed AND state = 'open'")})
+                WHERE id IN ({Limit("id FROM dbo.notifications WHERE load_id = @failed AND state = 'open'")})
                     AND load_id = @failed AND state = 'open'
-                """, OfLoad(load), BigInt("@failed", failed), BigInt("@most", most - taken));
+                """, OfLoad(load), BigInt("@failed", failed), BigInt("@most", limit - taken));
         }
         return taken;
     }
 
-    /// <summary>Adds notifications for the next subscriptions to whole domains.</summary>
-    /// <returns>The number of subscription ids that were checked.</returns>
-    private async Task<int> TellNextDomainsAsync(ISqlSession session, long load, int most)
+    // Adds notifications for the next subscriptions to whole domains. Returns the number of subscription ids that were checked.
+    private async Task<int> NotifyNextDomainsAsync(ISqlSession session, long load, int limit)
     {
         // Skip to the next existing subscription.
         var next = await session.NumberAsync("""
@@ -205,15 +202,13 @@ public abstract partial class SqlBreachDatabase
         if (next is not { } first)
             return 0;
         var last = (await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", OfLoad(load)))!.Value;
-        last = Math.Min(first - 1 + most, last);
-        await TellDomainsAsync(session, load, first, last);
+        last = Math.Min(first - 1 + limit, last);
+        await NotifyDomainsAsync(session, load, first, last);
         await session.ExecuteAsync("UPDATE dbo.loads SET told_subscriber = @last WHERE id = @load", OfLoad(load), BigInt("@last", last));
         return (int)(last - first + 1);
     }
 
-    /// <summary>
-    /// Publishes a load, in place of the published load of the same blob name, if there is one. The breach's row is locked.
-    /// </summary>
+    // Publishes a load, in place of the published load of the same blob name, if there is one. The breach's row is locked.
     private async Task PublishAsync(ISqlSession session, long load)
     {
         await session.ExecuteAsync("""
@@ -229,16 +224,16 @@ public abstract partial class SqlBreachDatabase
         await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
     }
 
-    /// <summary>Numbers notifications that have no number; the others keep theirs, because their messages may be in flight.</summary>
-    /// <returns>How many were numbered.</returns>
-    private Task<int> NumberNotificationsAsync(ISqlSession session, long load, int most) => session.ExecuteAsync($"""
+    // Numbers notifications that have no number; the others keep theirs, because their messages may be in flight. Returns how many were
+    // numbered.
+    private Task<int> NumberNotificationsAsync(ISqlSession session, long load, int limit) => session.ExecuteAsync($"""
         UPDATE dbo.notifications SET number = numbered.place
         FROM (
             SELECT u.id, (SELECT COALESCE(MAX(number), 0) FROM dbo.notifications WHERE load_id = @load)
                 + CAST(ROW_NUMBER() OVER (ORDER BY u.id) AS int) AS place
-            FROM ({Most("id FROM dbo.notifications WHERE load_id = @load AND number IS NULL ORDER BY id")}) u) AS numbered
+            FROM ({Limit("id FROM dbo.notifications WHERE load_id = @load AND number IS NULL ORDER BY id")}) u) AS numbered
         WHERE notifications.id = numbered.id
-        """, OfLoad(load), BigInt("@most", most));
+        """, OfLoad(load), BigInt("@most", limit));
 
     private sealed record CountState(bool Wanted, int Counted, int Parts);
 }

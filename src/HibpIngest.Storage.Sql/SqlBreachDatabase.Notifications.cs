@@ -34,9 +34,7 @@ public abstract partial class SqlBreachDatabase
         IsRefused = row.Boolean("is_refused"),
     };
 
-    /// <summary>
-    /// No reservation of the mail rate extends further ahead. A later time stems from a clock that was set back, or from a restored database.
-    /// </summary>
+    // No reservation of the mail rate extends further ahead: a later time stems from a clock that was set back, or a restored database.
     private static readonly TimeSpan FurthestMail = TimeSpan.FromHours(1);
 
     private const string OpenInRange = "load_id = @load AND number BETWEEN @first AND @last AND state = 'open'";
@@ -97,7 +95,7 @@ public abstract partial class SqlBreachDatabase
             if (!await MaySendAsync(session, load))
                 return [];
             var due = await session.ListAsync(
-                Most("""
+                Limit("""
                     id, number FROM dbo.notifications
                     WHERE load_id = @load AND state = 'open' AND not_before IS NOT NULL AND not_before <= @now ORDER BY not_before
                     """),
@@ -114,27 +112,26 @@ public abstract partial class SqlBreachDatabase
             return NotificationClaims.None;
         Parameter[] range = [.. Range(load, first, last), Owner(order.Owner)];
         var claimable = (int)(await session.NumberAsync(
-            $"SELECT COUNT(*) FROM ({Most($"id FROM dbo.notifications WHERE {Claimable}")}) c",
+            $"SELECT COUNT(*) FROM ({Limit($"id FROM dbo.notifications WHERE {Claimable}")}) c",
             [.. range, BigInt("@most", order.Most + 1L)]))!.Value;
-        var most = Math.Min(claimable, order.Most);
+        var count = Math.Min(claimable, order.Most);
         var startsIn = TimeSpan.Zero;
-        if (most > 0)
+        if (count > 0)
         {
-            (var reserved, startsIn) = await ReserveAsync(session, most, order);
+            (var reserved, startsIn) = await ReserveAsync(session, count, order);
             if (!reserved)
                 return NotificationClaims.None with { NoneBefore = startsIn };
         }
         // The condition is repeated: of two claims of the same notifications, the second waits for the first and then re-evaluates it.
         await session.ExecuteAsync($"""
             UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = @until, attempts = attempts + 1
-            WHERE id IN ({Most($"id FROM dbo.notifications WHERE {Claimable} ORDER BY number")}) AND {Claimable}
-            """, [.. range, BigInt("@most", most), FromNow("@until", order.Lease)]);
+            WHERE id IN ({Limit($"id FROM dbo.notifications WHERE {Claimable} ORDER BY number")}) AND {Claimable}
+            """, [.. range, BigInt("@most", count), FromNow("@until", order.Lease)]);
         var claimed = await session.ListAsync(
-            $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
-            ReadNotification, range);
+            $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number", ReadNotification, range);
         // Notifications whose claim has expired since count as held: their message is redelivered.
         var othersHeld = await session.AnyAsync($"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
-        return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, More = claimable > most };
+        return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, More = claimable > count };
     }, cancellationToken);
 
     public Task<NotificationEnd> CompleteNotificationAsync(
@@ -142,23 +139,17 @@ public abstract partial class SqlBreachDatabase
         // The mail was sent: if this is not recorded, it is sent again. The long timeout applies therefore, and a lost commit response is
         // checked.
         EndAsync(
-            notification,
-            "state = @state, error = @error, completed_at = @now, not_before = NULL",
-            cancellationToken,
+            notification, "state = @state, error = @error, completed_at = @now, not_before = NULL", cancellationToken,
             Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength), Line("@error", error));
 
     public Task<NotificationEnd> DeferNotificationAsync(
         long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
-        EndAsync(
-            notification,
-            """
+        EndAsync(notification, """
             state = CASE WHEN deferred_since <= @givenUp THEN 'failed' ELSE state END,
                 completed_at = CASE WHEN deferred_since <= @givenUp THEN @now END,
                 not_before = CASE WHEN deferred_since <= @givenUp THEN NULL ELSE @until END,
                 error = @error, deferrals = deferrals + 1, deferred_since = COALESCE(deferred_since, @now), attempts = 0
-            """,
-            cancellationToken,
-            Owner(owner), Line("@error", error), FromNow("@until", delay), FromNow("@givenUp", -giveUpAfter));
+            """, cancellationToken, Owner(owner), Line("@error", error), FromNow("@until", delay), FromNow("@givenUp", -giveUpAfter));
 
     public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>
         WriteAsync($"""
@@ -185,12 +176,8 @@ public abstract partial class SqlBreachDatabase
 
     private protected abstract string MillisecondsUntil(string time);
 
-    /// <summary>
-    /// Reserves time at the system's mail rate, from when it is free. A reservation that is further ahead than any can be stems from a
-    /// clock that was set back. One row, and one statement that reads and updates it: a concurrent caller waits, and then sees what is
-    /// left.
-    /// </summary>
-    /// <returns>False, with the wait, if the time is not free soon enough.</returns>
+    // Reserves time at the system's mail rate, from when it is free. One statement reads and updates the one row: a concurrent caller
+    // waits, and then sees what is left. Returns false, with the wait, if the time is not free soon enough.
     private async Task<(bool Reserved, TimeSpan StartsIn)> ReserveAsync(ISqlSession session, int mails, ClaimOrder order)
     {
         // In whole milliseconds: at least one, at most half of what may be reserved ahead.
@@ -205,13 +192,13 @@ public abstract partial class SqlBreachDatabase
         return (reserved, startsIn > TimeSpan.Zero ? startsIn : TimeSpan.Zero);
     }
 
-    /// <summary>Returns whether a load's mails may be sent: it is notifying, and its breach isn't hidden.</summary>
+    // Returns whether a load's mails may be sent: it is notifying, and its breach isn't hidden.
     private static Task<bool> MaySendAsync(ISqlSession session, long load) => session.AnyAsync("""
         SELECT 1 FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE l.id = @load AND l.state = 'notifying' AND b.hidden = 0
         """, OfLoad(load));
 
-    /// <summary>Ends or defers a notification, and checks whether the next one may be sent.</summary>
+    // Ends or defers a notification, and checks whether the next one may be sent.
     private Task<NotificationEnd> EndAsync(
         long notification, string set, CancellationToken cancellationToken, params Parameter[] parameters) =>
         WriteWithCommitCheckAsync(async (session, inDoubt) =>

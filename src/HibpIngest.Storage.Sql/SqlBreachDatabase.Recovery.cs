@@ -5,15 +5,13 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>
-    /// Condition on a load <c>r</c>: it was recovered from the account log. It has rows, but no batch was ever copied here.
-    /// </summary>
+    // Condition on a load r: it was recovered from the account log. It has rows, but no batch was ever copied here.
     private const string IsRecovered = "r.batches = 0 AND r.last_position > 0";
 
-    /// <summary>Below any layout version: a slice recovered from the account log doesn't tell where it was written.</summary>
+    // Below any layout version: the account log doesn't record where a slice was written.
     private const int NoLayouts = -1;
 
-    /// <summary>Slices inserted by one statement, with three parameters each.</summary>
+    // Slices inserted by one statement, with three parameters each.
     private const int SlicesAtOnce = 100;
 
     /// <summary>
@@ -32,17 +30,17 @@ public abstract partial class SqlBreachDatabase
         var name = isNewer ? load.Breach.Name : known!.Breach;
         await RefuseOtherAsync(session, load, known, name);
         var isReported = isNewer || Fold(known!.Breach) == Fold(load.Breach.Name);
-        var told = isReported && await RecoverBreachAsync(session, load.Breach);
+        var changed = isReported && await RecoverBreachAsync(session, load.Breach);
         var breach = await BreachKeyAsync(session, name);
         var step = RecoveryStep.Known;
         if (known is { PublishedAt: not null })
-            told |= await RetellAsync(session, load, known, breach, isNewer);
+            changed |= await UpdatePublishedAsync(session, load, known, breach, isNewer);
         else if (known is not { IsDone: true })
         {
             await FinishAsync(session, load, known, breach);
             step = known is null ? RecoveryStep.Added : RecoveryStep.Finished;
         }
-        if (step == RecoveryStep.Known && !told)
+        if (step == RecoveryStep.Known && !changed)
             return step;
         // Last, as wherever ids are inserted; readers' data has changed.
         await RaiseHighestAsync(session, new StoreIds(load.Load, load.Mark));
@@ -50,7 +48,7 @@ public abstract partial class SqlBreachDatabase
             UPDATE dbo.store_counters SET catalogue_version = CASE
                 WHEN catalogue_version < @version THEN @version ELSE catalogue_version END + 1
             """, BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
-        if (isReported && told && !load.Breach.IsReported)
+        if (isReported && changed && !load.Breach.IsReported)
             await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
         return step == RecoveryStep.Known ? RecoveryStep.Told : step;
     }, cancellationToken, isLong: true);
@@ -69,14 +67,14 @@ public abstract partial class SqlBreachDatabase
         return true;
     }, cancellationToken);
 
-    /// <summary>Finds another load of the breach that was recovered from the account log, which doesn't record who was notified.</summary>
-    /// <returns>Null if there is none.</returns>
+    // Finds another load of the breach that was recovered from the account log, which doesn't record who was notified. Returns null if
+    // there is none.
     private static Task<long?> FindRecoveredAsync(ISqlSession session, long load) => session.NumberAsync($"""
         SELECT MIN(r.id) FROM dbo.loads l JOIN dbo.loads r ON r.breach = l.breach AND r.id <> l.id
         WHERE l.id = @load AND {IsRecovered}
         """, OfLoad(load));
 
-    /// <summary>Throws if the recovery would overwrite another load's data.</summary>
+    // Throws if the recovery would overwrite another load's data.
     private async Task RefuseOtherAsync(ISqlSession session, LoadRecovery load, KnownLoad? known, string breach)
     {
         if (known is not null && (known.Blob, known.Generation, known.StartedAt) != (load.Blob, load.Generation, load.StartedAt))
@@ -97,33 +95,32 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.VersionTaken(load.Load, other);
     }
 
-    /// <summary>Adds or updates a breach.</summary>
-    /// <returns>Whether anything in it was older than the log.</returns>
-    private static async Task<bool> RecoverBreachAsync(ISqlSession session, BreachRecovery told)
+    // Adds or updates a breach. Returns whether anything in it was older than the log.
+    private static async Task<bool> RecoverBreachAsync(ISqlSession session, BreachRecovery logged)
     {
-        var added = await AddBreachAsync(session, told.Name);
-        await LockBreachAsync(session, told.Name);
+        var added = await AddBreachAsync(session, logged.Name);
+        await LockBreachAsync(session, logged.Name);
         var before = (await session.FirstAsync(
             "SELECT metadata, hidden, published_at, modified_at, log_version FROM dbo.breaches WHERE folded_name = @folded",
             row => new KnownBreach(
                 ToText(ToMetadata(row.Text("metadata"))), row.Boolean("hidden"), row.TimeOrNull("published_at"),
                 row.TimeOrNull("modified_at"), row.Int64("log_version")),
-            Folded(told.Name)))!;
-        var metadata = ToText(told.Metadata);
-        var after = new KnownBreach(metadata, told.Hidden, told.PublishedAt, told.ModifiedAt, told.Version);
-        if (!added && (before.Version >= told.Version || before with { Version = told.Version } == after))
+            Folded(logged.Name)))!;
+        var metadata = ToText(logged.Metadata);
+        var after = new KnownBreach(metadata, logged.Hidden, logged.PublishedAt, logged.ModifiedAt, logged.Version);
+        if (!added && (before.Version >= logged.Version || before with { Version = logged.Version } == after))
             return false;
         await session.ExecuteAsync("""
             UPDATE dbo.breaches SET metadata = @metadata, hidden = @hidden, published_at = @published, modified_at = @modified,
                 log_version = @version
             WHERE folded_name = @folded
-            """, Folded(told.Name), LongText("@metadata", metadata), Bit("@hidden", told.Hidden), At("@published", told.PublishedAt),
-            At("@modified", told.ModifiedAt), BigInt("@version", told.Version));
+            """, Folded(logged.Name), LongText("@metadata", metadata), Bit("@hidden", logged.Hidden), At("@published", logged.PublishedAt),
+            At("@modified", logged.ModifiedAt), BigInt("@version", logged.Version));
         return true;
     }
 
-    /// <summary>Updates a load that is published here: it was replaced since, or moved to another breach.</summary>
-    private static async Task<bool> RetellAsync(ISqlSession session, LoadRecovery load, KnownLoad known, int breach, bool isNewer)
+    // Updates a load that is published here: it was replaced since, or moved to another breach.
+    private static async Task<bool> UpdatePublishedAsync(ISqlSession session, LoadRecovery load, KnownLoad known, int breach, bool isNewer)
     {
         // If its segments are only planned here, the journal stage checks which exist.
         var changed = await session.ExecuteAsync("""
@@ -145,7 +142,7 @@ public abstract partial class SqlBreachDatabase
         return true;
     }
 
-    /// <summary>Marks a load done as the log records it. Its rows here and its unsent notifications are not needed.</summary>
+    // Marks a load done as the log records it. Its rows here and its unsent notifications are not needed.
     private async Task FinishAsync(ISqlSession session, LoadRecovery load, KnownLoad? known, int breach)
     {
         if (known is null)
@@ -184,23 +181,23 @@ public abstract partial class SqlBreachDatabase
             await SetReplayedAsync(session, layout, load.Load, load.Rows);
     }
 
-    /// <summary>Keeps slices that were done before: they record which layouts they were written to.</summary>
+    // Keeps slices that were done before: they record which layouts they were written to.
     private static async Task AddSlicesAsync(ISqlSession session, LoadRecovery load)
     {
         await session.ExecuteAsync("DELETE FROM dbo.slices WHERE load_id = @load AND state <> 'done'", OfLoad(load.Load));
-        var told = load.Slices.ToDictionary(slice => slice.Number);
+        var missing = load.Slices.ToDictionary(slice => slice.Number);
         foreach (var done in await session.ListAsync(
             $"SELECT {SliceColumns} FROM dbo.slices s WHERE s.load_id = @load", ReadSlice, OfLoad(load.Load)))
         {
-            if (told.TryGetValue(done.Number, out var same) && (same.First, same.Last) == (done.First, done.Last))
-                told.Remove(done.Number);
+            if (missing.TryGetValue(done.Number, out var same) && (same.First, same.Last) == (done.First, done.Last))
+                missing.Remove(done.Number);
             else
             {
                 await session.ExecuteAsync(
                     "DELETE FROM dbo.slices WHERE load_id = @load AND number = @slice", OfLoad(load.Load), Int("@slice", done.Number));
             }
         }
-        foreach (var slices in told.Values.OrderBy(slice => slice.Number).Chunk(SlicesAtOnce))
+        foreach (var slices in missing.Values.OrderBy(slice => slice.Number).Chunk(SlicesAtOnce))
         {
             var values = slices.Select(
                 (_, i) => $"(@load, @n{i}, @f{i}, @l{i}, @l{i} - @f{i} + 1, 'done', @l{i} - @f{i} + 1, @now, @at, @layouts)");

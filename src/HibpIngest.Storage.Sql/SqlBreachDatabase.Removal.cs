@@ -84,10 +84,10 @@ public abstract partial class SqlBreachDatabase
         row.Int64("id"), row.Int32("mark"), row.Boolean("shares_mark"), row.Int64("first_row"), row.Int64("last_position"),
         row.Boolean("purging"), row.TextOrNull("removal_token"));
 
-    /// <summary>Unpublishes a breach, whose row and loads' rows are locked, and marks its loads as being removed.</summary>
+    // Unpublishes a breach, whose row and loads' rows are locked, and marks its loads as being removed.
     private async Task UnlistAsync(ISqlSession session, string name, Parameter breach)
     {
-        var open = Most("id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", "1");
+        var open = Limit("id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", "1");
         if (await session.NumberAsync(open, breach) is { } load)
             throw Refusals.BreachOpen(name, load);
         // Beginning a slice locks its row: its lease is visible once this has waited for it, and a slice that waits for this finds its load

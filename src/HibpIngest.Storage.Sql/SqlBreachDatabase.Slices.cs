@@ -22,9 +22,7 @@ public abstract partial class SqlBreachDatabase
         DoneAt = row.TimeOrNull("done_at"),
     };
 
-    /// <summary>
-    /// Condition on a load <c>l</c>: its slices may be processed. Purged rows are read from the account log, if it has them.
-    /// </summary>
+    // Condition on a load l: its slices may be processed. Purged rows are read from the account log, if it has them.
     private const string MayBeWritten =
         "(l.purging = 0 OR l.logged_version IS NOT NULL) AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
 
@@ -32,7 +30,7 @@ public abstract partial class SqlBreachDatabase
 
     // active_at is when a slice's last attempt began or was released; with done_at it gives the processing time of a done slice.
 
-    /// <summary>Condition on a slice: it belongs to an owner, and is not done.</summary>
+    // Condition on a slice: it belongs to an owner, and is not done.
     private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
 
     private const string KeepProgress = """
@@ -44,7 +42,7 @@ public abstract partial class SqlBreachDatabase
         long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
-            var begun = await UpdateSliceAsync(
+            var before = await UpdateSliceAsync(
                 session,
                 """
                 attempts = slices.attempts + CASE WHEN slices.state = 'failed' OR slices.attempts >= @most THEN 0 ELSE 1 END,
@@ -77,9 +75,9 @@ public abstract partial class SqlBreachDatabase
                 return work;
             work = work with { Layouts = await ReadLayoutsAsync(session) };
             // The lease that blocked it may have expired between the two statements.
-            if (begun is null)
+            if (before is null)
                 return work with { HeldUntil = work.HeldUntil ?? DateTimeOffset.MinValue };
-            return begun.State != SliceState.Failed && begun.Attempts >= maxTries
+            return before.State != SliceState.Failed && before.Attempts >= maxTries
                 ? work with { Slice = work.Slice with { Attempts = maxTries + 1 } }
                 : work;
         }, cancellationToken);
@@ -203,7 +201,7 @@ public abstract partial class SqlBreachDatabase
                     WHERE o.state NOT IN ('done', 'failed') AND (a.done_at > @since OR a.lease_expires_at > @since))
             """, age, most, cancellationToken);
 
-    /// <summary>Once its rows are purged, a load's slices are written from the account log.</summary>
+    // Once its rows are purged, a load's slices are written from the account log.
     private static async Task RequireLoggedAsync(ISqlSession session, long load, LoadFacts facts)
     {
         if (facts.State is not (LoadState.Done or LoadState.Upserting or LoadState.Failed)
@@ -230,15 +228,15 @@ public abstract partial class SqlBreachDatabase
     private static Parameter[] Progress(SliceProgress? progress) =>
         [LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion), Int("@layouts", progress?.LayoutVersion)];
 
-    private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, TimeSpan age, int most, CancellationToken cancellationToken) =>
+    private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, TimeSpan age, int limit, CancellationToken cancellationToken) =>
         ListAsync(
-            Most($"""
+            Limit($"""
                 {SliceColumns} FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id
                 WHERE s.state <> 'done' AND {condition}
                 ORDER BY s.load_id, s.number
                 """),
-            ReadSlice, cancellationToken, FromNow("@since", -age), BigInt("@most", most));
+            ReadSlice, cancellationToken, FromNow("@since", -age), BigInt("@most", limit));
 
-    /// <summary>A slice before its attempt was begun or completed.</summary>
+    /// <summary>A slice before its attempt was started or completed.</summary>
     private protected sealed record SliceBefore(SliceState State, int Attempts);
 }

@@ -67,13 +67,13 @@ public abstract partial class SqlBreachDatabase
             cancellationToken.ThrowIfCancellationRequested();
             const string Of = "email = @email AND (@all = 1 OR domain = @domain)";
             var (email, domain) = Normalise(new Subscription(removal.Email, removal.Domain));
-            Parameter[] whose =
+            Parameter[] parameters =
             [
                 Text("@email", email, EmailLength), Text("@domain", domain, DomainLength), Bit("@all", removal.Domain is null),
             ];
             notifications += await session.ExecuteAsync(
-                $"DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE {Of})", whose);
-            subscriptions += await session.ExecuteAsync($"DELETE FROM dbo.subscribers WHERE {Of}", whose);
+                $"DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE {Of})", parameters);
+            subscriptions += await session.ExecuteAsync($"DELETE FROM dbo.subscribers WHERE {Of}", parameters);
             if (removal.Suppression is { } suppression)
                 await PutAsync(session, suppression);
         }

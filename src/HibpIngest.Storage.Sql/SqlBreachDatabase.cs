@@ -31,7 +31,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     /// </summary>
     private protected string Overtaken { get; }
 
-    /// <summary>Loads <c>r</c> of the same breach and blob name as a load <c>l</c>, including itself.</summary>
+    // Loads r of the same breach and blob name as a load l, including itself.
     private string OfSameBlob { get; }
 
     private string OfVersion { get; }
@@ -113,7 +113,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken);
 
     /// <summary>Limits a query, which is given without its SELECT, to a number of rows.</summary>
-    private protected abstract string Most(string query, string most = "@most");
+    private protected abstract string Limit(string query, string limit = "@most");
 
     /// <summary>To be called after anything slow in its transaction: other transactions that insert an id wait for this row.</summary>
     private protected static Task<int> RaiseHighestAsync(ISqlSession session, StoreIds ids) => session.ExecuteAsync("""
@@ -125,7 +125,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private static Task<int> RaiseCatalogueVersionAsync(ISqlSession session) =>
         session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");
 
-    /// <summary>Records that the logged data of a breach or load has changed with the version that was just raised.</summary>
+    // Records that the logged data of a breach or load has changed with the version that was just raised.
     private static Task<int> RaiseLogVersionAsync(ISqlSession session, string table, string condition, params Parameter[] parameters) =>
         session.ExecuteAsync(
             $"UPDATE dbo.{table} SET log_version = (SELECT catalogue_version FROM dbo.store_counters) WHERE {condition}", parameters);
@@ -140,11 +140,10 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         return true;
     }, cancellationToken);
 
-    /// <summary>Runs one statement in a transaction.</summary>
     private Task WriteAsync(string sql, CancellationToken cancellationToken, params Parameter[] parameters) =>
         WriteAsync(session => session.ExecuteAsync(sql, parameters), cancellationToken);
 
-    /// <summary>Runs one statement in a transaction, and returns whether it changed exactly one row.</summary>
+    // Returns whether the statement changed exactly one row.
     private Task<bool> TryWriteAsync(string sql, CancellationToken cancellationToken, params Parameter[] parameters) =>
         WriteAsync(async session => await session.ExecuteAsync(sql, parameters) == 1, cancellationToken);
 

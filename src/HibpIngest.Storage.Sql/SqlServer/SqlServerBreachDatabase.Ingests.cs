@@ -10,7 +10,7 @@ public sealed partial class SqlServerBreachDatabase
 
     private readonly AccountBatchReader.Domains _domains = new();
 
-    /// <summary>The load whose copies timed out, and the number of rows per copy since then.</summary>
+    // The load whose copies timed out, and the number of rows per copy since then.
     private (long Load, int Rows)? _pieces;
 
     private protected override IBatchCopy Copy(BatchCopyOrder order) => new BatchCopy(this, order);
@@ -48,8 +48,8 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    /// <summary>Advances the checkpoint, which claims the batch's positions, and records its slices, in one round trip.</summary>
-    /// <returns>Null if the load has another owner, state or position.</returns>
+    // Advances the checkpoint, which claims the batch's positions, and records its slices, in one round trip. Returns null if the load has
+    // another owner, state or position.
     private static Task<Advanced?> TryAdvanceAsync(
         SqlServerSession session, BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible)
     {
@@ -94,10 +94,8 @@ public sealed partial class SqlServerBreachDatabase
         return Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, advanced.Slices - slices);
     }
 
-    /// <summary>
-    /// Inserts a number of a batch's slices, after those already done; the last one may be shorter. The text depends on their number only,
-    /// which rarely changes.
-    /// </summary>
+    // Inserts a number of a batch's slices, after those already done; the last one may be shorter. The text depends on their number only,
+    // which rarely changes.
     private static string InsertSlicesSql(int count) =>
         $"""
         INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, pending_since)
@@ -109,11 +107,8 @@ public sealed partial class SqlServerBreachDatabase
             WHERE l.id = @load) s
         """;
 
-    /// <summary>
-    /// Finds the batch's slices if the previous attempt was committed and its response lost. <see cref="TryAdvanceAsync"/> has waited for
-    /// any transaction that held the load's row, including that attempt's, so the result can't change any more.
-    /// </summary>
-    /// <returns>Null if it was not committed.</returns>
+    // Finds the batch's slices if the previous attempt was committed and its response lost. TryAdvanceAsync has waited for any transaction
+    // that held the load's row, including that attempt's, so the result can't change any more. Returns null if it was not committed.
     private async Task<IReadOnlyList<Slice>?> FindCommittedAsync(SqlServerSession session, long load, string owner, AccountBatch batch)
     {
         var position = await session.NumberAsync(
@@ -129,12 +124,10 @@ public sealed partial class SqlServerBreachDatabase
         return slices;
     }
 
-    /// <summary>
-    /// Copies rows by SqlBulkCopy within the transaction, which commits all of its internal batches or none. Not cancellable, because
-    /// cancelling would leave the connection in the middle of a copy. CheckConstraints: without it the copy needs ALTER permission on the
-    /// table. No table lock: on a table with a clustered key it is exclusive, which would block other loads' copies and purges, and saves
-    /// no log under full recovery, which Azure SQL always has.
-    /// </summary>
+    // Copies rows by SqlBulkCopy within the transaction, which commits all of its internal batches or none. Not cancellable, because
+    // cancelling would leave the connection in the middle of a copy. CheckConstraints: without it the copy needs ALTER permission on the
+    // table. No table lock: on a table with a clustered key it is exclusive, which would block other loads' copies and purges, and saves no
+    // log under full recovery, which Azure SQL always has.
     private void CopyRows(SqlServerSession session, long load, AccountBatch batch, int rows)
     {
         session.ThrowIfCancelled();
@@ -164,23 +157,23 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    private int PieceRows(long load) => _pieces is { } learnt && learnt.Load == load ? learnt.Rows : _options.CopyRows;
+    private int PieceRows(long load) => _pieces is { } pieces && pieces.Load == load ? pieces.Rows : _options.CopyRows;
 
     /// <summary>A load after its checkpoint was advanced: its slices and batches including this one, and its mark.</summary>
     private sealed record Advanced(int Slices, int Batches, int Mark);
 
     private sealed class BatchCopy(SqlServerBreachDatabase database, BatchCopyOrder order) : IBatchCopy
     {
-        private ServerConnection? _kept;
+        private ServerConnection? _connection;
 
         public Task<IReadOnlyList<Slice>> CommitAsync(
             AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken) =>
             database.CommitBatchAsync(this, order, batch, checkpoint, duplicatesPossible, cancellationToken);
 
         /// <summary>Takes the open connection of the previous batch; null: there is none.</summary>
-        public ServerConnection? Take() => Interlocked.Exchange(ref _kept, null);
+        public ServerConnection? Take() => Interlocked.Exchange(ref _connection, null);
 
-        public void Keep(ServerConnection server) => Interlocked.Exchange(ref _kept, server)?.Dispose();
+        public void Keep(ServerConnection server) => Interlocked.Exchange(ref _connection, server)?.Dispose();
 
         public ValueTask DisposeAsync()
         {
@@ -190,8 +183,8 @@ public sealed partial class SqlServerBreachDatabase
     }
 
     /// <summary>A copy timed out; its transaction must be restarted.</summary>
-    private sealed class CopyTimeoutException(Exception told) : Exception(told.Message)
+    private sealed class CopyTimeoutException(Exception reported) : Exception(reported.Message)
     {
-        public Exception Reported => told;
+        public Exception Reported => reported;
     }
 }

@@ -6,12 +6,10 @@ public sealed partial class SqlServerBreachDatabase
 {
     private const int IdsPerUpdate = 500;
 
-    /// <summary>
-    /// Counts the range's rows per subscribed address and per subscribed domain. The range is read once, and so are the subscriptions of
-    /// addresses and those of domains, both hashed. The hints affect only the plan. Statistics of a new load end before the range, so the
-    /// server would plan for one row: therefore the join order is forced (the hashed inputs are on the left). For servers that ignore
-    /// hints, the bounds are subqueries, which are not looked up in the statistics; SQL Server folds them into the values.
-    /// </summary>
+    // Counts the range's rows per subscribed address and per subscribed domain. The range is read once, and so are the subscriptions of
+    // addresses and those of domains, both hashed. The hints affect only the plan. Statistics of a new load end before the range, so the
+    // server would plan for one row: therefore the join order is forced (the hashed inputs are on the left). For servers that ignore hints,
+    // the bounds are subqueries, which are not looked up in the statistics; SQL Server folds them into the values.
     private const string MatchSql = """
         CREATE TABLE #matches (subscriber bigint NULL, domain varchar(255) COLLATE Latin1_General_100_BIN2 NULL, accounts bigint NOT NULL);
 
@@ -98,7 +96,7 @@ public sealed partial class SqlServerBreachDatabase
             await session.ExecuteAsync(
                 $"{MatchSql}\n{RecordMatchesSql}",
                 OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo), BigInt("@lastSubscriber", lastSubscriber));
-            await GetOnAsync(session, load, lease);
+            await RecordProgressAsync(session, load, lease);
             return true;
         }, cancellationToken, isLong: true);
 
@@ -109,7 +107,7 @@ public sealed partial class SqlServerBreachDatabase
         return LoadState.Matching;
     }, cancellationToken, isLong: true);
 
-    private protected override async Task TellDomainsAsync(ISqlSession session, long load, long first, long last)
+    private protected override async Task NotifyDomainsAsync(ISqlSession session, long load, long first, long last)
     {
         Parameter[] range = [OfLoad(load), BigInt("@first", first), BigInt("@last", last)];
         await session.ExecuteAsync($"""

@@ -44,12 +44,12 @@ public sealed partial class SqlServerBreachDatabase
     /// Deletes in the order of the positions, and records the progress: a range with explicit bounds is read once, however many rows before
     /// it are deleted.
     /// </summary>
-    private protected override async Task<int> DeleteRowsAsync(ISqlSession session, long load, int most)
+    private protected override async Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit)
     {
         const string Left = "SELECT purged_position FROM dbo.loads WHERE id = @load AND purged_position < last_position";
         while (await session.NumberAsync(Left, OfLoad(load)) is { } after)
         {
-            var upTo = BigInt("@upTo", after + most);
+            var upTo = BigInt("@upTo", after + limit);
             var removed = await session.ExecuteAsync(DeleteRange, OfLoad(load), BigInt("@after", after), upTo);
             await session.ExecuteAsync("""
                 UPDATE dbo.loads SET purged_position = CASE WHEN last_position < @upTo THEN last_position ELSE @upTo END WHERE id = @load

@@ -12,10 +12,10 @@ namespace HibpIngest.Storage.Sql.SqlServer;
 /// </summary>
 public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 {
-    /// <summary>How often work is repeated after a conflict; each attempt sees the changes of the other transaction.</summary>
+    // How often work is repeated after a conflict; each attempt sees the changes of the other transaction.
     private const int MaxConflicts = 5;
 
-    /// <summary>The maximum number of attempts; usually <see cref="SqlServerOptions.RetryFor"/> ends them earlier.</summary>
+    // The maximum number of attempts; usually SqlServerOptions.RetryFor ends them earlier.
     private const int MaxTries = 20;
 
     private static readonly ResiliencePropertyKey<Call> CallKey = new("call");
@@ -41,19 +41,19 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
             UseJitter = true,
             Delay = options.RetryDelay,
             MaxDelay = options.LongestRetryDelay,
-            ShouldHandle = again => ValueTask.FromResult(
-                again.Outcome.Exception is SqlServerFailure failure && IsTriedAgain(failure, again.AttemptNumber, again.Context)),
+            ShouldHandle = retry => ValueTask.FromResult(
+                retry.Outcome.Exception is SqlServerFailure failure && IsRetried(failure, retry.AttemptNumber, retry.Context)),
             // The other transaction has ended by now, or holds the lock that the next attempt waits for.
-            DelayGenerator = again => ValueTask.FromResult<TimeSpan?>(
-                again.Outcome.Exception is SqlServerFailure { Kind: FailureKind.Conflict }
+            DelayGenerator = retry => ValueTask.FromResult<TimeSpan?>(
+                retry.Outcome.Exception is SqlServerFailure { Kind: FailureKind.Conflict }
                     ? TimeSpan.FromMilliseconds(Random.Shared.Next(50))
                     : null),
-            OnRetry = again =>
+            OnRetry = retry =>
             {
-                var failure = (SqlServerFailure)again.Outcome.Exception!;
-                again.Context.Properties.GetValue(CallKey, null!).Retries++;
+                var failure = (SqlServerFailure)retry.Outcome.Exception!;
+                retry.Context.Properties.GetValue(CallKey, null!).Retries++;
                 if (failure.Kind != FailureKind.Conflict)
-                    LogTriedAgain(failure.Reported.Message, again.RetryDelay);
+                    LogTriedAgain(failure.Reported.Message, retry.RetryDelay);
                 return ValueTask.CompletedTask;
             },
         }).Build();
@@ -63,9 +63,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 
     /// <summary>Makes no call, and does not touch the schema: see <see cref="UpgradeAsync"/>.</summary>
     /// <param name="connectionString">In the syntax of Microsoft.Data.SqlClient: see docs/deploying.md.</param>
-    /// <param name="time">The clock; the server's own is used if it is <see cref="TimeProvider.System"/>.</param>
-    /// <param name="logs">Receives retries, and copies that timed out.</param>
-    /// <param name="options">Null: the defaults.</param>
+    /// <param name="time">The server's clock is used if it is <see cref="TimeProvider.System"/>.</param>
     /// <exception cref="BadInputException">The connection string is malformed, or requests something unsupported.</exception>
     public static SqlServerBreachDatabase Open(
         string connectionString, TimeProvider time, ILoggerFactory logs, SqlServerOptions? options = null) =>
@@ -76,13 +74,13 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 
     public override Task UpgradeAsync(CancellationToken cancellationToken) =>
         RetryAsync(
-            again => AttemptAsync(
+            token => AttemptAsync(
                 async session =>
                 {
                     await SqlServerSchema.UpgradeAsync(session, DisplayName, cancellationToken);
                     return true;
                 },
-                inTransaction: false, copy: null, _options.LongTimeout, again),
+                inTransaction: false, copy: null, _options.LongTimeout, token),
             cancellationToken);
 
     public override Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) =>
@@ -98,7 +96,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 
     /// <summary>Runs work outside a transaction.</summary>
     private protected override Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
-        RetryAsync(again => AttemptAsync(work, inTransaction: false, copy: null, _connections.CommandTimeout, again), cancellationToken);
+        RetryAsync(token => AttemptAsync(work, inTransaction: false, copy: null, _connections.CommandTimeout, token), cancellationToken);
 
     /// <summary>
     /// Retries work that failed before the commit was sent. If the response to the commit was lost, <see cref="StoreUnavailableException"/>
@@ -107,20 +105,20 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     private protected override Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false) =>
         RetryAsync(
-            again => AttemptAsync(
-                work, inTransaction: true, copy: null, isLong ? _options.LongTimeout : _connections.CommandTimeout, again),
+            token => AttemptAsync(
+                work, inTransaction: true, copy: null, isLong ? _options.LongTimeout : _connections.CommandTimeout, token),
             cancellationToken);
 
     private protected override Task<T> RenewAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
         RetryAsync(
-            again => AttemptAsync(work, inTransaction: true, copy: null, _connections.CommandTimeout, again, isRenewal: true),
+            token => AttemptAsync(work, inTransaction: true, copy: null, _connections.CommandTimeout, token, isRenewal: true),
             cancellationToken);
 
     private protected override Task<T> WriteWithCommitCheckAsync<T>(
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
         WriteWithCommitCheckAsync(work, copy: null, _options.LongTimeout, cancellationToken);
 
-    private protected override string Most(string query, string most = "@most") => $"SELECT TOP ({most}) {query}";
+    private protected override string Limit(string query, string limit = "@most") => $"SELECT TOP ({limit}) {query}";
 
     /// <summary>Like <see cref="WriteAsync{T}"/>, but also retries if the response to the commit was lost.</summary>
     /// <param name="work">Runs in the transaction; its second argument is true if the previous attempt may have been committed, which it
@@ -132,11 +130,11 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     {
         var inDoubt = false;
         return RetryAsync(
-            async again =>
+            async token =>
             {
                 try
                 {
-                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, copy, timeout, again);
+                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, copy, timeout, token);
                 }
                 catch (SqlServerFailure e) when (e.Kind == FailureKind.InDoubt)
                 {
@@ -183,7 +181,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         }
     }
 
-    /// <summary>Replaces an unexplained error by a schema mismatch, if the database has another schema version than this program.</summary>
+    // Replaces an unexplained error by a schema mismatch, if the database has another schema version than this program.
     private async Task RefuseOtherSchemaAsync(int number, CancellationToken cancellationToken)
     {
         int found;
@@ -204,7 +202,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         }
     }
 
-    private bool IsTriedAgain(SqlServerFailure failure, int attempt, ResilienceContext context) => failure.Kind switch
+    private bool IsRetried(SqlServerFailure failure, int attempt, ResilienceContext context) => failure.Kind switch
     {
         FailureKind.Conflict => attempt < MaxConflicts,
         FailureKind.Transient => TimeProvider.System.GetElapsedTime(context.Properties.GetValue(CallKey, null!).Began) < _options.RetryFor,
@@ -219,7 +217,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         var server = copy?.Take() ?? new ServerConnection(isRenewal ? _connections.CreateForRenewal() : _connections.Create());
         var connection = server.Connection;
         SqlTransaction? transaction = null;
-        var kept = false;
+        var isReusable = false;
         try
         {
             if (connection.State != ConnectionState.Open)
@@ -231,7 +229,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
             cancellationToken.ThrowIfCancellationRequested();
             stage = Stage.Committing;
             transaction?.Commit();
-            kept = copy is not null;
+            isReusable = copy is not null;
             return result;
         }
         catch (Exception e)
@@ -246,7 +244,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         finally
         {
             End(transaction);
-            if (kept)
+            if (isReusable)
                 copy!.Keep(server);
             else
                 server.Dispose();

@@ -14,12 +14,10 @@ internal sealed class SqlServerConnections
         "expected Server=...;Database=..., and User ID and Password unless an Entra identity signs in "
         + "(a value that holds ';' or '=' stands in quotes)";
 
-    /// <summary>
-    /// A paused serverless database takes up to a minute to resume; the driver's default of 15 seconds would cause three errors.
-    /// </summary>
+    // A paused serverless database takes up to a minute to resume; the driver's default of 15 seconds would cause three errors.
     private const int ConnectTimeoutSeconds = 30;
 
-    /// <summary>A renewal is one short statement.</summary>
+    // A renewal is one short statement.
     private const int RenewalPoolSize = 4;
 
     private readonly string _connectionString;

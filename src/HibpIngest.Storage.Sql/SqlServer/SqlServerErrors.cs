@@ -29,11 +29,9 @@ internal static class SqlServerErrors
 
     private const int InvalidObjectName = 208;
 
-    /// <summary>
-    /// Transient errors: Microsoft's lists for Azure SQL (learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues
-    /// and learn.microsoft.com/sql/connect/ado-net/configurable-retry-logic-sqlclient-introduction), and those of a broken connection, of a
-    /// server that is starting, and of one short of memory or locks.
-    /// </summary>
+    // Transient errors: Microsoft's lists for Azure SQL (learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues and
+    // learn.microsoft.com/sql/connect/ado-net/configurable-retry-logic-sqlclient-introduction), and those of a broken connection, of a
+    // server that is starting, and of one short of memory or locks.
     private static readonly FrozenSet<int> TransientNumbers = new[]
     {
         20, 64, 121, 233, 997, 10053, 10054, 10060, 10061, 11001, 17142, 17197, // network, server paused, login timed out
@@ -45,18 +43,18 @@ internal static class SqlServerErrors
         1222, 3960, //  a lock timeout, a row that changed under a snapshot
     }.ToFrozenSet();
 
-    /// <summary>Transient errors that ask the client to slow down.</summary>
+    // Transient errors that ask the client to slow down.
     private static readonly FrozenSet<int> ThrottlingNumbers = new[]
     {
         10928, 10929, 10930, 10936, 40501, 40551, 40552, 40553, 45168, 45169, 49918, 49919, 49920,
     }.ToFrozenSet();
 
-    /// <summary>Unique keys (2601, 2627), foreign keys (547), deadlocks (1205).</summary>
+    // Unique keys (2601, 2627), foreign keys (547), deadlocks (1205).
     private static readonly FrozenSet<int> ConflictNumbers = new[] { 547, 1205, 2601, 2627 }.ToFrozenSet();
 
     private static readonly FrozenSet<int> FullNumbers = new[] { 1101, 1105, 9002, 40544, 1827, 5149 }.ToFrozenSet();
 
-    /// <summary>Errors that mean a wrong setup, or a database that is starting or failing over: see <see cref="Classify"/>.</summary>
+    // Errors that mean a wrong setup, or a database that is starting or failing over: see Classify.
     private static readonly FrozenDictionary<int, string> SetUpOrComingUp = new Dictionary<int, string>
     {
         [911] = "there is no such database: create it, or fix the connection string",
@@ -171,7 +169,7 @@ internal static class SqlServerErrors
             new(kind, first, new StoreUnavailableException($"database {database} can't be reached or used just now: {reason}"));
     }
 
-    /// <summary>Returns numbers and codes only, never the server's text.</summary>
+    // Returns numbers and codes only, never the server's text.
     private static string Reason(List<Exception> chain, int number)
     {
         if (chain.OfType<SocketException>().FirstOrDefault(one => one.SocketErrorCode != SocketError.Success) is { } socket)

@@ -10,7 +10,7 @@ namespace HibpIngest.Storage.Sql.SqlServer;
 /// </summary>
 internal static partial class SqlServerSchema
 {
-    /// <summary>Another upgrade takes seconds.</summary>
+    // Another upgrade takes seconds.
     private static readonly TimeSpan LockTimeout = TimeSpan.FromMinutes(2);
 
     private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("SqlServer");

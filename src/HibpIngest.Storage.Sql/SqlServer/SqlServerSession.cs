@@ -13,10 +13,10 @@ internal sealed class SqlServerSession(
 {
     private const string Now = "@now";
 
-    /// <summary>Suffix of a parameter that holds a time's offset from now.</summary>
+    // Suffix of a parameter that holds a time's offset from now.
     private const string InMilliseconds = "Milliseconds";
 
-    /// <summary>A server may be configured not to count rows, and decisions here depend on the counts.</summary>
+    // A server may be configured not to count rows, and decisions here depend on the counts.
     private const string CountRows = "SET NOCOUNT OFF; ";
     private const string TakeServersClock = $"DECLARE {Now} datetime2(3) = SYSUTCDATETIME(); ";
 
@@ -117,7 +117,7 @@ internal sealed class SqlServerSession(
         return command;
     }
 
-    /// <summary>Returns the parameters to send; a time relative to now is sent as its offset.</summary>
+    // Returns the parameters to send; a time relative to now is sent as its offset.
     private IEnumerable<SqlParameter> Given(string sql, Parameter[] parameters)
     {
         foreach (var parameter in parameters)

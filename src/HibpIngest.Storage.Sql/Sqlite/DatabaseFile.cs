@@ -9,17 +9,14 @@ internal sealed class DatabaseFile(string path) : IDisposable
 {
     private readonly Lock _lock = new();
 
-    /// <summary>
-    /// Opened first, closed last, and used for this check only: other connections come and go, and one that is opened after a replacement
-    /// would notice nothing.
-    /// </summary>
+    // Opened first, closed last, and used for this check only: other connections come and go, and one that is opened after a replacement
+    // would notice nothing.
     private volatile SqliteSession? _first;
 
     public bool IsOpen => _first is not null;
 
     /// <summary>Creates the file and its folder if missing.</summary>
-    /// <exception cref="StoreRefusedException">They can't be created.</exception>
-    public void Make()
+    public void Create()
     {
         lock (_lock)
         {
@@ -41,8 +38,6 @@ internal sealed class DatabaseFile(string path) : IDisposable
     }
 
     /// <summary>Opens the file if it isn't open yet, else checks that it is still the same one.</summary>
-    /// <exception cref="StoreMismatchException">It was replaced or deleted.</exception>
-    /// <exception cref="StoreMissingException">There is no file.</exception>
     public void Check()
     {
         lock (_lock)

@@ -4,23 +4,21 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>
-    /// Far more notifications than are made between a backup and its restore. Pickup files and Message-IDs are derived from their ids, so a
-    /// reused id would be another mail's. If the clock in milliseconds since 1970 is higher, ids continue from there, so that one backup
-    /// can be restored twice: fewer mails are sent than one per millisecond.
-    /// </summary>
+    // Far more notifications than are made between a backup and its restore. Pickup files and Message-IDs are derived from their ids, so a
+    // reused id would be another mail's. If the clock in milliseconds since 1970 is higher, ids continue from there, so that one backup can
+    // be restored twice: fewer mails are sent than one per millisecond.
     private const long SkippedNotificationIds = 1_000_000_000;
 
-    /// <summary>16 MiB at a page size of 4 KiB: often enough to report progress and to be cancelled.</summary>
+    // 16 MiB at a page size of 4 KiB: often enough to report progress and to be cancelled.
     private const int PagesAtOnce = 4096;
 
-    /// <summary>The first bytes of a SQLite file (sqlite.org/fileformat.html).</summary>
+    // The first bytes of a SQLite file (sqlite.org/fileformat.html).
     private static ReadOnlySpan<byte> Magic => "SQLite format 3\0"u8;
 
     /// <summary>Suffixes of the files next to a SQLite file that is in use or was not closed.</summary>
     public static IReadOnlyList<string> Companions { get; } = [.. Logs, "-shm"];
 
-    /// <summary>Those that hold data. The shared memory is an index of the write-ahead log, which SQLite rebuilds by itself.</summary>
+    // Those that hold data. The shared memory is an index of the write-ahead log, which SQLite rebuilds by itself.
     private static string[] Logs => ["-wal", "-journal"];
 
     /// <summary>
@@ -46,11 +44,12 @@ public sealed partial class SqliteBreachDatabase
     /// <summary>Checks the whole database.</summary>
     /// <returns>A description of the damage, or null.</returns>
     /// <exception cref="StoreRefusedException">It is not a database, or can't be checked.</exception>
-    public Task<string?> FindDamageAsync(CancellationToken cancellationToken) => ReadAsync(
+    public Task<string?> FindDamageAsync(CancellationToken cancellationToken) => ReadAsync(async session =>
+    {
         // The result names tables and pages, no data.
-        async session => (await session.ListAsync("PRAGMA integrity_check(1)", row => row.Text("integrity_check"))) is [not "ok" and var damage, ..]
-            ? damage : null,
-        cancellationToken);
+        var found = await session.FirstAsync("PRAGMA integrity_check(1)", row => row.Text("integrity_check"));
+        return found == "ok" ? null : found;
+    }, cancellationToken);
 
     /// <summary>Skips ids after a restore, so that no notification gets an id that was used since the backup.</summary>
     public Task SkipNotificationIdsAsync(CancellationToken cancellationToken) => WriteAsync(async session =>
@@ -91,7 +90,7 @@ public sealed partial class SqliteBreachDatabase
             }
         }
         // Closing reports no failure, such as a full disk; the log is left then.
-        if (Logs.Select(suffix => new FileInfo(file + suffix)).FirstOrDefault(beside => beside is { Exists: true, Length: > 0 })
+        if (Logs.Select(suffix => new FileInfo(file + suffix)).FirstOrDefault(log => log is { Exists: true, Length: > 0 })
             is { } left)
         {
             throw new NotPossibleException(

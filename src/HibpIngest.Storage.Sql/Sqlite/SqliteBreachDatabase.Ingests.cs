@@ -5,38 +5,10 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>Rows written or read between two checks of the cancellation token.</summary>
+    // Rows written or read between two checks of the cancellation token.
     private const int RowsBetweenChecks = 1_024;
 
     private protected override IBatchCopy Copy(BatchCopyOrder order) => new BatchCopy(this, order);
-
-    private Task<IReadOnlyList<Slice>> CommitBatchAsync(
-        BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken)
-    {
-        var load = order.Load;
-        if (batch.Count == 0)
-            throw new ArgumentException("a batch is never empty", nameof(batch));
-        return WriteAsync<IReadOnlyList<Slice>>(async session =>
-        {
-            var changed = await session.ExecuteAsync("""
-                UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1,
-                    checkpoint_json = @checkpoint, attempts = 0, mark = COALESCE(mark, @mark),
-                    duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END
-                WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting'
-                """, OfLoad(load), Owner(order.Owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition),
-                LongText("@checkpoint", ToText(checkpoint)), Bit("@duplicates", duplicatesPossible), Int("@mark", order.Mark));
-            if (changed == 0)
-                throw new LoadLostException(load);
-            var mark = await session.NumberAsync("SELECT mark FROM dbo.loads WHERE id = @load", OfLoad(load));
-            await RaiseHighestAsync(session, new StoreIds(0, (int)mark!.Value));
-            var slices = await InsertSlicesAsync(session, load, batch, order.SliceRows);
-            InsertRows((SqliteSession)session, load, batch, cancellationToken);
-            // The lease is counted from here, not from the transaction's start: the copy may have taken longer than the lease.
-            await session.ExecuteAsync(
-                "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load", OfLoad(load), FromNow("@until", order.Lease));
-            return slices;
-        }, cancellationToken);
-    }
 
     private static void InsertRows(SqliteSession session, long load, AccountBatch batch, CancellationToken cancellationToken)
     {
@@ -71,8 +43,32 @@ public sealed partial class SqliteBreachDatabase
     private sealed class BatchCopy(SqliteBreachDatabase database, BatchCopyOrder order) : IBatchCopy
     {
         public Task<IReadOnlyList<Slice>> CommitAsync(
-            AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken) =>
-            database.CommitBatchAsync(order, batch, checkpoint, duplicatesPossible, cancellationToken);
+            AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken)
+        {
+            var load = order.Load;
+            if (batch.Count == 0)
+                throw new ArgumentException("a batch is never empty", nameof(batch));
+            return database.WriteAsync<IReadOnlyList<Slice>>(async session =>
+            {
+                var changed = await session.ExecuteAsync("""
+                    UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1,
+                        checkpoint_json = @checkpoint, attempts = 0, mark = COALESCE(mark, @mark),
+                        duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END
+                    WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting'
+                    """, OfLoad(load), Owner(order.Owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition),
+                    LongText("@checkpoint", ToText(checkpoint)), Bit("@duplicates", duplicatesPossible), Int("@mark", order.Mark));
+                if (changed == 0)
+                    throw new LoadLostException(load);
+                var mark = await session.NumberAsync("SELECT mark FROM dbo.loads WHERE id = @load", OfLoad(load));
+                await RaiseHighestAsync(session, new StoreIds(0, (int)mark!.Value));
+                var slices = await InsertSlicesAsync(session, load, batch, order.SliceRows);
+                InsertRows((SqliteSession)session, load, batch, cancellationToken);
+                // The lease is counted from here, not from the transaction's start: the copy may have taken longer than the lease.
+                await session.ExecuteAsync(
+                    "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load", OfLoad(load), FromNow("@until", order.Lease));
+                return slices;
+            }, cancellationToken);
+        }
 
         /// <summary>Does nothing: the writer belongs to the database.</summary>
         public ValueTask DisposeAsync() => ValueTask.CompletedTask;

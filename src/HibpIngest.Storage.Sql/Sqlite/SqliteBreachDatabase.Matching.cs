@@ -59,7 +59,7 @@ public sealed partial class SqliteBreachDatabase
                             "a subscription was taken away while it was matched: the range is matched again");
                     }
                 }
-                await GetOnAsync(session, load, lease);
+                await RecordProgressAsync(session, load, lease);
                 return true;
             },
             cancellationToken);
@@ -98,13 +98,13 @@ public sealed partial class SqliteBreachDatabase
                         "UPDATE dbo.load_domains SET exact = COALESCE(exact, 0) + @counted WHERE load_id = @load AND domain = @domain",
                         OfLoad(load), LongBytes("@domain", domain), BigInt("@counted", counted));
                 }
-                await GetOnAsync(session, load, lease);
+                await RecordProgressAsync(session, load, lease);
                 return LoadState.Matching;
             },
             cancellationToken);
     }
 
-    private protected override Task TellDomainsAsync(ISqlSession session, long load, long first, long last) => session.ExecuteAsync($"""
+    private protected override Task NotifyDomainsAsync(ISqlSession session, long load, long first, long last) => session.ExecuteAsync($"""
         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
         SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
         FROM dbo.loads l CROSS JOIN dbo.subscribers s JOIN dbo.load_domains d ON d.load_id = l.id AND d.domain = s.match_domain
@@ -127,10 +127,8 @@ public sealed partial class SqliteBreachDatabase
 
     private protected override string MillisecondsUntil(string time) => $"{time} - @now";
 
-    /// <summary>
-    /// Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain.
-    /// </summary>
-    /// <returns>Null if the range is not to be matched now.</returns>
+    // Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain. Returns null
+    // if the range is not to be matched now.
     private static async Task<Matches?> FindMatchesAsync(SqliteSession session, long load, long after, long upTo)
     {
         var lastSubscriber = await session.NumberAsync(

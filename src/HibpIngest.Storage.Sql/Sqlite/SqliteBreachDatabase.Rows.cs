@@ -4,7 +4,7 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>A row's id has its load in the upper 23 bits and its position in the lower 40: 10^12 rows, eight million loads.</summary>
+    // A row's id has its load in the upper 23 bits and its position in the lower 40: 10^12 rows, eight million loads.
     private const int PositionBits = 40;
     private const long MaxPosition = (1L << PositionBits) - 1;
 
@@ -23,7 +23,7 @@ public sealed partial class SqliteBreachDatabase
             session =>
             {
                 using var row = ((SqliteSession)session).Prepare(
-                    Most("alias, domain FROM dbo.rows WHERE id BETWEEN @first AND @last ORDER BY id"),
+                    Limit("alias, domain FROM dbo.rows WHERE id BETWEEN @first AND @last ORDER BY id"),
                     RowId("@first", load, first), RowId("@last", load, last), BigInt("@most", into.Capacity));
                 while (row.Step())
                     into.Add(row.Blob(0), row.Blob(1));
@@ -40,9 +40,9 @@ public sealed partial class SqliteBreachDatabase
             : 0,
         cancellationToken);
 
-    private protected override Task<int> DeleteRowsAsync(ISqlSession session, long load, int most) => session.ExecuteAsync(
-        $"DELETE FROM dbo.rows WHERE id IN ({Most($"id FROM dbo.rows WHERE {RowsOfLoad} ORDER BY id")})",
-        OfLoad(load), BigInt("@most", most));
+    private protected override Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit) => session.ExecuteAsync(
+        $"DELETE FROM dbo.rows WHERE id IN ({Limit($"id FROM dbo.rows WHERE {RowsOfLoad} ORDER BY id")})",
+        OfLoad(load), BigInt("@most", limit));
 
     private static Parameter RowId(string name, long load, long position) => BigInt(name, (load << PositionBits) + position);
 

@@ -6,7 +6,7 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>How long to wait for readers of other processes before emptying the log.</summary>
+    // How long to wait for readers of other processes before emptying the log.
     private static readonly TimeSpan EraseTimeout = TimeSpan.FromSeconds(20);
 
     public override Task<SubscribersImported> ImportSubscribersAsync(
@@ -70,10 +70,8 @@ public sealed partial class SqliteBreachDatabase
         return removed;
     }
 
-    /// <summary>
-    /// Rewrites the table into pages that held none of its data. Emptying and refilling it is not enough: the first page of a table or
-    /// index is never freed, and keeps what is in its free space.
-    /// </summary>
+    // Rewrites the table into pages that held none of its data. Emptying and refilling it is not enough: the first page of a table or index
+    // is never freed, and keeps what is in its free space.
     private static async Task RewriteSubscribersAsync(SqliteSession session)
     {
         var schema = await session.ListAsync(

@@ -10,18 +10,13 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 /// </summary>
 public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 {
-    /// <summary>
-    /// How long a writer waits for other processes' transactions. The longest of the program's own, a batch or a chunk, takes far less than
-    /// a second.
-    /// </summary>
+    /// <summary>How long a writer waits for other processes' transactions. The longest, a batch, takes far less than a second.</summary>
     public static readonly TimeSpan LockTimeout = TimeSpan.FromSeconds(60);
 
-    /// <summary>
-    /// The maximum number of concurrent readers. Each has a page cache, and reads wait for the disk more than for each other.
-    /// </summary>
+    // The maximum number of concurrent readers. Each has a page cache, and reads wait for the disk more than for each other.
     private const int MaxReaders = 8;
 
-    /// <summary>The first delay before requesting the write lock again; it doubles up to <see cref="LongestLockDelay"/>.</summary>
+    // The first delay before requesting the write lock again; it doubles up to LongestLockDelay.
     private static readonly TimeSpan FirstLockDelay = TimeSpan.FromMilliseconds(1);
     private static readonly TimeSpan LongestLockDelay = TimeSpan.FromMilliseconds(25);
 
@@ -55,10 +50,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages) =>
         new(FileOf(fileOrConnectionString), time) { MaxPages = maxPages };
 
-    /// <summary>
-    /// Checks that the file is still the one that this process opened, if it has opened one. Every transaction does so too; this is for
-    /// processes that begin none for long.
-    /// </summary>
+    /// <summary>Checks the opened file as every transaction does; for processes that begin none for long.</summary>
     /// <exception cref="StoreMismatchException">The file was deleted, moved or replaced.</exception>
     public void CheckFile()
     {
@@ -76,7 +68,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     /// <exception cref="StoreRefusedException">They can't be created.</exception>
     public override Task UpgradeAsync(CancellationToken cancellationToken)
     {
-        _opened.Make();
+        _opened.Create();
         return WriteAsync(session => SqliteSchema.UpgradeAsync((SqliteSession)session, _file), cancellationToken);
     }
 
@@ -183,7 +175,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         }
     }
 
-    private protected override string Most(string query, string most = "@most") => $"SELECT {query} LIMIT {most}";
+    private protected override string Limit(string query, string limit = "@most") => $"SELECT {query} LIMIT {limit}";
 
     private static async Task<T> RunAsync<T>(
         SqliteSession connection, Func<ISqlSession, Task<T>> work, Action? beforeCommit, CancellationToken cancellationToken)
@@ -273,9 +265,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         }
     }
 
-    /// <summary>
-    /// Runs a statement that needs a lock, retrying while another process holds it, without blocking a thread in between.
-    /// </summary>
+    // Runs a statement that needs a lock, retrying while another process holds it, without blocking a thread in between.
     private static async Task RunUnderLockAsync(SqliteSession connection, string sql, CancellationToken cancellationToken)
     {
         var began = TimeProvider.System.GetTimestamp();

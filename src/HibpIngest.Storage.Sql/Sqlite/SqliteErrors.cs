@@ -8,10 +8,8 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 /// </summary>
 internal static class SqliteErrors
 {
-    /// <summary>
-    /// With less free space, an I/O error counts as a full disk: SQLite reports SQLITE_FULL only for a failed write, not if a log or its
-    /// index can't be created or extended.
-    /// </summary>
+    // With less free space, an I/O error counts as a full disk: SQLite reports SQLITE_FULL only for a failed write, not if a log or its
+    // index can't be created or extended.
     private const long FullDiskBytes = 1 << 20;
 
     /// <param name="file">The database file, as the operator named it.</param>

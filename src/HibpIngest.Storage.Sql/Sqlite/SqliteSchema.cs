@@ -3,18 +3,15 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 /// <summary>The schema's scripts. The file's header holds the version that a database has (PRAGMA user_version).</summary>
 internal static class SqliteSchema
 {
-    /// <summary>"HIBP" in ASCII, in the file's header (PRAGMA application_id): distinguishes the program's files from others.</summary>
+    // "HIBP" in ASCII, in the file's header (PRAGMA application_id): distinguishes the program's files from others.
     private const int ApplicationId = 0x48494250;
 
     private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("Sqlite");
 
     public static int Expected => Scripts.Count;
 
-    /// <summary>
-    /// Returns the schema version; 0 if the database is empty. Must run in a transaction: another process may upgrade between two
-    /// statements.
-    /// </summary>
-    /// <exception cref="StoreRefusedException">It is another program's database.</exception>
+    /// <summary>Must run in a transaction: another process may upgrade between two statements.</summary>
+    /// <returns>0 if the database is empty.</returns>
     public static async Task<int> FindAsync(ISqlSession session, string file)
     {
         if (await session.NumberAsync("PRAGMA application_id") == ApplicationId)

@@ -9,13 +9,11 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 /// </summary>
 internal sealed class SqliteSession : ISqlSession, IDisposable
 {
-    /// <summary>
-    /// How long a reader waits for another process, which happens only while that one opens, recovers or closes the database;
-    /// <see cref="SqliteBreachDatabase"/> waits for the write lock itself.
-    /// </summary>
+    // How long a reader waits for another process, which happens only while that one opens, recovers or closes the database;
+    // SqliteBreachDatabase waits for the write lock itself.
     private static readonly TimeSpan BusyTimeout = TimeSpan.FromSeconds(10);
 
-    /// <summary>sqlite.org/c3ref/c_fcntl_begin_atomic_write.html</summary>
+    // sqlite.org/c3ref/c_fcntl_begin_atomic_write.html
     private const int FileHasMoved = 20;
 
     private readonly Dictionary<string, SqliteStatement> _statements = [];
@@ -110,10 +108,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
     /// <summary>Runs several statements without parameters, and doesn't cache them.</summary>
     public void Script(string sql) => Check(raw.sqlite3_exec(_database, sql));
 
-    /// <summary>
-    /// Like <see cref="Script"/>, but returns false if another connection holds the lock that is needed and <paramref name="throwIfBusy"/>
-    /// is not set.
-    /// </summary>
+    /// <summary>Returns false if another connection holds the required lock and <paramref name="throwIfBusy"/> is not set.</summary>
     public bool TryScript(string sql, bool throwIfBusy)
     {
         var code = raw.sqlite3_exec(_database, sql);
@@ -131,10 +126,9 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return row.Step() && row.Int64(0) == 0;
     }
 
-    /// <summary>Copies this database into another connection's, as this connection's transaction sees it.</summary>
+    /// <summary>Copies this database as this connection's transaction sees it. If it is cancelled, the target is unusable.</summary>
     /// <param name="pagesAtOnce">Pages copied between two checks of the token.</param>
     /// <param name="progress">Receives the bytes copied.</param>
-    /// <param name="cancellationToken">Stops the copy; the target is unusable then.</param>
     public void CopyTo(SqliteSession target, int pagesAtOnce, IProgress<long> progress, CancellationToken cancellationToken)
     {
         using var pageSize = Prepare("PRAGMA page_size");
@@ -186,7 +180,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         raw.sqlite3_close_v2(_database);
     }
 
-    /// <summary>The one call that SQLitePCL's interface lacks, in the library that it has loaded.</summary>
+    // SQLitePCL has no method for this call of the library that it has loaded.
     [DllImport("e_sqlite3", EntryPoint = "sqlite3_file_control", CallingConvention = CallingConvention.Cdecl)]
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories | DllImportSearchPath.AssemblyDirectory)]
     private static extern int FileControl(
