@@ -210,10 +210,9 @@ public abstract partial class SqlBreachDatabase
                         row.Time("pending_since"), row.TimeOrNull("begun_at"), row.TimeOrNull("done_at"),
                         row.IsNull("done_transactions") ? 0 : PartOf(row.Bytes("done_transactions"))),
                     OfLoad(load));
-                var mails = await session.FirstAsync(
+                work.AddRange(await session.ListAsync(
                     "SELECT MIN(completed_at) AS first_at, MAX(completed_at) AS last_at FROM dbo.notifications WHERE load_id = @load",
-                    row => new LoadWork(load, slices, row.TimeOrNull("first_at"), row.TimeOrNull("last_at")), OfLoad(load));
-                work.Add(mails ?? new LoadWork(load, slices, null, null));
+                    row => new LoadWork(load, slices, row.TimeOrNull("first_at"), row.TimeOrNull("last_at")), OfLoad(load)));
             }
             return work;
         }, cancellationToken);

@@ -5,6 +5,7 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
+    // active_at, not read here, is when the last attempt began or was released; with done_at it gives a done slice's processing time.
     private protected const string SliceColumns =
         "s.load_id, s.number, s.first_position, s.last_position, s.row_count, s.state, s.attempts, s.error, s.queued_at, s.done_at";
 
@@ -27,8 +28,6 @@ public abstract partial class SqlBreachDatabase
         "(l.purging = 0 OR l.logged_version IS NOT NULL) AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
 
     private const string WrittenLoad = $"EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})";
-
-    // active_at is when a slice's last attempt began or was released; with done_at it gives the processing time of a done slice.
 
     // Condition on a slice: it belongs to an owner, and is not done.
     private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
