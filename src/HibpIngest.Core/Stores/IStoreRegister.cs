@@ -4,5 +4,5 @@ namespace HibpIngest.Stores;
 /// State that must be readable without waking the database, in table <c>hibpstore</c>: the store's identity, open loads,
 /// receipts of blob versions, marks of a stale catalogue, layouts, heartbeats, suppressions.
 /// </summary>
-public interface IStoreRegister : IStoreIds, IOpenLoads, IReceipts, ICatalogueMarks, ILayoutRegister, IHeartbeats,
-    ISuppressionLog;
+public interface IStoreRegister :
+    IStoreIds, IOpenLoads, IReceipts, ICatalogueMarks, ILayoutRegister, IHeartbeats, ISuppressionLog;

@@ -2,6 +2,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
+/// <summary>Subscriptions, and suppressions: addresses that must not be notified, even if they are imported again.</summary>
 /// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ISubscribers
 {
@@ -14,4 +15,35 @@ public interface ISubscribers
 
     /// <summary>Returns all subscriptions by email and domain.</summary>
     IAsyncEnumerable<Subscription> ListSubscribersAsync(CancellationToken cancellationToken);
+
+    /// <summary>Returns the <see cref="SuppressionKey.Check"/> of the key that the suppressions were made under.</summary>
+    /// <returns>Null if there never was a suppression.</returns>
+    Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken);
+
+    /// <summary>Returns all suppressions, unordered.</summary>
+    Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Deletes subscriptions with their notifications, sent or not, and records their suppressions (a later one of the same
+    /// hash replaces an earlier one).
+    /// </summary>
+    /// <param name="check">Check of the key that the suppressions were made under; null: there are no suppressions.</param>
+    /// <param name="erase">Also erase the deleted data from the database's file, as far as this program can.</param>
+    /// <exception cref="Errors.StoreMismatchException">Existing suppressions were made under another key.</exception>
+    Task<SubscribersRemoved> RemoveSubscribersAsync(
+        IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Records suppressions, and deletes the subscriptions that they match, with their notifications, in one transaction that
+    /// excludes concurrent subscriptions. A hash can't be reversed, so every subscriber is checked.
+    /// </summary>
+    /// <param name="those">Some 10,000 at most: each takes one or two statements.</param>
+    /// <param name="key">The key that they were made under.</param>
+    /// <param name="erase">As in <see cref="RemoveSubscribersAsync"/>.</param>
+    /// <exception cref="Errors.StoreMismatchException">Existing suppressions were made under another key.</exception>
+    Task<SubscribersRemoved> ApplySuppressionsAsync(
+        IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken);
+
+    /// <summary>Deletes suppressions, at the person's request.</summary>
+    Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken);
 }

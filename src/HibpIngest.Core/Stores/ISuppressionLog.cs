@@ -8,7 +8,7 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface ISuppressionLog
 {
-    /// <summary>See <see cref="ISuppressions.GetSuppressionCheckAsync"/>.</summary>
+    /// <summary>See <see cref="ISubscribers.GetSuppressionCheckAsync"/>.</summary>
     Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken);
 
     /// <summary>Records the check unless there is one; returns the effective one.</summary>

@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Subscribers;
 /// Applies the register's suppressions to the database, which lacks some if it was restored from a backup, or if a command was interrupted
 /// between the two. Safe to run at any time, concurrently and repeatedly.
 /// </summary>
-public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLog register, InstallationKeys keys)
+public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog register, InstallationKeys keys)
 {
     /// <summary>Suppressions applied in one transaction; those stay applied if the run is interrupted.</summary>
     private const int AtOnce = 10_000;

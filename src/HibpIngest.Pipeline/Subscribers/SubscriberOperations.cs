@@ -5,7 +5,7 @@ namespace HibpIngest.Pipeline.Subscribers;
 /// keeps a change from the database, the next start applies it.
 /// </summary>
 public sealed class SubscriberOperations(
-    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, ApplySuppressions apply, InstallationKeys keys,
+    ISubscribers subscribers, ISuppressionLog register, ApplySuppressions apply, InstallationKeys keys,
     TimeProvider time)
 {
     /// <summary>Adds subscriptions to addresses or domains.</summary>
@@ -19,10 +19,10 @@ public sealed class SubscriberOperations(
             var known = RequireKey();
             await apply.RunAsync(cancellationToken); // suppressions that the database lacks must be lifted too
             var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
-            var lifted = (await suppressions.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
+            var lifted = (await subscribers.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
             foreach (var one in lifted)
                 await register.AppendSuppressionAsync(one with { At = Now }, lifted: true, cancellationToken);
-            await suppressions.LiftSuppressionsAsync([.. lifted.Select(one => one.Hash)], cancellationToken);
+            await subscribers.LiftSuppressionsAsync([.. lifted.Select(one => one.Hash)], cancellationToken);
         }
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
     }
@@ -39,20 +39,20 @@ public sealed class SubscriberOperations(
             .ToList();
         if (reason is not { } because)
         {
-            return await suppressions.RemoveSubscribersAsync(
+            return await subscribers.RemoveSubscribersAsync(
                 [.. whose.Select(one => new SubscriberRemoval(one.email, one.Item2, null))], check: null, erase: false, cancellationToken);
         }
         var known = RequireKey();
         // Also checks the key: the register must not be bound to one under which neither of them has suppressions.
         await apply.RunAsync(cancellationToken);
-        var forgotten = (await suppressions.ListSuppressionsAsync(cancellationToken))
+        var forgotten = (await subscribers.ListSuppressionsAsync(cancellationToken))
             .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
         var removals = whose.Select(one => new SubscriberRemoval(one.email, one.Item2, Of(known.HashOf(one.email, one.Item2)))).ToList();
         if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
             throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is another than the one that was used before: set that one");
         foreach (var removal in removals)
             await register.AppendSuppressionAsync(removal.Suppression!, lifted: false, cancellationToken);
-        return await suppressions.RemoveSubscribersAsync(
+        return await subscribers.RemoveSubscribersAsync(
             removals, known.Check, erase: because == SuppressionReason.Forgotten, cancellationToken);
 
         // A later bounce doesn't replace the reason of an address that asked to be forgotten.
