@@ -2,7 +2,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>Ingest leases, and copying the rows of a load.</summary>
+/// <summary>Ingest leases, copying the rows of a load, and the encrypted passwords of its archive.</summary>
 /// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface IIngests
 {
@@ -27,4 +27,14 @@ public interface IIngests
     /// <summary>Records that all rows are committed: sets state upserting and the final counts, and releases the lease.</summary>
     /// <exception cref="Errors.LoadLostException">Another owner, or another state.</exception>
     Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Stores the encrypted password for a blob version, replacing an existing one. An empty ETag stands for the version that
+    /// is being dropped.
+    /// </summary>
+    Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken);
+
+    Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken);
+
+    Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken);
 }

@@ -10,13 +10,13 @@ namespace HibpIngest.Pipeline.Messaging;
 /// </summary>
 public sealed class ArchivePasswords
 {
-    private readonly IArchivePasswords _database;
+    private readonly IIngests _database;
     private readonly ILoads _loads;
     private readonly SecretKeys? _keys;
     private readonly ConcurrentDictionary<BlobVersion, string> _inMemory = new();
 
     /// <param name="keys">Keys that seal the passwords; without one they stay in memory.</param>
-    public ArchivePasswords(IArchivePasswords database, ILoads loads, InstallationKeys keys) =>
+    public ArchivePasswords(IIngests database, ILoads loads, InstallationKeys keys) =>
         (_database, _loads, _keys) = (database, loads, keys.Secret);
 
     /// <summary>Whether passwords outlive this process.</summary>
