@@ -198,7 +198,7 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(Skipped("roles", "queues and tables"));
         if (belong)
         {
-            await CheckLayoutsAsync(database, database, register, checks, cancellationToken);
+            await CheckLayoutsAsync(database, register, checks, cancellationToken);
             await CheckLogAsync(database, settings.Get<JournalOptions>().Log, checks, cancellationToken);
             checks.Add(await LookAsync(
                 "suppressions", () => "the key is the one that they were made under, or there are none", "set HIBP_SUPPRESSION_KEY",
@@ -288,7 +288,7 @@ internal sealed class DoctorCommand : HibpCommand
 
     /// <summary>Checks that database and register list the same layouts, and that each layout is complete.</summary>
     private static async Task CheckLayoutsAsync(
-        ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
+        ILayouts layouts, ILayoutRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
         const string Check = "layouts";
         try
@@ -310,7 +310,7 @@ internal sealed class DoctorCommand : HibpCommand
             foreach (var layout in written)
             {
                 var rows = await layouts.CountMissingAsync(layout.Id, cancellationToken);
-                var isOpen = await rebuilds.GetRebuildAsync(layout.Id, cancellationToken) is not null;
+                var isOpen = await layouts.GetRebuildAsync(layout.Id, cancellationToken) is not null;
                 if (rows > 0 || isOpen)
                 {
                     checks.Add(new DoctorLine(

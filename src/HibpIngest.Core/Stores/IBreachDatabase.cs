@@ -8,5 +8,5 @@ namespace HibpIngest.Stores;
 /// as lower-case ASCII bytes and compared bytewise.
 /// </summary>
 public interface IBreachDatabase :
-    IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ILoads, IIngests, IRows, ISlices, ILayouts, IRebuilds, IJournalEntries,
-    ILoadRecovery, IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;
+    IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ILoads, IIngests, IRows, ISlices, ILayouts, IJournalEntries, ILoadRecovery,
+    IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;

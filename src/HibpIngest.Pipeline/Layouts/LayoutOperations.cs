@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// Each can be repeated, and then continues.
 /// </summary>
 public sealed class LayoutOperations(
-    StoreSetup setup, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, ISlices slices, INamedLocks locks,
+    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ISlices slices, INamedLocks locks,
     IStoreTables tables, TimeProvider time)
 {
     /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>
@@ -95,7 +95,7 @@ public sealed class LayoutOperations(
                     $"layout {name} lacks {missing} rows of loads from before it was added: 'hibp rebuild --into {name}' writes them; "
                     + "then switch");
             }
-            if (await rebuilds.GetRebuildAsync(to.Id, token) is not null)
+            if (await layouts.GetRebuildAsync(to.Id, token) is not null)
             {
                 throw new NotPossibleException($"a rebuild of layout {name} has not come to its end, and what was removed meanwhile may "
                     + $"be in it: wait for it, or run 'hibp rebuild --into {name}' again; then switch");
