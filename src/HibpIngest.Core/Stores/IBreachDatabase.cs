@@ -9,4 +9,4 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IBreachDatabase :
     IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ILoads, IIngests, IRows, ISlices, ILayouts, IJournalEntries, ILoadRecovery,
-    IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;
+    IMatching, INotifications, ICallSlices, ICallbacks, IAsyncDisposable;

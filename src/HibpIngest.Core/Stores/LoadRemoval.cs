@@ -7,6 +7,6 @@ namespace HibpIngest.Stores;
 /// <param name="First">The first position whose row still exists; past <paramref name="Last"/> if there is none. The entities
 /// of earlier rows are done.</param>
 /// <param name="RowsPurged">Rows were purged before the removal started: the remaining ones don't name all entities.</param>
-/// <param name="Token">How far the table has been scanned, as recorded by <see cref="IRemovals.SetRemovalTokenAsync"/>; null:
+/// <param name="Token">How far the table has been scanned, as recorded by <see cref="ICatalogue.SetRemovalTokenAsync"/>; null:
 /// not at all.</param>
 public sealed record LoadRemoval(long Load, int Mark, bool SharesMark, long First, long Last, bool RowsPurged, string? Token);

@@ -3,7 +3,7 @@ using HibpIngest.Pipeline.Layouts;
 namespace HibpIngest.Pipeline.Removal;
 
 /// <summary>Lists incomplete removals and their progress, as recorded in the database.</summary>
-public sealed class RemovalStatus(IRemovals removals, ILayouts layouts)
+public sealed class RemovalStatus(ICatalogue removals, ILayouts layouts)
 {
     /// <summary>Lists the removals that are not complete, by breach. Doesn't show whether a process is working on them.</summary>
     public async Task<IReadOnlyList<OpenRemoval>> ListAsync(CancellationToken cancellationToken)

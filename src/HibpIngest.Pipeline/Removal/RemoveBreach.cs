@@ -15,7 +15,7 @@ namespace HibpIngest.Pipeline.Removal;
 /// concurrent one, continues with those. A load that comes later has its own mark and isn't touched.
 /// </summary>
 public sealed partial class RemoveBreach(
-    IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
+    ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
     IJournalEntries log, IJournalBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
     IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert, TimeProvider time, ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
@@ -80,7 +80,7 @@ public sealed partial class RemoveBreach(
                 if (await FindLoggedAsync(load.Load, cancellationToken) is { } entry)
                     await WriteJournal.DeleteAsync(logBlobs, JournalNames.Folder(entry), cancellationToken);
                 await callbacks.DeleteAsync(load.Load, cancellationToken);
-                await removals.FinishRemovalAsync(load.Load, cancellationToken);
+                await catalogue.FinishRemovalAsync(load.Load, cancellationToken);
                 LogRemoved(name, load.Load);
             }
         }
@@ -95,7 +95,7 @@ public sealed partial class RemoveBreach(
         IReadOnlyList<LoadRemoval> removed;
         try
         {
-            removed = await removals.BeginRemovalAsync(breach, cancellationToken);
+            removed = await catalogue.BeginRemovalAsync(breach, cancellationToken);
         }
         catch (NotPossibleException)
         {
@@ -165,7 +165,7 @@ public sealed partial class RemoveBreach(
     {
         long[] ids = [.. removed.Select(load => load.Load)];
         var began = time.GetTimestamp();
-        while (await removals.HasLivingSlicesAsync(ids, cancellationToken))
+        while (await catalogue.HasLivingSlicesAsync(ids, cancellationToken))
         {
             if (time.GetElapsedTime(began) > LongestWait)
             {
@@ -275,7 +275,7 @@ public sealed partial class RemoveBreach(
                 try
                 {
                     walk.MoveTo(part, page.Token);
-                    await removals.SetRemovalTokenAsync(recorded.Load, walk.ToString(), token);
+                    await catalogue.SetRemovalTokenAsync(recorded.Load, walk.ToString(), token);
                 }
                 finally
                 {

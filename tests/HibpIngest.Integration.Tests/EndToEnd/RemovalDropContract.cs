@@ -44,7 +44,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
                     await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
                     await (halfWay ? RunHalfWayAsync(rig) : rig.RunToEndAsync());
                 }
-                listed |= what == nameof(IRemovals.BeginRemovalAsync);
+                listed |= what == nameof(ICatalogue.BeginRemovalAsync);
             });
             var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), breach, null, None, ChunkRows);
             var refused = await Record.ExceptionAsync(() => removing);

@@ -33,7 +33,7 @@ public sealed class RemovalTests
         {
             // In the second chunk, or after the first part of the table with accounts.
             var reached = purged
-                ? what == nameof(IRemovals.SetRemovalTokenAsync) && (await rig.TableAsync()).Count < Accounts
+                ? what == nameof(ICatalogue.SetRemovalTokenAsync) && (await rig.TableAsync()).Count < Accounts
                 : what == nameof(IAccountTable.RemoveMarkAsync) && ++removed == 11; // 4 of accounts and 5 of hashes before
             if (reached)
                 await stop.CancelAsync();
@@ -91,7 +91,7 @@ public sealed class RemovalTests
         var looks = 0;
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(IRemovals.HasLivingSlicesAsync) && ++looks == 2)
+            if (what == nameof(ICatalogue.HasLivingSlicesAsync) && ++looks == 2)
             {
                 // Writes made before the removal took effect.
                 var rows = new AccountBatch(4);
@@ -183,7 +183,7 @@ public sealed class RemovalTests
         // Interrupted when the first load is gone and another has arrived.
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(IRemovals.FinishRemovalAsync) && await CountAsync(rig, "loads") == 1)
+            if (what == nameof(ICatalogue.FinishRemovalAsync) && await CountAsync(rig, "loads") == 1)
                 throw new CrashException();
         });
         await Assert.ThrowsAsync<CrashException>(() => RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None));
