@@ -258,7 +258,7 @@ internal sealed class DemoCommand : HibpCommand
         }
     }
 
-    private static async Task<string?> FirstAccountAsync(IRows rows, Load load, CancellationToken cancellationToken)
+    private static async Task<string?> FirstAccountAsync(ILoadRows rows, Load load, CancellationToken cancellationToken)
     {
         if (load.LastPosition == 0)
             return null;

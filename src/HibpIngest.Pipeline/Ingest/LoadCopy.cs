@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Ingest;
 /// Copies a load's archive into SQL from its checkpoint on, under its lease, batch by batch. A batch's slices are sent after it commits.
 /// </summary>
 public sealed class LoadCopy(
-    ILoads loads, IIngests ingests, IRows rows, IStoreIds ids, IBreachBlobs blobs, ArchivePasswords passwords, LoadLeases leases,
+    ILoads loads, IIngests ingests, ILoadRows rows, IStoreIds ids, IBreachBlobs blobs, ArchivePasswords passwords, LoadLeases leases,
     UpsertCompletion upsert, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>

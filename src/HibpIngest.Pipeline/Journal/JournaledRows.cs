@@ -4,7 +4,7 @@ using HibpIngest.Journal.Segments;
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Reads a slice's rows from SQL or, once they are purged, from the slice's block in the journal.</summary>
-public sealed class JournaledRows(IRows rows, IJournalEntries log, IJournalBlobs blobs)
+public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
 {
     /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice. The journal has them in another order.</summary>
     /// <exception cref="DamagedSegmentException">The block in the journal is damaged.</exception>
@@ -26,7 +26,7 @@ public sealed class JournaledRows(IRows rows, IJournalEntries log, IJournalBlobs
             await rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, into, cancellationToken);
             return;
         }
-        var load = await log.GetLogEntryAsync(slice.Load, cancellationToken);
+        var load = await rows.GetLogEntryAsync(slice.Load, cancellationToken);
         var segment = load?.Segments.FirstOrDefault(one => one.First <= slice.First && slice.Last <= one.Last)
             ?? throw new NotPossibleException(
                 $"the rows of load {slice.Load} are purged, and the account log has no segment of slice {slice.Number}: drop its archive "

@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline.Journal;
 /// Writes one segment of a load from its rows, always as the same bytes, committed with one conditional request. An existing blob is
 /// compared instead.
 /// </summary>
-public sealed class SegmentCopy(IRows rows, IJournalBlobs blobs)
+public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
 {
     /// <summary>Writes the segment, or checks the one that is there.</summary>
     /// <returns>Bytes of the blob.</returns>

@@ -13,7 +13,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// </summary>
 public sealed partial class RebuildLayout(
     StoreSetup setup, LayoutOperations operations, ILayouts layouts, ILayoutRegister register, INamedLocks locks,
-    ILoads loads, IRows rows, IJournalEntries log, IDatabaseSetup database, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
+    ILoads loads, ILoadRows rows, IDatabaseSetup database, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
     ILogger<RebuildLayout> logger)
 {
     /// <summary>
@@ -124,7 +124,7 @@ public sealed partial class RebuildLayout(
         var (sources, lost) = (new List<Source>(), new List<long>());
         foreach (var (load, _) in missing)
         {
-            if (await log.GetLogEntryAsync(load, cancellationToken) is not { } entry)
+            if (await rows.GetLogEntryAsync(load, cancellationToken) is not { } entry)
                 continue;
             if (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null))
             {

@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline.Recovery;
 
 /// <summary>An operator's commands for loads.</summary>
 public sealed class LoadOperations(
-    ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
+    ILoads loads, ISlices slices, ILoadRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
     ArchivePasswords passwords,
     PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, JournalSchedule log, JournalChanges tell, VerifyJournal verify,
     PipelineMessages messages, IOptions<IngestOptions> options)

@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Recovery;
 /// restored in one transaction, or not at all if any part of it is invalid. Idempotent: another run does what is left.
 /// </summary>
 public sealed partial class RecoverLoads(
-    ILoadRecovery recovery, IJournalEntries log, ILoads loads, IRows rows, ICatalogue catalogue, IReceipts receipts, IJournalBlobs blobs,
+    ILoads loads, ILoadRows rows, ICatalogue catalogue, IReceipts receipts, IJournalBlobs blobs,
     RemoveBreach removal, ILogger<RecoverLoads> logger)
 {
     /// <summary>Rows deleted in one transaction, as in an operator's purge.</summary>
@@ -56,13 +56,13 @@ public sealed partial class RecoverLoads(
         var unknown = new List<PlannedLoad>();
         foreach (var load in plan.Loads)
         {
-            if (await log.GetLogEntryAsync(load.Document.Load, cancellationToken) is not { } known)
+            if (await rows.GetLogEntryAsync(load.Document.Load, cancellationToken) is not { } known)
                 unknown.Add(load);
             else
                 await RecoverAsync(run, load, known, cancellationToken);
         }
         foreach (var (load, by) in plan.Replaced.Where(pair => plan.Loads.All(load => load.Document.Load != pair.Key)))
-            await recovery.SetReplacedAsync(load, by, cancellationToken);
+            await rows.SetReplacedAsync(load, by, cancellationToken);
         // Unknown loads of other breaches before the removals, so that the catalogue published by a removal lists them. Those of a removed
         // breach after them: a breach dropped again after its removal must not be removed with what is left of the old one.
         var gone = await FindRemovedAsync(plan, cancellationToken);
@@ -89,7 +89,7 @@ public sealed partial class RecoverLoads(
             }
             var slices = known is not null && await IsSettledAsync(known, cancellationToken)
                 ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
-            var step = await recovery.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
+            var step = await rows.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
             // Also rows that an interrupted run has left.
             if (await loads.GetLoadAsync(document.Load, cancellationToken) is { Purged: false, IsRecovered: true })
                 await PurgeAsync(document.Load, cancellationToken);
@@ -251,7 +251,7 @@ public sealed partial class RecoverLoads(
 
     /// <returns>Null: there is no such load, or another load has this number.</returns>
     private async Task<JournalEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
-        await log.GetLogEntryAsync(JournalNames.LoadOf(folder), cancellationToken) is { } known && JournalNames.Folder(known) == folder
+        await rows.GetLogEntryAsync(JournalNames.LoadOf(folder), cancellationToken) is { } known && JournalNames.Folder(known) == folder
             ? known : null;
 
     private sealed class Run(RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress)

@@ -15,8 +15,7 @@ namespace HibpIngest.Pipeline.Removal;
 /// concurrent one, continues with those. A load that comes later has its own mark and isn't touched.
 /// </summary>
 public sealed partial class RemoveBreach(
-    ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
-    IJournalEntries log, IJournalBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
+    ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, ILoadRows rows, ILayouts layouts, IReceipts receipts, IJournalBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
     IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert, TimeProvider time, ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
 {
@@ -149,7 +148,7 @@ public sealed partial class RemoveBreach(
     /// journaled yet would come back with a database from before its removal.
     /// </summary>
     private async Task<JournalEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
-        await log.GetLogEntryAsync(load, cancellationToken) is { } entry
+        await rows.GetLogEntryAsync(load, cancellationToken) is { } entry
         && (entry.Segments.Count > 0 || (journal.Value.Log == JournalMode.On && entry.Mark > 0)) ? entry : null;
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };

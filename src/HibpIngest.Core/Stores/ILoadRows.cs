@@ -1,0 +1,71 @@
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Stores;
+
+/// <summary>The rows of loads: in the database, in the account log, and recovered from there.</summary>
+/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
+public interface ILoadRows
+{
+    /// <summary>
+    /// Fills <paramref name="into"/> (cleared first) with the rows of these positions in order, up to its capacity, and sets
+    /// its FirstPosition. One range scan.
+    /// </summary>
+    Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Deletes at most <paramref name="chunkRows"/> rows of a done or failed load. From the first chunk on, the load can't be
+    /// resumed or requeued.
+    /// </summary>
+    /// <param name="requireLogged">Delete the first chunk only if the load doesn't count, or is in the account log.</param>
+    /// <returns>The number of deleted rows; 0: the load is marked as purged.</returns>
+    /// <exception cref="Errors.NotPossibleException">No such load, or it is still open, or not logged.</exception>
+    Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireLogged = false);
+
+    /// <summary>
+    /// Deletes the rows of a listed load up to this position, after their entities were processed. Does nothing for a load that
+    /// isn't listed.
+    /// </summary>
+    /// <returns>The number of deleted rows.</returns>
+    Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken);
+
+    /// <summary>Returns the data of a load for the account log.</summary>
+    /// <returns>Null if there is no such load.</returns>
+    Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Divides a load into segments of this many rows, unless that was done before. All rows must be copied and not purged.
+    /// </summary>
+    /// <returns>The segments, in order; none if nothing of the load has to be written (any more).</returns>
+    Task<IReadOnlyList<JournalSegment>> PlanSegmentsAsync(long load, long segmentRows, CancellationToken cancellationToken);
+
+    /// <summary>Records that a segment is completely written.</summary>
+    Task MarkSegmentWrittenAsync(long load, int segment, long bytes, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Records the version that the load's newest document describes, and clears the error; never lowers the version. Does
+    /// nothing for a load that is being removed.
+    /// </summary>
+    Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken);
+
+    /// <summary>Clears the recorded log state of a load whose rows all exist, so that it is checked and written again.</summary>
+    Task ForgetLogAsync(long load, CancellationToken cancellationToken);
+
+    /// <summary>Records that the message for logging the load was sent.</summary>
+    Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken);
+
+    /// <summary>Records in one line why a load could not be logged.</summary>
+    Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Recovers a load that is unknown or unpublished here: it becomes done, with its mark, slices and segments, but without
+    /// rows, and notifies nobody. The breach's data is updated if the log is newer. For a load that is published here, only the
+    /// breach's data, a replacement, or an assignment to another breach is taken over. Idempotent.
+    /// </summary>
+    /// <exception cref="Errors.NotPossibleException">Its id, its mark or its blob version belongs to another load here; nothing
+    /// was changed.</exception>
+    Task<RecoveryStep> RecoverLoadAsync(LoadRecovery load, CancellationToken cancellationToken);
+
+    /// <summary>Records that a published load was replaced by another one: its mark no longer counts.</summary>
+    /// <returns>False if there is no such load, or it isn't published.</returns>
+    Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken);
+}
