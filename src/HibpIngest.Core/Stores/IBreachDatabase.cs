@@ -8,5 +8,5 @@ namespace HibpIngest.Stores;
 /// as lower-case ASCII bytes and compared bytewise.
 /// </summary>
 public interface IBreachDatabase :
-    IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ILoads, IIngests, ILoadRows, ISlices, ILayouts, IMatching, INotifications,
-    ICallSlices, ICallbacks, IAsyncDisposable;
+    IDatabaseState, ICatalogue, ISubscribers, ILoads, IIngests, ILoadRows, ISlices, ILayouts, IMatching, INotifications, ICallSlices,
+    ICallbacks, IAsyncDisposable;

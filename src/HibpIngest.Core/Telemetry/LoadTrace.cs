@@ -10,7 +10,7 @@ namespace HibpIngest.Telemetry;
 /// message that Sweep, an operator or a storage tool sends again joins the trace without a traceparent. A message's traceparent
 /// only adds the span that sent it, and is used only if it belongs to this trace.
 /// </summary>
-public sealed class LoadTrace(IDatabaseSetup database)
+public sealed class LoadTrace(IDatabaseState database)
 {
     private StoreIdentity? _store;
 

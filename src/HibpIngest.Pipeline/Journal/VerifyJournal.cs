@@ -4,7 +4,7 @@ using HibpIngest.Journal.Segments;
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Reads every byte that the journal has of a load, and compares it with the load in SQL.</summary>
-public sealed class VerifyJournal(ILoadRows log, IDatabaseSetup database, IJournalBlobs blobs)
+public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJournalBlobs blobs)
 {
     /// <summary>Verifies a load. If it returns, the journal can stand in for the rows.</summary>
     /// <param name="load">Id of a load that counts.</param>

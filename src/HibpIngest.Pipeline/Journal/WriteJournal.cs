@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline.Journal;
 /// content is deterministic and written with a condition, so a late or concurrent redelivery finds the blobs there.
 /// </summary>
 public sealed partial class WriteJournal(
-    ILoadRows log, IDatabaseSetup database, ISlices slices, IJournalBlobs blobs, SegmentCopy copy, JournalSchedule schedule,
+    ILoadRows log, IDatabaseState database, ISlices slices, IJournalBlobs blobs, SegmentCopy copy, JournalSchedule schedule,
     IOptions<JournalOptions> journal, IOptions<IngestOptions> ingest, TimeProvider time, ILogger<WriteJournal> logger)
     : IStage<JournalMessage, JournalRun>
 {

@@ -12,7 +12,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
-    StoreSetup setup, ILayouts layouts, ILayoutRegister register, INamedLocks locks, ILoads loads, IDatabaseSetup database,
+    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ILoads loads, IDatabaseState database,
     IStoreTables tables, IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
     int chunkRows = FillRanges.ChunkRows)
 {
@@ -46,7 +46,7 @@ public sealed partial class FillRanges(
         if (layout.Ranges == RangesState.On)
             return 0;
         return await RenewingLock.RunAsync(
-            locks, LockName, "another 'hibp ranges fill' or 'hibp rebuild' is running; if its process has died, run this again a minute "
+            database, LockName, "another 'hibp ranges fill' or 'hibp rebuild' is running; if its process has died, run this again a minute "
                 + "later to resume it",
             time,
             async token =>

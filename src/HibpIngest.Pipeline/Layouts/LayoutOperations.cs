@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// Each can be repeated, and then continues.
 /// </summary>
 public sealed class LayoutOperations(
-    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ISlices slices, INamedLocks locks,
+    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ISlices slices, IDatabaseState locks,
     IStoreTables tables, TimeProvider time)
 {
     /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>

@@ -12,8 +12,8 @@ namespace HibpIngest.Pipeline.Layouts;
 /// resumes after the last completed partition of the merge.
 /// </summary>
 public sealed partial class RebuildLayout(
-    StoreSetup setup, LayoutOperations operations, ILayouts layouts, ILayoutRegister register, INamedLocks locks,
-    ILoads loads, ILoadRows rows, IDatabaseSetup database, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
+    StoreSetup setup, LayoutOperations operations, ILayouts layouts, ILayoutRegister register,
+    ILoads loads, ILoadRows rows, IDatabaseState database, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
     ILogger<RebuildLayout> logger)
 {
     /// <summary>
@@ -46,7 +46,7 @@ public sealed partial class RebuildLayout(
         _progress = progress;
         await setup.EnsureLayoutsAsync(cancellationToken);
         return await RenewingLock.RunAsync(
-            locks, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
+            database, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
                 + "again a minute later to resume it",
             time, token => RunLockedAsync(order, token), cancellationToken);
     }

@@ -3,7 +3,7 @@ using Polly;
 namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>Finds retired marks, and removes them from entities that were written in the meantime.</summary>
-internal sealed class RetiredMarks(ILoads loads, IDatabaseSetup database, IStoreTables tables)
+internal sealed class RetiredMarks(ILoads loads, IDatabaseState database, IStoreTables tables)
 {
     /// <summary>Returns the marks of removed loads, and of loads that are being removed.</summary>
     public async Task<HashSet<int>> FindAsync(CancellationToken cancellationToken)

@@ -12,7 +12,7 @@ internal static class RenewingLock
     /// <param name="work">Runs under the lock; its token is cancelled when the lock is lost.</param>
     /// <exception cref="NotPossibleException">Another process holds the lock, or took it from this one.</exception>
     public static async Task<T> RunAsync<T>(
-        INamedLocks locks, string name, string refused, TimeProvider time, Func<CancellationToken, Task<T>> work,
+        IDatabaseState locks, string name, string refused, TimeProvider time, Func<CancellationToken, Task<T>> work,
         CancellationToken cancellationToken)
     {
         T? result = default;
@@ -23,7 +23,7 @@ internal static class RenewingLock
     /// <summary>Runs the work, unless another process holds the lock; returns whether it ran.</summary>
     /// <exception cref="NotPossibleException">Another process took the lock from this one.</exception>
     public static async Task<bool> TryRunAsync(
-        INamedLocks locks, string name, TimeProvider time, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+        IDatabaseState locks, string name, TimeProvider time, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {
         var (owner, began) = (LoadLeases.NewOwner(), time.GetTimestamp());
         if (!await locks.TryLockAsync(name, owner, Lease, cancellationToken))

@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Recovery;
 /// Brings a database that was restored from a backup, or is empty, up to date with the register, the journal and the catalogue.
 /// </summary>
 public sealed class ReconcileRestoredDatabase(
-    IDatabaseSetup database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IJournalBlobs log,
+    IDatabaseState database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IJournalBlobs log,
     StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
     ApplySuppressions suppressions, JournalSchedule schedule)
 {

@@ -10,7 +10,7 @@ namespace HibpIngest.Pipeline.Removal;
 /// interrupted run finds the same folders again; a second run changes nothing.
 /// </summary>
 public sealed class RepairRemoved(
-    IJournalBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseSetup database, IStoreTables tables, IOptions<UpsertOptions> options,
+    IJournalBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseState database, IStoreTables tables, IOptions<UpsertOptions> options,
     TimeProvider time)
 {
     // Approximate number of requests in flight for one part of a table; as in RemoveBreach.

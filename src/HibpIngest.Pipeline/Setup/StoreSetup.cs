@@ -5,7 +5,7 @@ namespace HibpIngest.Pipeline.Setup;
 
 /// <summary>Checks that the stores exist and belong together, before anything else uses them.</summary>
 public sealed class StoreSetup(
-    IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
+    IDatabaseState database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
     IBreachBlobs blobs, IJournalBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
     ApplySuppressions suppressions, IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert)
 {
@@ -88,7 +88,7 @@ public sealed class StoreSetup(
 
     /// <summary>Returns whether a database has its schema; false: it doesn't exist or is empty. Creates nothing.</summary>
     /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
-    public static async Task<bool> HasSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
+    public static async Task<bool> HasSchemaAsync(IDatabaseState database, CancellationToken cancellationToken)
     {
         var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);
         if (found > expected)
@@ -102,7 +102,7 @@ public sealed class StoreSetup(
 
     /// <summary>Creates the schema in a fresh database.</summary>
     /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
-    public static async Task EnsureSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
+    public static async Task EnsureSchemaAsync(IDatabaseState database, CancellationToken cancellationToken)
     {
         if (!await HasSchemaAsync(database, cancellationToken))
             await database.UpgradeAsync(cancellationToken);

@@ -230,7 +230,7 @@ public sealed class FillTests(ITestOutputHelper output)
         return context with
         {
             Database = PortProxy<IBreachDatabase>.Create(context.Database, what =>
-                what == nameof(INamedLocks.TryLockAsync) ? rig.ExecuteAsync("DELETE FROM locks") : Task.CompletedTask),
+                what == nameof(IDatabaseState.TryLockAsync) ? rig.ExecuteAsync("DELETE FROM locks") : Task.CompletedTask),
         };
     }
 

@@ -194,7 +194,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         var renewed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(INamedLocks.TryLockAsync) && ++taken == 11)
+            if (what == nameof(IDatabaseState.TryLockAsync) && ++taken == 11)
                 renewed.SetResult(); // about 200 seconds
             if (what != nameof(ILayouts.AddLayoutAsync) || !isLong)
                 return;

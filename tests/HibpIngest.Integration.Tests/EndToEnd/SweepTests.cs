@@ -62,7 +62,7 @@ public sealed class SweepTests
         await slices.ClearAsync(CancellationToken.None);
         clock.Advance(TimeSpan.FromHours(1));
         // A crashed process doesn't release its lock.
-        var dying = new HookedPorts((_, what) => what is nameof(ISlices.ListStaleSlicesAsync) or nameof(INamedLocks.UnlockAsync)
+        var dying = new HookedPorts((_, what) => what is nameof(ISlices.ListStaleSlicesAsync) or nameof(IDatabaseState.UnlockAsync)
             ? throw new StoreUnavailableException("gone") : Task.CompletedTask).Wrap(rig.OpenContext());
         await Assert.ThrowsAsync<StoreUnavailableException>(() => dying.Get<Sweep>().RunAsync(CancellationToken.None));
 

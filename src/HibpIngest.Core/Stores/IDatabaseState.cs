@@ -1,8 +1,8 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Checks and prepares a database before a host uses it: schema, identity, and that it is not older than the register.</summary>
+/// <summary>A database as a whole: schema, identity, that it is not older than the register, and locks between processes.</summary>
 /// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
-public interface IDatabaseSetup
+public interface IDatabaseState
 {
     /// <summary>Server and database, or file, without secrets.</summary>
     string DisplayName { get; }
@@ -38,4 +38,11 @@ public interface IDatabaseSetup
     /// held with this reason, because some may have been sent after the backup.
     /// </summary>
     Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken);
+
+    /// <summary>Acquires a named lock until it is released or expires. The same owner may acquire it again.</summary>
+    /// <returns>False if another owner holds it.</returns>
+    Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken);
+
+    /// <summary>Releases a lock; does nothing if the owner no longer holds it.</summary>
+    Task UnlockAsync(string name, string owner, CancellationToken cancellationToken);
 }
