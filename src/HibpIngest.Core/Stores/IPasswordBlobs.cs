@@ -4,7 +4,7 @@ namespace HibpIngest.Stores;
 /// The container of Pwned Passwords: the releases, and which one is served (docs/passwords.md specifies the names). Errors are
 /// those of <see cref="IBreachDatabase"/>.
 /// </summary>
-public interface IPasswordBlobs : IGrowingBlobs
+public interface IPasswordBlobs
 {
     const string Container = "passwords";
 
@@ -48,6 +48,15 @@ public interface IPasswordBlobs : IGrowingBlobs
 
     /// <summary>Deletes a blob if it still is this version; otherwise does nothing.</summary>
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
+
+    /// <summary>Appends bytes to a blob, which is created if it is missing.</summary>
+    /// <returns>The number of appends so far; the service allows 50,000
+    /// (learn.microsoft.com/rest/api/storageservices/append-block).</returns>
+    Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
+
+    /// <summary>Returns the content of an append blob from an offset on; empty: nothing yet.</summary>
+    /// <returns>Null if there is no blob.</returns>
+    Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken);
 }
 
 /// <param name="Bytes">As stored; empty if unchanged.</param>
