@@ -9,7 +9,7 @@ internal sealed class LoadLines : IAsyncDisposable
     private readonly CancellationTokenSource _stop = new();
     private readonly Task _saying;
 
-    public LoadLines(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
+    public LoadLines(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
         _saying = SayAsync(open, loads, screen, time, mailsPerSecond);
 
     public async ValueTask DisposeAsync()
@@ -19,7 +19,7 @@ internal sealed class LoadLines : IAsyncDisposable
         _stop.Dispose();
     }
 
-    private async Task SayAsync(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
+    private async Task SayAsync(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
     {
         var said = new Dictionary<long, object>();
         try

@@ -78,7 +78,7 @@ internal sealed record StatusPicture(
     private static bool IsOver(Load load) => load.State is LoadState.Done or LoadState.Failed && !load.AwaitsCalls && !load.Removing;
 
     private static async Task<IReadOnlyList<BreachBlob>> WaitingAsync(
-        IBreachBlobs blobs, IReceipts receipts, IReadOnlyList<Load> loads, CancellationToken cancellationToken)
+        IBreachBlobs blobs, IStoreMarks receipts, IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {
         var taken = loads.Select(load => load.Blob).ToHashSet();
         var waiting = new List<BreachBlob>();

@@ -5,4 +5,4 @@ namespace HibpIngest.Stores;
 /// receipts of blob versions, marks of a stale catalogue, layouts, heartbeats, suppressions.
 /// </summary>
 public interface IStoreRegister :
-    IStoreIds, IOpenLoads, IReceipts, ICatalogueMarks, ILayoutRegister, IHeartbeats, ISuppressionLog;
+    IStoreIds, IStoreMarks, ILayoutRegister, IHeartbeats, ISuppressionLog;

@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>An operator's commands for the calls to clients.</summary>
 public sealed class CallbackOperations(
-    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IOpenLoads register, ILoads loads, CallSchedule schedule)
+    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IStoreMarks register, ILoads loads, CallSchedule schedule)
 {
     /// <summary>Lists the deliveries by client and breach; a removed client has no name.</summary>
     public async Task<IReadOnlyList<(string? Client, CallbackSummary Summary)>> ListAsync(CancellationToken cancellationToken)

@@ -7,10 +7,10 @@ namespace HibpIngest.Pipeline.Catalogue;
 public sealed class CatalogueChange
 {
     private readonly PublishCatalogue _publisher;
-    private readonly ICatalogueMarks _marks;
+    private readonly IStoreMarks _marks;
     private readonly string _mark;
 
-    internal CatalogueChange(PublishCatalogue publisher, ICatalogueMarks marks, string mark) =>
+    internal CatalogueChange(PublishCatalogue publisher, IStoreMarks marks, string mark) =>
         (_publisher, _marks, _mark) = (publisher, marks, mark);
 
     /// <summary>Publishes the change and clears the mark.</summary>

@@ -12,7 +12,7 @@ namespace HibpIngest.Pipeline.Catalogue;
 /// wins and the other starts over. The last blob written, ids.json, decides which one that is.
 /// </summary>
 public sealed partial class PublishCatalogue(
-    ICatalogue catalogue, ICatalogueMarks marks, ICatalogueBlobs blobs, IBreachBlobs dropped, IOptions<SiteOptions> options,
+    ICatalogue catalogue, IStoreMarks marks, ICatalogueBlobs blobs, IBreachBlobs dropped, IOptions<SiteOptions> options,
     TimeProvider time, ILogger<PublishCatalogue> log)
 {
     /// <summary>A run that takes longer gives up. A thousand breaches take less.</summary>

@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline.Ingest;
 /// a time, because its dedupe set may take most of the memory.
 /// </summary>
 public sealed class IngestBreach(
-    LoadStart starts, LoadLeases leases, LoadCopy copy, ILoads loads, IOpenLoads open, LoadReports reports, PipelineMessages messages,
+    LoadStart starts, LoadLeases leases, LoadCopy copy, ILoads loads, IStoreMarks open, LoadReports reports, PipelineMessages messages,
     TimeProvider time, ILogger<IngestBreach> log) : IStage<IngestMessage, LoadLease>
 {
     // The plan's limit leaves half a minute after the time budget and the last batch. A message that has waited for TurnTimeout is sent

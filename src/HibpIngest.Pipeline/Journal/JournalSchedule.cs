@@ -1,7 +1,7 @@
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Sends the journal's messages. A load stays open until it is journaled; Sweep sends messages that a crash lost.</summary>
-public sealed class JournalSchedule(ILoads loads, ILoadRows log, IOpenLoads open, PipelineMessages messages,
+public sealed class JournalSchedule(ILoads loads, ILoadRows log, IStoreMarks open, PipelineMessages messages,
     IOptions<JournalOptions> options)
 {
     /// <summary>Whether the journal is written.</summary>

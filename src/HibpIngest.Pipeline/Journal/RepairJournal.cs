@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Journal;
 /// <summary>
 /// Prepares a load with damaged or lost blobs in the journal to be written again from its rows. Intact segments are kept.
 /// </summary>
-public sealed class RepairJournal(ILoadRows log, IOpenLoads open, IJournalBlobs blobs)
+public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs blobs)
 {
     /// <summary>Deletes damaged segments and marks the load as not journaled. If interrupted after that, Sweep continues.</summary>
     /// <returns>The number of segments to be written again.</returns>

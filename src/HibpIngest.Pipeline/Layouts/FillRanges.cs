@@ -12,8 +12,8 @@ namespace HibpIngest.Pipeline.Layouts;
 /// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
-    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ILoads loads, IDatabaseState database,
-    IStoreTables tables, IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
+    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ILoads loads, IDatabaseState database, IStoreTables tables,
+    IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
     int chunkRows = FillRanges.ChunkRows)
 {
     /// <summary>

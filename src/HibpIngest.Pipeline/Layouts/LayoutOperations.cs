@@ -7,8 +7,8 @@ namespace HibpIngest.Pipeline.Layouts;
 /// Each can be repeated, and then continues.
 /// </summary>
 public sealed class LayoutOperations(
-    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ISlices slices, IDatabaseState locks,
-    IStoreTables tables, TimeProvider time)
+    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ISlices slices, IDatabaseState locks, IStoreTables tables,
+    TimeProvider time)
 {
     /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>
     public const int MaxNameLength = 55;

@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Mail;
 
 /// <summary>An operator's commands for the mails of a breach.</summary>
 public sealed class MailOperations(
-    INotifications notifications, IMatching matching, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
+    INotifications notifications, IMatching matching, IStoreMarks register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
     LoadReports reports, PipelineMessages messages)
 {
     /// <summary>

@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Recovery;
 /// restored in one transaction, or not at all if any part of it is invalid. Idempotent: another run does what is left.
 /// </summary>
 public sealed partial class RecoverLoads(
-    ILoads loads, ILoadRows rows, ICatalogue catalogue, IReceipts receipts, IJournalBlobs blobs,
+    ILoads loads, ILoadRows rows, ICatalogue catalogue, IStoreMarks receipts, IJournalBlobs blobs,
     RemoveBreach removal, ILogger<RecoverLoads> logger)
 {
     /// <summary>Rows deleted in one transaction, as in an operator's purge.</summary>

@@ -15,7 +15,8 @@ namespace HibpIngest.Pipeline.Removal;
 /// concurrent one, continues with those. A load that comes later has its own mark and isn't touched.
 /// </summary>
 public sealed partial class RemoveBreach(
-    ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, ILoadRows rows, ILayouts layouts, IReceipts receipts, IJournalBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseState database, IStoreTables tables,
+    ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, ILoadRows rows, ILayouts layouts, IStoreMarks receipts,
+    IJournalBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseState database, IStoreTables tables,
     IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert, TimeProvider time, ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
 {

@@ -14,7 +14,7 @@ namespace HibpIngest.Pipeline.Sweeping;
 /// duplicates, which every stage tolerates.
 /// </summary>
 public sealed partial class Sweep(
-    IOpenLoads open, IDatabaseState locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
+    IStoreMarks open, IDatabaseState locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
     UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, JournalSchedule schedule, CallSchedule calls,
         LoadReports reports,
     PipelineMessages messages, IOptions<SweepOptions> options, TimeProvider time, ILogger<Sweep> log)

@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline.Upsert;
 /// done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, JournaledRows rows, IStoreTables tables, IOpenLoads open, UpsertCompletion completion, LoadReports reports,
+    ISlices slices, JournaledRows rows, IStoreTables tables, IStoreMarks open, UpsertCompletion completion, LoadReports reports,
     PipelineMessages messages, IOptions<UpsertOptions> options, IOptions<IngestOptions> ingest, IOptions<RetryOptions> retry,
     TimeProvider time, ILogger<UpsertSlice> log)
     : IStage<SliceMessage, SliceRun>
