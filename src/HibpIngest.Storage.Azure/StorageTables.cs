@@ -19,8 +19,6 @@ internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IS
 
     public IAccountTable Accounts(TablePlace place) => AccountOf(place).AccountTable(place.Table);
 
-    public IAccountPages AccountPages(TablePlace place) => AccountOf(place).AccountTable(place.Table);
-
     public IRangeTable Ranges(TablePlace place) => AccountOf(place).RangeTable(place.Table);
 
     IAccountReads ITableReads.Accounts(TablePlace place) => AccountOf(place).AccountTable(place.Table);

@@ -54,6 +54,14 @@ public interface IAccountTable
     /// <param name="token">From the previous page; null: from the start.</param>
     Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken);
 
+    /// <summary>
+    /// Returns the next page of one of the table's <see cref="Parts"/>. The service decides its size, which may
+    /// be 0.
+    /// </summary>
+    /// <param name="part">0 and up; parts may be scanned concurrently.</param>
+    /// <param name="token">From the previous page; null: from the start.</param>
+    Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken);
+
     /// <summary>Number of parts for scanning the table: domains by their first character.</summary>
     const int Parts = 36;
 
@@ -66,3 +74,8 @@ public interface IAccountTable
     /// <summary>Marks per row: the service allows 252 custom properties; a round number leaves room.</summary>
     const int MarksPerRow = 250;
 }
+
+/// <param name="Rows">Each with its partition; the key is the alias.</param>
+/// <param name="Token">Where the next page begins; null: this was the last. It holds a key, which identifies a person: store it
+/// only in the database.</param>
+public sealed record AccountPage(IReadOnlyList<(string Partition, MarkedRow Row)> Rows, string? Token);

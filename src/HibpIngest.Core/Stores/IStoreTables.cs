@@ -10,9 +10,6 @@ public interface IStoreTables
     IAccountTable Accounts(TablePlace place);
 
     /// <inheritdoc cref="Accounts"/>
-    IAccountPages AccountPages(TablePlace place);
-
-    /// <inheritdoc cref="Accounts"/>
     IRangeTable Ranges(TablePlace place);
 }
 

@@ -133,7 +133,7 @@ public sealed partial class FillRanges(
     private async Task<(Dictionary<string, List<MarkedRow>> Rows, string? Next)> GatherAsync(
         TablePart part, string? token, HashSet<int> dead, CancellationToken cancellationToken)
     {
-        var accounts = tables.AccountPages(part.Place);
+        var accounts = tables.Accounts(part.Place);
         var gathered = new Dictionary<string, List<MarkedRow>>();
         var count = 0;
         do

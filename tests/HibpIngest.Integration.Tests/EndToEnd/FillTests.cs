@@ -102,7 +102,7 @@ public sealed class FillTests(ITestOutputHelper output)
         Assert.Equal(RangesState.Filling, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
         // The lock is released, and pages already walked aren't read again.
         var pages = 0;
-        var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountPages.ReadPageAsync) ? ++pages : 0));
+        var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountTable.ReadPageAsync) ? ++pages : 0));
         await counting.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, None);
         Assert.InRange(pages, 1, IAccountTable.Parts - 15);
         await AssertFilledAsync(rig, 100);

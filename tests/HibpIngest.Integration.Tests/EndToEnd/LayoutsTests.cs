@@ -71,7 +71,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             var context = rig.OpenContext();
             await PipelineRig.RunToEndAsync(context with
             {
-                Tables = new HookedTables(context.Tables, Failing, pages => pages, Failing),
+                Tables = new HookedTables(context.Tables, Failing, Failing),
             });
             reached = writes >= at;
             if (reached)

@@ -402,6 +402,9 @@ public sealed class SliceTests(ITestOutputHelper output)
             string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) =>
                 throw new NotSupportedException();
 
+        public Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
+
         public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) =>
             throw new NotSupportedException();
     }

@@ -332,6 +332,8 @@ public sealed class SweepTests
         public Task<int> RemoveMarkAsync(
             string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) => throw Fault();
 
+        public Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken) => throw Fault();
+
         public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) => throw Fault();
     }
 }

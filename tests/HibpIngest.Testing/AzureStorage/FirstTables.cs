@@ -32,8 +32,6 @@ internal static class FirstTables
     {
         public IAccountTable Accounts(TablePlace place) => table;
 
-        public IAccountPages AccountPages(TablePlace place) => tables.AccountPages(place);
-
         public IRangeTable Ranges(TablePlace place) => ranges ?? tables.Ranges(place);
     }
 }

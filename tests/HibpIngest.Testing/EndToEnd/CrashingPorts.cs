@@ -23,7 +23,7 @@ internal sealed class CrashPoint(int at, bool afterwards)
     public PipelineParts Wrap(PipelineParts context) => context with
     {
         Database = Wrap(context.Database),
-        Tables = new HookedTables(context.Tables, Wrap, Wrap, Wrap),
+        Tables = new HookedTables(context.Tables, Wrap, Wrap),
         StoreAccounts = Wrap(context.StoreAccounts),
         Register = Wrap(context.Register),
         Blobs = Wrap(context.Blobs),

@@ -10,7 +10,7 @@ internal sealed class HookedPorts(Func<int, string, Task> before)
     public PipelineParts Wrap(PipelineParts context) => context with
     {
         Database = Wrap(context.Database),
-        Tables = new HookedTables(context.Tables, Wrap, Wrap, Wrap),
+        Tables = new HookedTables(context.Tables, Wrap, Wrap),
     };
 
     private T Wrap<T>(T port)

@@ -2,12 +2,9 @@ namespace HibpIngest.Testing;
 
 /// <summary>Wraps every table of a store.</summary>
 internal sealed class HookedTables(
-    IStoreTables tables, Func<IAccountTable, IAccountTable> table, Func<IAccountPages, IAccountPages> pages,
-    Func<IRangeTable, IRangeTable> ranges) : IStoreTables
+    IStoreTables tables, Func<IAccountTable, IAccountTable> table, Func<IRangeTable, IRangeTable> ranges) : IStoreTables
 {
     public IAccountTable Accounts(TablePlace place) => table(tables.Accounts(place));
-
-    public IAccountPages AccountPages(TablePlace place) => pages(tables.AccountPages(place));
 
     public IRangeTable Ranges(TablePlace place) => ranges(tables.Ranges(place));
 }
