@@ -66,7 +66,7 @@ public sealed class StorageAccount : IDisposable
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         _reads = new PointReads(reads, connection, token, options);
         var all = new StorageTables([this, .. further]);
-        (Tables, TableReads, StoreAccounts) = (all, all, all);
+        (Tables, StoreAccounts) = (all, all);
         Keys = new ApiKeyTable(_tables.Table(options.KeysTable));
         OwnRegister = new StoreRegister(_tables.Table(options.RegisterTable), options.TimeProvider);
         // Own connections, so that heartbeats never wait for other requests. No retries: the next heartbeat follows anyway.

@@ -22,7 +22,6 @@ public static class StorageServices
         Add(account => account.Heartbeats);
         Add(account => account.Blobs);
         Add(account => account.Catalogue);
-        Add(account => account.TableReads);
         Add(account => account.Clients);
         Add(account => account.Prefixes);
         Add(account => account.Callbacks);

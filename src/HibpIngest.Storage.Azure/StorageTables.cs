@@ -3,7 +3,7 @@ using HibpIngest.Storage.Azure.Tables;
 namespace HibpIngest.Storage.Azure;
 
 /// <summary>The tables of the store's storage accounts, which are numbered from 1.</summary>
-internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IStoreTables, ITableReads, IStoreAccounts
+internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IStoreTables, IStoreAccounts
 {
     public int Count => accounts.Count;
 
@@ -21,9 +21,9 @@ internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IS
 
     public IRangeTable Ranges(TablePlace place) => AccountOf(place).RangeTable(place.Table);
 
-    IAccountReads ITableReads.Accounts(TablePlace place) => AccountOf(place).AccountTable(place.Table);
+    public IAccountReads AccountReads(TablePlace place) => AccountOf(place).AccountTable(place.Table);
 
-    IRangeReads ITableReads.Ranges(TablePlace place) => AccountOf(place).RangeTable(place.Table);
+    public IRangeReads RangeReads(TablePlace place) => AccountOf(place).RangeTable(place.Table);
 
     private StorageAccount AccountOf(TablePlace place) =>
         place.StorageAccount >= 1 && place.StorageAccount <= accounts.Count ? accounts[place.StorageAccount - 1]

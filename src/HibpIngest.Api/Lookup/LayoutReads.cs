@@ -9,7 +9,7 @@ namespace HibpIngest.Api.Lookup;
 /// <param name="accounts">Used to check that each storage account has the number by which the layout names it.</param>
 /// <param name="log">Receives a warning when the register can't be read.</param>
 public sealed class LayoutReads(
-    IReadLayout register, IStoreAccounts accounts, ITableReads tables, TimeProvider time, ILogger<LayoutReads> log)
+    IReadLayout register, IStoreAccounts accounts, IStoreTables tables, TimeProvider time, ILogger<LayoutReads> log)
     : IAccountReads, IRangeReads
 {
     private readonly ReadLayoutCache _current = new(register, accounts, time, log);
@@ -57,9 +57,9 @@ public sealed class LayoutReads(
         if (layout.Ranges != RangesState.On)
             throw new RangesNotReadyException();
         var account = placement.StorageAccountOfRange(Convert.FromHexString(prefix.AsSpan(0, 2))[0]);
-        return await tables.Ranges(new TablePlace(account, layout.Facts.RangesTable)).ReadRangeAsync(prefix, cancellationToken);
+        return await tables.RangeReads(new TablePlace(account, layout.Facts.RangesTable)).ReadRangeAsync(prefix, cancellationToken);
     }
 
     private IAccountReads AccountsOf(StoreLayout layout, PartitionPlace place) =>
-        tables.Accounts(new TablePlace(place.StorageAccount, layout.Facts.AccountsTable));
+        tables.AccountReads(new TablePlace(place.StorageAccount, layout.Facts.AccountsTable));
 }

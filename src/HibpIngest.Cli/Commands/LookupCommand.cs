@@ -76,7 +76,7 @@ internal sealed class LookupCommand : HibpCommand
     /// <summary>Opens the same lookups that the API uses.</summary>
     private static BreachedAccounts Open(CommandSession session, StorageAccount account) => new(
         new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance),
-        new LayoutReads(account.Register, account.StoreAccounts, account.TableReads, session.Time, NullLogger<LayoutReads>.Instance));
+        new LayoutReads(account.Register, account.StoreAccounts, account.Tables, session.Time, NullLogger<LayoutReads>.Instance));
 
     private static async Task<IReadOnlyList<PublicBreach>> FindAsync(
         BreachedAccounts accounts, StorageAccount account, string alias, string domain, CancellationToken cancellationToken)

@@ -11,6 +11,12 @@ public interface IStoreTables
 
     /// <inheritdoc cref="Accounts"/>
     IRangeTable Ranges(TablePlace place);
+
+    /// <inheritdoc cref="Accounts"/>
+    IAccountReads AccountReads(TablePlace place);
+
+    /// <inheritdoc cref="Accounts"/>
+    IRangeReads RangeReads(TablePlace place);
 }
 
 /// <summary>A table in one of the storage accounts.</summary>

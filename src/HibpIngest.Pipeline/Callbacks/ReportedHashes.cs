@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// </summary>
 /// <param name="marks">Marks of the replaced loads; at least one.</param>
 /// <param name="facts">Facts of the layout that is read.</param>
-internal sealed class ReportedHashes(IReadOnlyList<int> marks, LayoutFacts facts, ITableReads tables)
+internal sealed class ReportedHashes(IReadOnlyList<int> marks, LayoutFacts facts, IStoreTables tables)
 {
     private const int ReadsAtOnce = 32;
 
@@ -29,7 +29,7 @@ internal sealed class ReportedHashes(IReadOnlyList<int> marks, LayoutFacts facts
             var account = accounts.AccountOf(hash);
             var alias = Encoding.ASCII.GetString(accounts.Accounts.Alias(account));
             var place = _placement.Find(alias, Encoding.ASCII.GetString(accounts.Accounts.Domain(account)));
-            var has = await tables.Accounts(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
+            var has = await tables.AccountReads(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
                 place.Partition, alias, marks.Max(), token);
             lock (_told)
                 _told[hash] = has.Intersect(marks).Any();

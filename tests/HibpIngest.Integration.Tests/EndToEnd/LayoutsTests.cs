@@ -326,7 +326,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         }
         // And no account is reported as being in no breach.
         var reads = new LayoutReads(
-            account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
+            account.Register, account.StoreAccounts, account.Tables, rig.Time, NullLogger<LayoutReads>.Instance);
         foreach (var one in PipelineRig.Expected(0, 10))
         {
             await Assert.ThrowsAsync<StoreMismatchException>(
@@ -385,7 +385,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     {
         using var account = rig.OpenAccount();
         var reads = new LayoutReads(
-            account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
+            account.Register, account.StoreAccounts, account.Tables, rig.Time, NullLogger<LayoutReads>.Instance);
         var catalogue = new CatalogueReader(account.Catalogue, rig.Time, NullLogger<CatalogueReader>.Instance);
         var (byAddress, byRange) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
         var all = new List<string>();
@@ -408,7 +408,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     {
         using var account = rig.OpenAccount();
         var reads = new LayoutReads(
-            account.Register, account.StoreAccounts, account.TableReads, rig.Time, NullLogger<LayoutReads>.Instance);
+            account.Register, account.StoreAccounts, account.Tables, rig.Time, NullLogger<LayoutReads>.Instance);
         var all = new List<string>();
         foreach (var domain in PipelineRig.Expected(0, 200).GroupBy(one => one.Split('@')[1]))
         {

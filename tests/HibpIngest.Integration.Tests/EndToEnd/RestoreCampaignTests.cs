@@ -265,7 +265,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             using var stores = rig.OpenAccount();
             var catalogue = new CatalogueReader(stores.Catalogue, clock, NullLogger<CatalogueReader>.Instance);
             var reads = new LayoutReads(
-                stores.Register, stores.StoreAccounts, stores.TableReads, clock, NullLogger<LayoutReads>.Instance);
+                stores.Register, stores.StoreAccounts, stores.Tables, clock, NullLogger<LayoutReads>.Instance);
             var (accounts, ranges) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
             var shown = new HashSet<string>();
             foreach (var (target, account) in _targets)

@@ -12,7 +12,7 @@ internal static class FirstTables
     {
         public IAccountTable Table => account.Tables.Accounts(AccountsAt);
 
-        public IAccountReads Accounts => account.TableReads.Accounts(AccountsAt);
+        public IAccountReads Accounts => account.Tables.AccountReads(AccountsAt);
 
         public IRangeTable Ranges => account.Tables.Ranges(RangesAt);
     }
@@ -33,5 +33,9 @@ internal static class FirstTables
         public IAccountTable Accounts(TablePlace place) => table;
 
         public IRangeTable Ranges(TablePlace place) => ranges ?? tables.Ranges(place);
+
+        public IAccountReads AccountReads(TablePlace place) => tables.AccountReads(place);
+
+        public IRangeReads RangeReads(TablePlace place) => tables.RangeReads(place);
     }
 }

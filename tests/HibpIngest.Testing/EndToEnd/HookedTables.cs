@@ -7,4 +7,8 @@ internal sealed class HookedTables(
     public IAccountTable Accounts(TablePlace place) => table(tables.Accounts(place));
 
     public IRangeTable Ranges(TablePlace place) => ranges(tables.Ranges(place));
+
+    public IAccountReads AccountReads(TablePlace place) => tables.AccountReads(place);
+
+    public IRangeReads RangeReads(TablePlace place) => tables.RangeReads(place);
 }

@@ -34,8 +34,6 @@ internal sealed record PipelineParts
 
     public required IJournalBlobs Log { get; init; }
 
-    public required ITableReads Reads { get; init; }
-
     public required ICallbackClients Clients { get; init; }
 
     public required IPrefixBlobs Prefixes { get; init; }
@@ -78,7 +76,7 @@ internal sealed record PipelineParts
             .AddHibpPipeline().AddPipelineSweep().AddSingleton<MessageDispatcher>()
             .AddSingleton(Database).AddDatabasePorts()
             .AddSingleton(Register).AddRegisterPorts().AddSingleton(Signs)
-            .AddSingleton(Tables).AddSingleton(StoreAccounts).AddSingleton(Reads)
+            .AddSingleton(Tables).AddSingleton(StoreAccounts)
             .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
             .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
             .AddSingleton(Queues).AddSingleton(Sender)
@@ -99,7 +97,6 @@ internal sealed record PipelineParts
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
             Log = account.AccountLog,
-            Reads = account.TableReads,
             Clients = account.Clients,
             Prefixes = account.Prefixes,
             Callbacks = account.Callbacks,

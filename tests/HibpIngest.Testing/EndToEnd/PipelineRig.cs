@@ -145,7 +145,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         using var stores = OpenAccount();
         var catalogue = new CatalogueReader(stores.Catalogue, Time, NullLogger<CatalogueReader>.Instance);
         var breached = new BreachedAccounts(catalogue, new LayoutReads(
-            stores.Register, stores.StoreAccounts, stores.TableReads, Time, NullLogger<LayoutReads>.Instance));
+            stores.Register, stores.StoreAccounts, stores.Tables, Time, NullLogger<LayoutReads>.Instance));
         var all = new List<IReadOnlyList<PublicBreach>>();
         foreach (var account in accounts)
         {
