@@ -49,3 +49,14 @@ public sealed class SmtpServer
     /// <summary>Returns host and port, without user and password.</summary>
     public override string ToString() => $"{Host}:{Port}";
 }
+
+public enum SmtpTls
+{
+    None,
+
+    /// <summary>Upgrades with the STARTTLS command; if the server doesn't offer it, nothing is sent.</summary>
+    StartTls,
+
+    /// <summary>TLS from the first byte.</summary>
+    Implicit,
+}

@@ -25,3 +25,33 @@ internal sealed record SmtpStep(string Name, string Refused, int Intermediate = 
     public static SmtpStep Of(string command) => Array.Find(Commands, step => command.StartsWith(step.Name, StringComparison.Ordinal))
         ?? throw new InvalidOperationException("a command that nobody sends");
 }
+
+/// <summary>A negative or unexpected reply.</summary>
+/// <param name="Code">200 to 599.</param>
+/// <param name="Codes">The code, and the enhanced status code (RFC 3463) if there is one: "550 5.1.1".</param>
+internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
+{
+    public HibpException ToException(SmtpServer server) => Code switch
+    {
+        >= 400 and < 500 when Step.IsMail =>
+            new RecipientDeferredException($"the mail server {server} does not take {Step.Refused} now: {Codes}"),
+        < 500 => new StoreUnavailableException($"the mail server {server} does not take {Step.Refused} now: {Codes}"),
+        // Unknown command, wrong order, login required: at no step caused by the recipient.
+        500 or 502 or 503 or 504 or 530 or 534 or 535 or 538 => SetUp(server),
+        _ => Step.IsMail
+            ? new BadInputException($"the mail server {server} refused {Step.Refused} for good: {Codes}") : SetUp(server),
+    };
+
+    /// <summary>Returns the codes of a reply's last line, without its text.</summary>
+    public static string CodesOf(string line)
+    {
+        var enhanced = line.Length > 4 ? line[4..].Split(' ')[0] : "";
+        var parts = enhanced.Split('.');
+        var isEnhanced = parts.Length == 3 && parts[0] is "2" or "4" or "5"
+            && parts.All(part => part.Length is >= 1 and <= 3 && part.All(char.IsAsciiDigit));
+        return isEnhanced ? $"{line[..3]} {enhanced}" : line[..3];
+    }
+
+    private StoreRefusedException SetUp(SmtpServer server) =>
+        new($"the mail server {server} refused {Step.Refused}: {Codes}; check HIBP_MAIL and HIBP_MAIL_FROM");
+}

@@ -23,3 +23,7 @@ public sealed class BreachedRanges(CatalogueReader catalogue, IRangeReads ranges
         return found;
     }
 }
+
+/// <summary>The table of hashes doesn't hold every account yet, so a response from it could report a breached account as clean.</summary>
+public sealed class RangesNotReadyException()
+    : HibpException("the table of hashes doesn't hold every account yet: 'hibp ranges fill' adds them");

@@ -146,3 +146,78 @@ public sealed record NotificationCounts(int Open, int Sent, int Failed)
 {
     public int Total => Open + Sent + Failed;
 }
+
+/// <summary>States of a load; stored and displayed by name in lower case.</summary>
+public enum LoadState
+{
+    Ingesting,
+    Upserting,
+    Matching,
+    Held,
+    Notifying,
+    Done,
+    Failed,
+}
+
+/// <summary>The row of a load without the counts of its slices and notifications.</summary>
+public sealed record LoadHead
+{
+    public required long Id { get; init; }
+
+    public required string Breach { get; init; }
+
+    /// <summary>The breach is hidden from all lookups, and nothing is sent for it.</summary>
+    public bool Hidden { get; init; }
+
+    public required BlobVersion Blob { get; init; }
+
+    public required LoadState State { get; init; }
+
+    /// <summary>See <see cref="Load.Mark"/>.</summary>
+    public int Mark { get; init; }
+
+    /// <summary>Expiry of the lease. Null: not leased.</summary>
+    public DateTimeOffset? LeaseExpiresAt { get; init; }
+
+    /// <summary>When the message for the current state (match, mail) was last sent.</summary>
+    public DateTimeOffset? MessageSentAt { get; init; }
+
+    /// <summary>Nothing may be written for this load any more: it is superseded, restarted as another load, or being removed.</summary>
+    public bool Stopped { get; init; }
+
+    public bool Purged { get; init; }
+}
+
+/// <param name="Id">Drawn from the store register.</param>
+/// <param name="Settings">Everything that the load's positions depend on.</param>
+public sealed record NewLoad(long Id, string Breach, BlobVersion Blob, LoadSettings Settings)
+{
+    /// <summary>The metadata document next to the file, merged into the breach's metadata. Null: there is none.</summary>
+    public ReadOnlyMemory<byte>? Metadata { get; init; }
+
+    /// <summary>One line: why the load can't start. It is then recorded as failed, and its metadata is not merged.</summary>
+    public string? Failure { get; init; }
+
+    /// <summary>One line: why the mails must wait for an operator.</summary>
+    public string? HeldBecause { get; init; }
+}
+
+/// <summary>Progress of a load's calls to clients.</summary>
+/// <param name="IsLookedThrough">All slices were searched, so the set of calls is complete.</param>
+/// <param name="Calls">Calls known so far, in any state.</param>
+/// <param name="Open">Calls still to be made.</param>
+/// <param name="Dead">Calls that were given up; an operator decides about them.</param>
+/// <param name="Error">One line: why slices could not be searched. Null: no error.</param>
+/// <param name="MessagesAt">When the messages for searching the slices were last sent.</param>
+public sealed record CallProgress(
+    bool IsLookedThrough, long Calls, long Answered, long Open, long Dead, string? Error, DateTimeOffset? MessagesAt)
+{
+    /// <summary>A slice could not be read. No slice is searched until an operator retries (hibp callbacks retry).</summary>
+    public bool IsFailed { get; init; }
+
+    /// <summary>The number of <see cref="Open"/> calls whose clients are paused; only set if requested (CallSchedule).</summary>
+    public long Paused { get; init; }
+}
+
+/// <summary>One version of a blob: its name in the container and its ETag (as the service returns it, including quotes).</summary>
+public sealed record BlobVersion(string Name, string ETag);

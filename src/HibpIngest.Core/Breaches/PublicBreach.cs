@@ -1,3 +1,5 @@
+using System.Globalization;
+using System.Text.Json;
 using System.Text.Json.Serialization;
 
 namespace HibpIngest.Breaches;
@@ -107,4 +109,16 @@ public sealed record PublicBreach
 
         bool Has(BreachFlags flag) => metadata.Flags.HasFlag(flag);
     }
+}
+
+/// <summary>Writes a time as Have I Been Pwned does: <c>2013-12-04T00:00:00Z</c>, without fractions.</summary>
+public sealed class WholeSecondsConverter : JsonConverter<DateTimeOffset>
+{
+    private const string Format = "yyyy-MM-dd'T'HH:mm:ss'Z'";
+
+    public override DateTimeOffset Read(ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
+        reader.GetDateTimeOffset();
+
+    public override void Write(Utf8JsonWriter writer, DateTimeOffset value, JsonSerializerOptions options) =>
+        writer.WriteStringValue(value.UtcDateTime.ToString(Format, CultureInfo.InvariantCulture));
 }

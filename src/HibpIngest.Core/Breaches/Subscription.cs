@@ -5,3 +5,29 @@ namespace HibpIngest.Breaches;
 /// and lower-case.
 /// </summary>
 public sealed record Subscription(string Email, string? Domain);
+
+/// <summary>A subscription to remove, together with its pending notifications.</summary>
+/// <param name="Domain">The subscribed domain; null: all subscriptions of the address.</param>
+/// <param name="Suppression">Prevents an import from adding the subscription again; null: an import may add it again.</param>
+public sealed record SubscriberRemoval(string Email, string? Domain, Suppression? Suppression);
+
+/// <summary>Prevents an import from adding an address, or one of its subscriptions, again.</summary>
+/// <param name="Hash">The hash that <see cref="SuppressionKey"/> computes; never the address.</param>
+/// <param name="At">Start of the suppression, in whole seconds.</param>
+public sealed record Suppression(string Hash, SuppressionReason Reason, DateTimeOffset At);
+
+/// <summary>Why an address must not be notified, even if it is imported again.</summary>
+public enum SuppressionReason
+{
+    /// <summary>The subscriber unsubscribed.</summary>
+    Unsubscribed,
+
+    /// <summary>Mails to the address bounced.</summary>
+    Bounced,
+
+    /// <summary>The subscriber reported a mail as unwanted.</summary>
+    Complaint,
+
+    /// <summary>The subscriber asked for erasure: only the hash remains.</summary>
+    Forgotten,
+}

@@ -60,3 +60,8 @@ public sealed class BlobSupersededException(string blob)
 /// is retried later. The message holds codes, never an address.
 /// </summary>
 public sealed class RecipientDeferredException(string message) : StoreUnavailableException(message);
+
+public sealed class WrongSettingsException(IReadOnlyList<string> messages) : BadInputException(string.Join("; ", messages))
+{
+    public IReadOnlyList<string> Messages { get; } = messages;
+}

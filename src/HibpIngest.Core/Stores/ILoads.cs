@@ -72,3 +72,23 @@ public interface ILoads
     /// (upgraded from schema 1).</exception>
     Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
 }
+
+/// <summary>When a load was worked on, as recorded in the database.</summary>
+/// <param name="Slices">In order.</param>
+/// <param name="FirstMailAt">When its first notification was sent or refused; null: none was.</param>
+/// <param name="LastMailAt">When its last notification was sent or refused.</param>
+public sealed record LoadWork(long Load, IReadOnlyList<SliceTimes> Slices, DateTimeOffset? FirstMailAt, DateTimeOffset? LastMailAt);
+
+/// <summary>When a slice was worked on.</summary>
+/// <param name="CommittedAt">When its rows were committed, or when it was last requeued.</param>
+/// <param name="BegunAt">Start of the attempt that completed it, or of the current attempt while its lease is live; null: no
+/// attempt is running, or the start is unknown.</param>
+/// <param name="DoneAt">When it was completed; null: it is open.</param>
+/// <param name="Part">Fraction of its transactions that are done, 0 to 1, as last recorded by the lease owner; open slices only.</param>
+public readonly record struct SliceTimes(DateTimeOffset CommittedAt, DateTimeOffset? BegunAt, DateTimeOffset? DoneAt, double Part = 0);
+
+/// <summary>Work under a live lease.</summary>
+/// <param name="Slice">Number of the slice; null: the load as a whole, its ingest or its matching.</param>
+/// <param name="Owner">Owner of the lease; starts with <see cref="Heartbeat.Host"/>.</param>
+/// <param name="Until">Expiry of the lease, unless it is renewed.</param>
+public sealed record HeldWork(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);

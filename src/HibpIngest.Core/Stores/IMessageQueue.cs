@@ -42,3 +42,10 @@ public interface IMessageQueue
 public sealed record QueuedMessage(string Id, string Receipt, string Body, long DequeueCount);
 
 public sealed record QueueDepth(int Messages, TimeSpan? Oldest);
+
+/// <summary>The queues of one storage account, by name.</summary>
+public interface IMessageQueues
+{
+    /// <summary>Returns the queue of that name; it need not exist.</summary>
+    IMessageQueue Get(string name);
+}

@@ -76,3 +76,34 @@ public interface INotifications
     /// <returns>True for the one caller that changed the state.</returns>
     Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken);
 }
+
+/// <param name="Most">Maximum number of claims; the lowest numbers are claimed first.</param>
+/// <param name="PerSecond">Mails per second of the whole system.</param>
+/// <param name="Ahead">If the send time of the first mail lies further ahead than this, nothing is claimed and no time is reserved.</param>
+public sealed record ClaimOrder(string Owner, TimeSpan Lease, int Most, double PerSecond, TimeSpan Ahead);
+
+/// <param name="Claimed">In order.</param>
+/// <param name="OthersHeld">Another owner holds some of the others.</param>
+public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, bool OthersHeld)
+{
+    public static readonly NotificationClaims None = new([], false);
+
+    /// <summary>Delay until the time reserved for the first mail.</summary>
+    public TimeSpan StartsIn { get; init; }
+
+    /// <summary>Delay until the system's rate has free time: nothing was claimed. Null: time was available.</summary>
+    public TimeSpan? NoneBefore { get; init; }
+
+    /// <summary>There are more to claim than the maximum.</summary>
+    public bool More { get; init; }
+}
+
+/// <param name="Recorded">False: another owner has claimed or completed it.</param>
+/// <param name="MayContinue">Its load is still notifying and its breach not hidden: the next mail may be sent.</param>
+/// <param name="Refused">It was deferred for too long, and is permanently refused.</param>
+public readonly record struct NotificationEnd(bool Recorded, bool MayContinue, bool Refused = false);
+
+/// <param name="MaySend">The load is notifying, and its breach isn't hidden.</param>
+/// <param name="Queued">Notifications up to this number have a message.</param>
+/// <param name="FirstWaiting">The lowest number that is open and not deferred; null: none is.</param>
+public sealed record MailProgress(bool MaySend, int Queued, int? FirstWaiting, int Last);

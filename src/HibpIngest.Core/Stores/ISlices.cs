@@ -76,3 +76,45 @@ public interface ISlices
     /// </summary>
     Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
 }
+
+/// <param name="Slice">Its range; <see cref="Slice.Attempts"/> includes the attempt just started.</param>
+/// <param name="Mark">The load's mark; names the property to write.</param>
+public sealed record SliceWork(Slice Slice, int Mark, string Breach)
+{
+    /// <summary>Expiry of another owner's live lease: no attempt was started.</summary>
+    public DateTimeOffset? HeldUntil { get; init; }
+
+    /// <summary>Rows of the load are purged, at least some: read them from the account log.</summary>
+    public bool Purged { get; init; }
+
+    /// <summary>All layouts that the slice must be written to.</summary>
+    public LayoutSet Layouts { get; init; } = LayoutSet.None;
+
+    /// <summary>Progress of earlier attempts. Null: none is recorded.</summary>
+    public SliceProgress? Progress { get; init; }
+}
+
+/// <param name="OrderVersion">Version of the order in which transactions are counted; a program with another version starts over.</param>
+/// <param name="Done">One bit per transaction; the first one is the lowest bit of byte 0.</param>
+public sealed record SliceProgress(int OrderVersion, byte[] Done)
+{
+    /// <summary>
+    /// Version of the set of layouts that the transactions write to; with another version, they are different transactions.
+    /// </summary>
+    public int LayoutVersion { get; init; }
+}
+
+/// <param name="IsDone">The slice is recorded as done, and its lease has ended.</param>
+/// <param name="Layouts">Not null: the set of layouts has changed since the attempt started, and the slice must be repeated
+/// with this set, under the same lease. Null and not done: the owner had lost the slice.</param>
+public sealed record SliceCompletion(bool IsDone, LayoutSet? Layouts)
+{
+    public static SliceCompletion Done { get; } = new(true, null);
+
+    /// <summary>Nothing changed: another owner had the slice, or it was done.</summary>
+    public static SliceCompletion Lost { get; } = new(false, null);
+}
+
+/// <summary>A slice with a live lease.</summary>
+/// <param name="Owner">Owner of the lease; differs for each attempt.</param>
+public sealed record HeldSlice(long Load, int Number, string Owner);

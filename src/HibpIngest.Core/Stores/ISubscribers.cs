@@ -47,3 +47,9 @@ public interface ISubscribers
     /// <summary>Deletes suppressions, at the person's request.</summary>
     Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken);
 }
+
+/// <param name="Suppressed">Subscriptions skipped because they are suppressed.</param>
+public readonly record struct SubscribersImported(int Added, int Suppressed);
+
+/// <param name="Notifications">Deleted notifications, sent or not.</param>
+public readonly record struct SubscribersRemoved(int Subscriptions, int Notifications);

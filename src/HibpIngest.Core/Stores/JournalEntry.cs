@@ -66,3 +66,12 @@ public sealed record JournalEntry
 /// <param name="Number">From 1.</param>
 /// <param name="Bytes">Size of the blob; null until it is written.</param>
 public sealed record JournalSegment(int Number, long First, long Last, long? Bytes);
+
+public enum JournalMode
+{
+    /// <summary>Each load is logged once its accounts are in the tables.</summary>
+    On,
+
+    /// <summary>Nothing is logged: data that SQL loses or purges can only be rebuilt from the archives.</summary>
+    Off,
+}

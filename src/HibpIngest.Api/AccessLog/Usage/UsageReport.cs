@@ -55,3 +55,16 @@ public sealed record UsageLine
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(UsageReport))]
 internal sealed partial class UsageJson : JsonSerializerContext;
+
+public enum UsageBy
+{
+    /// <summary>The route's template.</summary>
+    Route,
+
+    Key,
+
+    /// <summary>The hour, UTC.</summary>
+    Hour,
+
+    Status,
+}
