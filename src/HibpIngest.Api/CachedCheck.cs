@@ -1,11 +1,11 @@
 namespace HibpIngest.Api;
 
 /// <summary>Checks whether a store responds, and caches the result for ten seconds.</summary>
-/// <param name="ask">Calls the store; throws if there is no response.</param>
-public sealed class CachedCheck(Func<CancellationToken, Task> ask, TimeProvider time)
+/// <param name="call">Calls the store; throws if there is no response.</param>
+public sealed class CachedCheck(Func<CancellationToken, Task> call, TimeProvider time)
 {
-    // Callers need no key and may ask at any rate; the store is called once in this time.
-    private static readonly TimeSpan KeptFor = TimeSpan.FromSeconds(10);
+    // Callers need no key and may call at any rate; the store is called once in this time.
+    private static readonly TimeSpan CachedFor = TimeSpan.FromSeconds(10);
 
     // Shorter than the timeout of a probe.
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(5);
@@ -19,21 +19,21 @@ public sealed class CachedCheck(Func<CancellationToken, Task> ask, TimeProvider 
     {
         lock (_lock)
         {
-            if (_checkedAt == 0 || (_check.IsCompleted && time.GetElapsedTime(_checkedAt) > KeptFor))
+            if (_checkedAt == 0 || (_check.IsCompleted && time.GetElapsedTime(_checkedAt) > CachedFor))
             {
                 _checkedAt = time.GetTimestamp();
-                _check = AskAsync();
+                _check = CallAsync();
             }
             return _check;
         }
     }
 
-    private async Task<bool> AskAsync()
+    private async Task<bool> CallAsync()
     {
         using var timeout = new CancellationTokenSource(AnswerTimeout, time);
         try
         {
-            await ask(timeout.Token);
+            await call(timeout.Token);
             return true;
         }
         catch (Exception e) when (e is HibpException or OperationCanceledException)

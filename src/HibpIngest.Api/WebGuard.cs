@@ -25,8 +25,8 @@ internal sealed partial class WebGuard(
 
     public async Task InvokeAsync(HttpContext context)
     {
-        var began = time.GetTimestamp();
-        var entry = requests?.Begin(context, began);
+        var started = time.GetTimestamp();
+        var entry = requests?.Begin(context, started);
         // Most routes don't read a body, and an unread body ends the connection. The client must be told: a proxy that shares connections
         // between clients would otherwise lose the response to the next one.
         if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true })
@@ -75,7 +75,7 @@ internal sealed partial class WebGuard(
         {
             entry?.End();
             if (HibpTelemetry.WatchesWeb)
-                HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
+                HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(started));
         }
     }
 
@@ -89,7 +89,7 @@ internal sealed partial class WebGuard(
 
     private async Task FailAsync(HttpContext context, Exception error)
     {
-        var answer = error switch
+        var response = error switch
         {
             BadHttpRequestException bad => new ErrorResponse(bad.StatusCode, "The request is malformed, or too large"),
             RangesNotReadyException => ErrorResponse.Unavailable with { Message = "Ranges are not available yet" },
@@ -100,8 +100,8 @@ internal sealed partial class WebGuard(
             HibpException => ErrorResponse.Unavailable,
             _ => ErrorResponse.Unexpected,
         };
-        if (answer.StatusCode >= 500 && IsTimeToLog())
-            LogFailed(TemplateOf(context), answer.StatusCode, error is HibpException ? error.Message : UnexpectedError.Describe(error));
+        if (response.StatusCode >= 500 && IsTimeToLog())
+            LogFailed(TemplateOf(context), response.StatusCode, error is HibpException ? error.Message : UnexpectedError.Describe(error));
         if (context.Response.HasStarted)
         {
             context.Abort(); // a truncated response must not look complete
@@ -112,9 +112,9 @@ internal sealed partial class WebGuard(
         context.Response.Clear();
         context.Response.Headers.AccessControlAllowOrigin = origin;
         context.Response.Headers.XContentTypeOptions = "nosniff";
-        if (answer == ErrorResponse.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
-            answer = answer with { Message = "An error occurred." };
-        await answer.ExecuteAsync(context);
+        if (response == ErrorResponse.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
+            response = response with { Message = "An error occurred." };
+        await response.ExecuteAsync(context);
     }
 
     private bool IsTimeToLog()

@@ -4,9 +4,8 @@ using System.Runtime.CompilerServices;
 namespace HibpIngest;
 
 /// <summary>
-/// Sets the invariant culture everywhere, so that numbers and dates are read and written the same on every machine.
-/// InvariantGlobalization would do so too, but Microsoft.Data.SqlClient refuses to run under it, because it takes code pages
-/// from the cultures.
+/// Sets the invariant culture everywhere, so that numbers and dates are read and written the same on every machine. InvariantGlobalization
+/// would do so too, but Microsoft.Data.SqlClient refuses to run under it, because it takes code pages from the cultures.
 /// </summary>
 internal static class Culture
 {

@@ -1,19 +1,21 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
 
+[assembly: DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+
 namespace HibpIngest;
 
 /// <summary>
-/// Flushes a folder's entries to disk, and names files exclusively. Without the flush, a complete file may have no name after a
-/// power cut (fsync(2)). .NET can't open folders.
+/// Flushes a folder's entries to disk, and names files exclusively. Without the flush, a complete file may have no name after a power cut
+/// (fsync(2)). .NET can't open folders.
 /// </summary>
 public static class DiskFolder
 {
     private const int Exists = 17; // EEXIST, on Linux and macOS
 
     /// <summary>
-    /// Gives a file a new name only if no file has it (link(2)); exactly one of several concurrent callers succeeds. File.Move
-    /// without overwrite checks first and renames afterwards.
+    /// Gives a file a new name only if no file has it (link(2)); exactly one of several concurrent callers succeeds. File.Move without
+    /// overwrite checks first and renames afterwards.
     /// </summary>
     /// <param name="file">The file; on Unix it keeps its old name too.</param>
     /// <returns>False if the name is taken.</returns>
@@ -58,21 +60,17 @@ public static class DiskFolder
     }
 
     [DllImport("libc", EntryPoint = "link", SetLastError = true)]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
     private static extern int Link(
         [MarshalAs(UnmanagedType.LPUTF8Str)] string file, [MarshalAs(UnmanagedType.LPUTF8Str)] string name);
 
     [DllImport("libc", EntryPoint = "open", SetLastError = true)]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
     private static extern int Open([MarshalAs(UnmanagedType.LPUTF8Str)] string path, int flags);
 
     [DllImport("libc", EntryPoint = "fsync", SetLastError = true)]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static extern int Flush(int file);
 
     [DllImport("libc", EntryPoint = "close")]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static extern int Close(int file);
 }

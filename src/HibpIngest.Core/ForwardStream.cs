@@ -4,11 +4,8 @@ namespace HibpIngest;
 public abstract class ForwardStream : Stream
 {
     public sealed override bool CanRead => true;
-
     public sealed override bool CanSeek => false;
-
     public sealed override bool CanWrite => false;
-
     public sealed override long Length => throw new NotSupportedException();
 
     public sealed override long Position

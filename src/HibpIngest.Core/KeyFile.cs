@@ -5,8 +5,8 @@ using HibpIngest.Errors;
 namespace HibpIngest;
 
 /// <summary>
-/// A key of this machine's installation in a file that only its owner can read: 32 random bytes in base64. Created exclusively
-/// on first use, never overwritten. Safe for concurrent threads and processes.
+/// A key of this machine's installation in a file that only its owner can read: 32 random bytes in base64. Created exclusively on first
+/// use, never overwritten. Safe for concurrent threads and processes.
 /// </summary>
 public sealed class KeyFile(string path)
 {

@@ -12,8 +12,8 @@ public static class MailSyntax
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
 
     /// <summary>
-    /// Returns whether an address can be written between &lt; and &gt; of an SMTP command unchanged: ASCII, one @, no space,
-    /// bracket or line end. A domain may be a single label (localhost).
+    /// Returns whether an address can be written between &lt; and &gt; of an SMTP command unchanged: ASCII, one @, no space, bracket or
+    /// line end. A domain may be a single label (localhost).
     /// </summary>
     public static bool IsAddress(ReadOnlySpan<char> address)
     {

@@ -5,8 +5,8 @@ using System.Text.RegularExpressions;
 namespace HibpIngest;
 
 /// <summary>
-/// Handles file names, which come from untrusted sources: stealer logs are named after their victims' addresses. One rule
-/// defines the forms of @, for entries' names, which are displayed redacted, and for breaches' names, which are rejected.
+/// Handles file names, which come from untrusted sources: stealer logs are named after their victims' addresses. One rule defines the forms
+/// of @, for entries' names, which are displayed redacted, and for breaches' names, which are rejected.
 /// </summary>
 public static partial class NameText
 {
@@ -37,18 +37,9 @@ public static partial class NameText
     public static bool HoldsAt(string name) => Clean(name).Contains('@');
 
     /// <summary>
-    /// Returns whether the name holds a control character or a noncharacter (U+FFFE, U+FFFF), which break lines, terminals and
-    /// XML.
+    /// Returns whether the name holds a control character or a noncharacter (U+FFFE, U+FFFF), which break lines, terminals and XML.
     /// </summary>
-    public static bool HoldsControl(string name)
-    {
-        foreach (var unit in name)
-        {
-            if (char.IsControl(unit) || unit is '\uFFFE' or '\uFFFF')
-                return true;
-        }
-        return false;
-    }
+    public static bool HoldsControl(string name) => name.Any(unit => char.IsControl(unit) || unit is '\uFFFE' or '\uFFFF');
 
     /// <summary>Returns the name with control and format characters as <c>\uXXXX</c>, for a log line or a terminal.</summary>
     public static string Escape(string name)

@@ -4,9 +4,8 @@ using HibpIngest.Errors;
 namespace HibpIngest;
 
 /// <summary>
-/// Encrypts secrets that are kept in the stores: AES-256-GCM under HIBP_SECRET_KEY. The setting may hold several keys for
-/// rotation: the first one encrypts, all decrypt. The output is a nonce of 12 bytes, the tag of 16 bytes, and the ciphertext.
-/// Thread-safe.
+/// Encrypts secrets that are kept in the stores: AES-256-GCM under HIBP_SECRET_KEY. The setting may hold several keys for rotation: the
+/// first one encrypts, all decrypt. The output is a nonce of 12 bytes, the tag of 16 bytes, and the ciphertext. Thread-safe.
 /// </summary>
 public sealed class SecretKeys : IDisposable
 {
@@ -48,7 +47,6 @@ public sealed class SecretKeys : IDisposable
         return [.. keys];
     }
 
-    /// <summary>Encrypts a text.</summary>
     /// <param name="context">Associated data: <see cref="Open"/> succeeds only with the same value.</param>
     public byte[] Seal(ReadOnlySpan<byte> text, ReadOnlySpan<byte> context)
     {
@@ -62,7 +60,6 @@ public sealed class SecretKeys : IDisposable
         return result;
     }
 
-    /// <summary>Decrypts the output of <see cref="Seal"/>.</summary>
     /// <returns>Null if it was encrypted under none of these keys or with another context.</returns>
     public byte[]? Open(ReadOnlySpan<byte> content, ReadOnlySpan<byte> context)
     {

@@ -3,16 +3,16 @@ namespace HibpIngest;
 public static class Spelling
 {
     /// <summary>
-    /// Returns the candidate with the smallest edit distance to a word (insertions, deletions, substitutions, swaps of
-    /// neighbouring letters), ignoring case.
+    /// Returns the candidate with the smallest edit distance to a word (insertions, deletions, substitutions, swaps of neighbouring
+    /// letters), ignoring case.
     /// </summary>
     /// <returns>Null if no candidate is similar.</returns>
     public static string? Nearest(string word, IEnumerable<string> candidates)
     {
         // One error is allowed in a word of three letters, four in one of twelve: with more, the candidate looks like another word.
-        var most = Math.Max(1, word.Length / 3);
+        var limit = Math.Max(1, word.Length / 3);
         return candidates.Select(candidate => (Candidate: candidate, Distance: Distance(word, candidate)))
-            .Where(one => one.Distance <= most).OrderBy(one => one.Distance).ThenBy(one => one.Candidate, StringComparer.Ordinal)
+            .Where(one => one.Distance <= limit).OrderBy(one => one.Distance).ThenBy(one => one.Candidate, StringComparer.Ordinal)
             .Select(one => one.Candidate).FirstOrDefault();
     }
 

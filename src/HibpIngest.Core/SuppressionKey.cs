@@ -5,8 +5,8 @@ using HibpIngest.Errors;
 namespace HibpIngest;
 
 /// <summary>
-/// Hashes addresses that must not be notified: HMAC-SHA-256 under HIBP_SUPPRESSION_KEY, in lower-case hex. A plain hash would
-/// let anybody test guessed addresses; this one can't be tested without the key. Thread-safe.
+/// Hashes addresses that must not be notified: HMAC-SHA-256 under HIBP_SUPPRESSION_KEY, in lower-case hex. A plain hash would let anybody
+/// test guessed addresses; this one can't be tested without the key. Thread-safe.
 /// </summary>
 public sealed class SuppressionKey
 {
@@ -31,8 +31,8 @@ public sealed class SuppressionKey
     }
 
     /// <summary>
-    /// Takes the key from a file, which the first <see cref="HashOf"/> creates if it is missing. Callers with existing hashes
-    /// must compare <see cref="Check"/> first.
+    /// Takes the key from a file, which the first <see cref="HashOf"/> creates if it is missing. Callers with existing hashes must compare
+    /// <see cref="Check"/> first.
     /// </summary>
     public static SuppressionKey In(KeyFile file) => new(null, file);
 

@@ -18,8 +18,8 @@ public static class UnixFiles
     private const int CurrentFolder = -100; // AT_FDCWD
 
     /// <summary>
-    /// Makes this process and all its child processes create files as 0600 and folders as 0700 (umask(2)): SQLite's files next
-    /// to the database and the emulator's files are not created by our code.
+    /// Makes this process and all its child processes create files as 0600 and folders as 0700 (umask(2)): SQLite's files next to the
+    /// database and the emulator's files are not created by our code.
     /// </summary>
     public static void CreatePrivately()
     {
@@ -32,8 +32,8 @@ public static class UnixFiles
         !OperatingSystem.IsWindows() && Path.Exists(path) && (File.GetUnixFileMode(path) & OthersMode) != UnixFileMode.None;
 
     /// <summary>
-    /// Gives a file to the owner and group of another file or folder, so that a service can still read a file that root has
-    /// replaced. Does nothing unless run as root on Linux.
+    /// Gives a file to the owner and group of another file or folder, so that a service can still read a file that root has replaced. Does
+    /// nothing unless run as root on Linux.
     /// </summary>
     /// <exception cref="NotPossibleException">The owner can't be read or set.</exception>
     public static void GiveToOwnerOf(string path, string file)
@@ -50,17 +50,14 @@ public static class UnixFiles
     }
 
     [DllImport("libc", EntryPoint = "umask")]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static extern int SetCreationMask(int mask);
 
     [DllImport("libc", EntryPoint = "statx", SetLastError = true)]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
     private static extern int ReadFacts(
         int folder, [MarshalAs(UnmanagedType.LPUTF8Str)] string path, int flags, uint mask, [Out] byte[] facts);
 
     [DllImport("libc", EntryPoint = "chown", SetLastError = true)]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
     private static extern int SetOwner([MarshalAs(UnmanagedType.LPUTF8Str)] string path, uint user, uint group);
 }

@@ -5,8 +5,8 @@ namespace HibpIngest;
 public static class WebAddress
 {
     /// <summary>
-    /// Returns whether a text can be used as a link: http or https, absolute, and without user information, which could be
-    /// mistaken for the host.
+    /// Returns whether a text can be used as a link: http or https, absolute, and without user information, which could be mistaken for the
+    /// host.
     /// </summary>
     public static bool IsLink(string text) => TryParseLink(text) is not null;
 
@@ -17,7 +17,6 @@ public static class WebAddress
         { Host.Length: > 0, UserInfo.Length: 0 } ? address : null;
 
     /// <summary>Parses the base URL of all links, and removes trailing slashes.</summary>
-    /// <param name="setting">Name of the setting, for the message.</param>
     /// <exception cref="BadInputException">Not an http or https URL, or it has a query or a fragment.</exception>
     public static string ParseBase(string setting, string text) =>
         TryParseLink(text) is { Query.Length: 0, Fragment.Length: 0 } address

@@ -213,24 +213,25 @@ public sealed class CallbackSender : ICallbackSender
     private CallResponse AnswerOf(HttpResponseMessage response)
     {
         var status = (int)response.StatusCode;
-        var said = $"it answered {status}";
+        var answered = $"it answered {status}";
         switch (status)
         {
             case >= 200 and < 300:
                 return new CallResponse(CallOutcome.Accepted, status, null, null);
             case 410:
-                return new CallResponse(CallOutcome.Gone, status, null, $"{said}: it is not to be called again");
+                return new CallResponse(CallOutcome.Gone, status, null, $"{answered}: it is not to be called again");
             case >= 300 and < 400:
                 return new CallResponse(
-                    CallOutcome.Refused, status, null, $"{said}, and redirects are not followed: its address has to be the last one");
+                    CallOutcome.Refused, status, null, $"{answered}, and redirects are not followed: its address has to be the last one");
             case 429 or 503:
-                var isAsked = response.Headers.NonValidated.TryGetValues("Retry-After", out var values);
-                if (!isAsked && status == 503)
+                var hasRetryAfter = response.Headers.NonValidated.TryGetValues("Retry-After", out var values);
+                if (!hasRetryAfter && status == 503)
                     break;
                 return new CallResponse(
-                    CallOutcome.Throttled, status, isAsked ? RetryAfter(values.ToString()) : null, $"{said}: it is not to be called now");
+                    CallOutcome.Throttled, status, hasRetryAfter ? RetryAfter(values.ToString()) : null,
+                    $"{answered}: it is not to be called now");
         }
-        return new CallResponse(CallOutcome.Refused, status, null, said);
+        return new CallResponse(CallOutcome.Refused, status, null, answered);
     }
 
     /// <summary>Parses seconds or a date (RFC 9110, 10.2.3), clamped to 0 to <see cref="MaxRetryAfter"/>.</summary>
@@ -238,15 +239,15 @@ public sealed class CallbackSender : ICallbackSender
     private TimeSpan? RetryAfter(string text)
     {
         text = text.Trim();
-        TimeSpan asked;
+        TimeSpan delay;
         // A number that overflows int means a long time.
         if (text.Length > 0 && !text.AsSpan().ContainsAnyExceptInRange('0', '9'))
-            asked = int.TryParse(text, out var seconds) ? TimeSpan.FromSeconds(seconds) : MaxRetryAfter;
+            delay = int.TryParse(text, out var seconds) ? TimeSpan.FromSeconds(seconds) : MaxRetryAfter;
         else if (RetryConditionHeaderValue.TryParse(text, out var parsed) && parsed.Date is { } date)
-            asked = date - _time.GetUtcNow();
+            delay = date - _time.GetUtcNow();
         else
             return null;
-        return asked < TimeSpan.Zero ? TimeSpan.Zero : asked > MaxRetryAfter ? MaxRetryAfter : asked;
+        return delay < TimeSpan.Zero ? TimeSpan.Zero : delay > MaxRetryAfter ? MaxRetryAfter : delay;
     }
 
     private static CallResponse Unreachable(string error) => new(CallOutcome.Unreachable, 0, null, error);

@@ -2,7 +2,6 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Delivery;
 
-/// <summary>Registers the senders of mails and callbacks.</summary>
 public static class DeliveryServices
 {
     /// <summary>Adds both senders. They are created on first use; creating them makes no network call.</summary>

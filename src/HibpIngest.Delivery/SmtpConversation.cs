@@ -25,14 +25,11 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     private bool _isEnding;
 
     public SmtpStep Step { get; private set; } = SmtpStep.Connection;
-
     public TimeSpan Limit { get; private set; }
 
     /// <summary>The operation's first negative or unexpected reply. Null: there was none.</summary>
     public SmtpRefusal? Refusal { get; private set; }
-
     public long LastUse { get; private set; } = time.GetTimestamp();
-
     public IAuthenticationSecretDetector? AuthenticationSecretDetector { get; set; }
 
     /// <summary>Begins an operation; a step that times out cancels <paramref name="operation"/>.</summary>

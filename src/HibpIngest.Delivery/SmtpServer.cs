@@ -6,14 +6,11 @@ namespace HibpIngest.Delivery;
 public sealed class SmtpServer
 {
     public required string Host { get; init; }
-
     public required int Port { get; init; }
-
     public required SmtpTls Tls { get; init; }
 
     /// <summary>Null: no login.</summary>
     public string? User { get; init; }
-
     public string? Password { get; init; }
 
     /// <summary>

@@ -28,7 +28,6 @@ internal sealed class SmtpSession : SmtpClient
     }
 
     public long LastUse => _conversation.LastUse;
-
     public int Mails { get; private set; }
 
     public static async Task<SmtpSession> OpenAsync(SmtpServer server, TimeProvider time, CancellationToken cancellationToken)

@@ -11,7 +11,6 @@ namespace HibpIngest.Api.AccessLog;
 public static class AccessFrame
 {
     public const int HeaderBytes = 40;
-
     public const int RecordBytes = 32;
 
     /// <summary>Maximum content that a reader accepts; writers use at most a quarter of it.</summary>
@@ -44,7 +43,6 @@ public static class AccessFrame
         BinaryPrimitives.WriteUInt32LittleEndian(frame[CrcOffset..], Crc(frame));
     }
 
-    /// <summary>Returns the frame that a blob begins with.</summary>
     internal static byte[] Routes(IReadOnlyList<string> templates, Guid instance)
     {
         using var frame = new MemoryStream();

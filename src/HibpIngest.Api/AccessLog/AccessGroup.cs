@@ -14,7 +14,6 @@ internal sealed class AccessGroup
 
     /// <summary>Completes when the records are durable, or fails. Created only if a caller waits.</summary>
     public Task Ended => (_ended ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)).Task;
-
     public Memory<byte> Frame => _bytes.AsMemory(0, AccessFrame.HeaderBytes + (Count * AccessFrame.RecordBytes));
 
     public void Add(in AccessRecord record, byte flags)

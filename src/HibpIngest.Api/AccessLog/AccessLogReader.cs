@@ -101,6 +101,5 @@ public static class AccessLogReader
         new("a blob of the access log can't be read: it is damaged, or something else wrote it");
 }
 
-/// <summary>Receives one record.</summary>
 /// <param name="number">The record's number in its process; the two together identify it.</param>
 public delegate void AccessVisitor(Guid instance, ulong number, string route, in AccessRecord record);

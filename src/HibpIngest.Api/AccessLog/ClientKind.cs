@@ -56,7 +56,7 @@ public static class ClientKinds
     ];
 
     // Later characters don't change the family, and the header's length is up to the client.
-    private const int LongestLookedAt = 256;
+    private const int MaxExaminedLength = 256;
 
     /// <summary>Returns the kind for a User-Agent header.</summary>
     public static ClientKind Of(ReadOnlySpan<char> userAgent)
@@ -64,8 +64,8 @@ public static class ClientKinds
         userAgent = userAgent.Trim();
         if (userAgent.IsEmpty)
             return ClientKind.None;
-        if (userAgent.Length > LongestLookedAt)
-            userAgent = userAgent[..LongestLookedAt];
+        if (userAgent.Length > MaxExaminedLength)
+            userAgent = userAgent[..MaxExaminedLength];
         foreach (var (part, kind) in Parts)
         {
             if (userAgent.Contains(part, StringComparison.OrdinalIgnoreCase))

@@ -13,13 +13,13 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     /// <summary>Maximum number of waiting records: one append takes as many.</summary>
     public const int MaxWaiting = (IAccessBlobs.MaxBlockBytes / AccessFrame.RecordBytes) - 1_000;
 
-    private static readonly TimeSpan TryEvery = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan RetryEvery = TimeSpan.FromSeconds(1);
 
     // Interval between two warnings while the store is slow.
-    private static readonly TimeSpan SayEvery = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan ReportEvery = TimeSpan.FromSeconds(10);
 
     // Well within the 30 s that a host gives its processes to stop.
-    private static readonly TimeSpan TryAtTheEnd = TimeSpan.FromSeconds(15);
+    private static readonly TimeSpan ShutdownTimeout = TimeSpan.FromSeconds(15);
 
     private readonly int _room;
     private readonly TimeProvider _time;
@@ -27,15 +27,15 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private readonly Guid _instance = Guid.NewGuid();
     private readonly AccessBlobWriter _blob;
     private readonly Lock _gate = new();
-    private readonly SemaphoreSlim _begun = new(0);
+    private readonly SemaphoreSlim _hasRecords = new(0);
     private readonly CancellationTokenSource _giveUp = new();
     private readonly Task _writing;
     private AccessGroup _gathering = new();
     private AccessGroup _inProgress = new();
     private ulong _next;
     private long _notLogged;
-    private long _said; // of those, how many were reported; accessed by the writer only, like the time below
-    private long? _saidAt;
+    private long _reported; // how many of them were reported; accessed by the writer only, like the time below
+    private long? _reportedAt;
     private string? _down;
     private bool _ending;
 
@@ -97,13 +97,13 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
                 return;
             _ending = true;
         }
-        _begun.Release();
-        await using (_time.CreateTimer(_ => _giveUp.Cancel(), null, TryAtTheEnd, Timeout.InfiniteTimeSpan))
+        _hasRecords.Release();
+        await using (_time.CreateTimer(_ => _giveUp.Cancel(), null, ShutdownTimeout, Timeout.InfiniteTimeSpan))
             await _writing;
-        if (NotLogged > _said)
+        if (NotLogged > _reported)
             LogLost(NotLogged);
         _giveUp.Dispose();
-        _begun.Dispose();
+        _hasRecords.Dispose();
     }
 
     private bool HasRoom => _gathering.Count + _inProgress.Count < _room && !_ending;
@@ -119,7 +119,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         _gathering.Add(record, flags);
         _next++;
         if (_gathering.Count == 1)
-            _begun.Release();
+            _hasRecords.Release();
     }
 
     /// <summary>Requires the lock. Records the request as answered 503.</summary>
@@ -164,7 +164,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     {
         while (true)
         {
-            await _begun.WaitAsync();
+            await _hasRecords.WaitAsync();
             ulong first;
             lock (_gate)
             {
@@ -187,17 +187,17 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             {
                 AccessFrame.WriteHeader(_inProgress.Frame.Span, AccessFrameKind.Records, first, _instance);
                 await _blob.AppendAsync(_inProgress.Frame, _giveUp.Token);
-                GoOn();
+                OnWritten();
                 return;
             }
             catch (Exception e)
             {
                 // Any exception: if the writer stopped, all callers would wait forever.
-                Stop(e);
+                OnFailed(e);
             }
             try
             {
-                await Task.Delay(TryEvery, _time, _giveUp.Token);
+                await Task.Delay(RetryEvery, _time, _giveUp.Token);
             }
             catch (OperationCanceledException)
             {
@@ -209,7 +209,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         }
     }
 
-    private void GoOn()
+    private void OnWritten()
     {
         string? wasDown;
         var (written, notLogged) = (_inProgress.Count, NotLogged);
@@ -220,16 +220,16 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         }
         _inProgress.Complete();
         HibpTelemetry.AccessLogged(written);
-        if (wasDown is null && (notLogged == _said || (_saidAt is { } at && _time.GetElapsedTime(at) < SayEvery)))
+        if (wasDown is null && (notLogged == _reported || (_reportedAt is { } at && _time.GetElapsedTime(at) < ReportEvery)))
             return;
-        (_said, _saidAt) = (notLogged, _time.GetTimestamp());
+        (_reported, _reportedAt) = (notLogged, _time.GetTimestamp());
         if (wasDown is null)
             LogFull(notLogged);
         else
             LogUp(notLogged);
     }
 
-    private void Stop(Exception error)
+    private void OnFailed(Exception error)
     {
         var reason = UnexpectedError.Reason(error);
         bool wasUp;
@@ -237,9 +237,9 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         {
             wasUp = _down is null;
             _down = reason;
-            var told = new AccessLogDownException(reason);
-            _inProgress.Fail(told);
-            _gathering.Fail(told);
+            var refusal = new AccessLogDownException(reason);
+            _inProgress.Fail(refusal);
+            _gathering.Fail(refusal);
         }
         if (wasUp)
             LogDown(error is HibpException ? reason : UnexpectedError.Describe(error));

@@ -4,8 +4,7 @@ namespace HibpIngest.Api.AccessLog;
 public interface IAccessLog
 {
     /// <summary>Completes when the record is durable; the response may be sent then.</summary>
-    /// <exception cref="StoreUnavailableException">
-    /// The record isn't durable. The caller must answer 503, which the log records too.
+    /// <exception cref="StoreUnavailableException">The record isn't durable. The caller must answer 503, which the log records too.
     /// </exception>
     ValueTask AppendAsync(in AccessRecord record);
 
@@ -24,7 +23,6 @@ public interface IAccessLog
 public readonly record struct AccessRecord(
     long Microseconds, uint DurationMicroseconds, uint Bytes, ulong Key, ushort Route, ushort Status, ClientKind Client)
 {
-    /// <summary>Value of <see cref="Bytes"/> if the size is unknown.</summary>
     public const uint UnknownBytes = uint.MaxValue;
 
     /// <summary>The key as 16 lower-case hex digits; empty: no key.</summary>

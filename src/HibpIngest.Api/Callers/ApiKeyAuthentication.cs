@@ -11,7 +11,6 @@ namespace HibpIngest.Api.Callers;
 /// </summary>
 internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, ApiOptions options, TestAccounts? tests = null)
 {
-    /// <summary>Returns the error that a challenge sends.</summary>
     public static ErrorResponse RefusalOf(HttpContext context) =>
         context.Items[typeof(ErrorResponse)] as ErrorResponse ?? ErrorResponse.NoKey;
 

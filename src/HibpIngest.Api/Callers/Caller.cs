@@ -15,7 +15,6 @@ internal sealed class Caller : ClaimsPrincipal
 
     /// <summary>Null: no key is required.</summary>
     public ApiKey? Key { get; }
-
     public AuthenticateResult Result { get; }
 
     /// <summary>Returns the caller of a request; <see cref="Anybody"/> if the route takes no key.</summary>

@@ -8,9 +8,9 @@ namespace HibpIngest.Api.Callers;
 internal sealed class KeyCache(IApiKeys keys) : IDisposable
 {
     // At most about 20 MB.
-    private const int Most = 100_000;
+    private const int MaxKeys = 100_000;
 
-    private readonly MemoryCache _cache = new(new MemoryCacheOptions { SizeLimit = Most });
+    private readonly MemoryCache _cache = new(new MemoryCacheOptions { SizeLimit = MaxKeys });
 
     /// <summary>Returns false if the key is not cached; the caller is null if the key doesn't exist.</summary>
     public bool TryGet(string hash, out Caller? caller) => _cache.TryGetValue(hash, out caller);

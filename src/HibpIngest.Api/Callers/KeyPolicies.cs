@@ -42,8 +42,8 @@ internal static class KeyPolicies
     private sealed record CallerRequirement(Func<Caller, bool> Allows) : IAuthorizationRequirement;
 
     /// <summary>
-    /// Evaluates the policies without the services that the default evaluator creates for each request: they would take 10 of the
-    /// 80 µs of a lookup.
+    /// Evaluates the policies without the services that the default evaluator creates for each request: they would take 10 of the 80 µs of
+    /// a lookup.
     /// </summary>
     private sealed class KeyPolicyEvaluator(ApiKeyAuthentication authentication) : IPolicyEvaluator
     {

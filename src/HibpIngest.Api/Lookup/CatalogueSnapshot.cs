@@ -31,20 +31,14 @@ public sealed class CatalogueSnapshot
 
     /// <summary>The highest mark that counts; 0: there is none.</summary>
     public int HighestMark => _byMark.Length - 1;
-
     public IReadOnlyList<PublishedBreach> ByTitle { get; }
-
-    /// <summary>The response to "all breaches".</summary>
     public ReadyContent AllBreaches { get; }
 
     /// <summary>The breach that was added last; JSON <c>null</c> if there is none.</summary>
     public ReadyContent Latest { get; }
-
-    /// <summary>All data classes, in order.</summary>
     public ReadyContent DataClasses { get; }
 
     /// <summary>Finds a breach by name, ignoring case.</summary>
-    /// <returns>Null if there is none.</returns>
     public PublishedBreach? Find(string name) => _byName.GetValueOrDefault(name);
 
     /// <summary>Returns the breaches of these marks, each once, by name; marks that don't count are ignored.</summary>

@@ -3,7 +3,7 @@ using System.Collections.Concurrent;
 namespace HibpIngest.Api.Lookup;
 
 /// <summary>Determines which domains have too many accounts for one response, by reading keys only; caches the result.</summary>
-public sealed class DomainSizes(IAccountReads accounts, int most, TimeProvider time)
+public sealed class DomainSizes(IAccountReads accounts, int limit, TimeProvider time)
 {
     /// <summary>A domain that grows past the limit is still answered for so long.</summary>
     public static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(10);
@@ -18,7 +18,7 @@ public sealed class DomainSizes(IAccountReads accounts, int most, TimeProvider t
     {
         if (_known.TryGetValue(domain, out var known) && time.GetElapsedTime(known.At) < KeptFor)
             return known.TooLarge;
-        var tooLarge = await accounts.HasMoreAccountsAsync(domain, most, cancellationToken);
+        var tooLarge = await accounts.HasMoreAccountsAsync(domain, limit, cancellationToken);
         if (_known.Count >= MaxKept)
             _known.Clear();
         _known[domain] = (tooLarge, time.GetTimestamp());

@@ -14,7 +14,6 @@ public sealed class LayoutReads(
 {
     private readonly ReadLayoutCache _current = new(register, accounts, time, log);
 
-    /// <summary>Revalidates the layout until cancelled.</summary>
     public Task RunAsync(CancellationToken cancellationToken) => _current.RunAsync(cancellationToken);
 
     public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)

@@ -11,7 +11,7 @@ public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
     // Limit of the cache: 64 MiB, enough for a thousand logos of usual size.
     private const long MaxCachedBytes = 64L << 20;
 
-    private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(5);
+    private static readonly TimeSpan CachedFor = TimeSpan.FromMinutes(5);
 
     private readonly ConcurrentDictionary<string, (ReadyContent? Logo, long At)> _known = new(StringComparer.Ordinal);
     private long _bytes;
@@ -19,7 +19,7 @@ public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
     /// <returns>A breach's logo; null if it has none.</returns>
     public async ValueTask<ReadyContent?> FindAsync(string name, CancellationToken cancellationToken)
     {
-        if (_known.TryGetValue(name, out var known) && time.GetElapsedTime(known.At) < KeptFor)
+        if (_known.TryGetValue(name, out var known) && time.GetElapsedTime(known.At) < CachedFor)
             return known.Logo;
         var blob = await blobs.ReadAsync(CatalogueDocuments.Logo(name), null, cancellationToken);
         var logo = blob is null ? null : ReadyContent.OfImage(blob.Bytes);

@@ -7,7 +7,7 @@ namespace HibpIngest.Api.Lookup;
 public sealed class ReadyContent
 {
     /// <summary>Below this size, gzip hardly saves a packet.</summary>
-    private const int LeastForGzip = 1_024;
+    private const int MinBytesForGzip = 1_024;
 
     private ReadyContent(ReadOnlyMemory<byte> identity, ReadOnlyMemory<byte>? gzip)
     {
@@ -26,7 +26,6 @@ public sealed class ReadyContent
     /// <summary>ETag of <see cref="Gzip"/>, which is another representation of the same content.</summary>
     public string GzipETag { get; }
 
-    /// <summary>Creates the content from gzipped bytes.</summary>
     /// <exception cref="InvalidDataException">The bytes are no gzip.</exception>
     public static ReadyContent OfGzip(ReadOnlyMemory<byte> gzip)
     {
@@ -42,7 +41,7 @@ public sealed class ReadyContent
     /// <summary>Creates the content from plain bytes; gzips them if that is worthwhile.</summary>
     public static ReadyContent Of(ReadOnlyMemory<byte> identity)
     {
-        if (identity.Length < LeastForGzip)
+        if (identity.Length < MinBytesForGzip)
             return new ReadyContent(identity, null);
         using var gzip = new MemoryStream();
         using (var stream = new GZipStream(gzip, CompressionLevel.Optimal, leaveOpen: true))

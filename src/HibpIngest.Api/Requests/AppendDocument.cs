@@ -8,9 +8,9 @@ using HibpIngest.Passwords.Ranges;
 namespace HibpIngest.Api.Requests;
 
 /// <summary>
-/// Hashes to add to Pwned Passwords: <c>[{"sha1":"…","ntlm":"…","num":1}]</c>, or with the older names <c>sha1Hash</c>,
-/// <c>ntlmHash</c> and <c>prevalence</c>. Names are case-sensitive; unknown ones are ignored; the last one of a repeated name
-/// counts. Error messages are Have I Been Pwned's, and repeat nothing of the request.
+/// Hashes to add to Pwned Passwords: <c>[{"sha1":"…","ntlm":"…","num":1}]</c>, or with the older names <c>sha1Hash</c>, <c>ntlmHash</c> and
+/// <c>prevalence</c>. Names are case-sensitive; unknown ones are ignored; the last one of a repeated name counts. Error messages are Have I
+/// Been Pwned's, and repeat nothing of the request.
 /// </summary>
 internal sealed class AppendDocument
 {
@@ -19,10 +19,8 @@ internal sealed class AppendDocument
 
     /// <summary>SHA-1 hashes, in the order of the request.</summary>
     public List<HashCount> Sha1 { get; } = [];
-
     public List<HashCount> Ntlm { get; } = [];
 
-    /// <summary>Reads the document.</summary>
     /// <returns>The first error. Null: there is none.</returns>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, out AppendDocument document)
     {

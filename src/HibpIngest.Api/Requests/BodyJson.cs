@@ -7,12 +7,9 @@ namespace HibpIngest.Api.Requests;
 /// <summary>Parses JSON of a request. Errors name the position, and never repeat the content.</summary>
 internal static class BodyJson
 {
-    /// <summary>Reads a value.</summary>
-    /// <returns>The error. Null: there is none.</returns>
     public delegate ErrorResponse? Reading(ref Utf8JsonReader reader);
 
     /// <summary>Reads the whole body.</summary>
-    /// <returns>The error. Null: there is none.</returns>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, Reading reading)
     {
         if (json.StartsWith("\uFEFF"u8))

@@ -16,37 +16,36 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
     private readonly SemaphoreSlim _turns = new(atOnce);
 
     /// <summary>Checks a request before any of its body is read.</summary>
-    /// <returns>The error. Null: there is none.</returns>
-    public static ErrorResponse? Refuse(HttpRequest request, string contentType, int most)
+    public static ErrorResponse? Refuse(HttpRequest request, string contentType, int maxBytes)
     {
         if (request.ContentType?.StartsWith(contentType, StringComparison.OrdinalIgnoreCase) != true)
             return new ErrorResponse(400, $"Content-Type must be {contentType}");
         var encoding = request.Headers[HeaderNames.ContentEncoding].ToString();
         if (encoding.Length > 0 && !encoding.Equals("identity", StringComparison.OrdinalIgnoreCase))
             return Encoded;
-        return RequestBody.IsLonger(request, most) ? TooLong(most) : null;
+        return RequestBody.IsLonger(request, maxBytes) ? TooLong(maxBytes) : null;
     }
 
-    public static ErrorResponse TooLong(int most) =>
-        new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
+    public static ErrorResponse TooLong(int maxBytes) =>
+        new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at maxBytes {maxBytes} bytes is taken: send it in several parts"));
 
     /// <summary>Reads a short JSON body, which doesn't count towards the limit.</summary>
     /// <returns>The error. Null: the body was read.</returns>
     public static async Task<ErrorResponse?> ReadShortAsync(
-        HttpContext context, int most, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorResponse?> read)
+        HttpContext context, int maxBytes, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorResponse?> read)
     {
-        if (Refuse(context.Request, "application/json", most) is { } refusal)
+        if (Refuse(context.Request, "application/json", maxBytes) is { } refusal)
             return refusal;
-        using var body = await RequestBody.ReadAsync(context, most, time);
-        return body is null ? TooLong(most) : read(body.Bytes);
+        using var body = await RequestBody.ReadAsync(context, maxBytes, time);
+        return body is null ? TooLong(maxBytes) : read(body.Bytes);
     }
 
     /// <summary>Runs the handler of a request with its body in memory.</summary>
-    public Task<IResult> RunAsync(HttpContext context, int most, Func<RequestBody, Task<IResult>> run) => RunAsync(
+    public Task<IResult> RunAsync(HttpContext context, int maxBytes, Func<RequestBody, Task<IResult>> run) => RunAsync(
         context, async () =>
         {
-            using var body = await RequestBody.ReadAsync(context, most, time);
-            return body is null ? TooLong(most) : await run(body);
+            using var body = await RequestBody.ReadAsync(context, maxBytes, time);
+            return body is null ? TooLong(maxBytes) : await run(body);
         });
 
     /// <summary>Runs a handler that needs as much memory as a long body.</summary>

@@ -6,8 +6,6 @@ internal static class ConfirmDocument
 {
     private static readonly ErrorResponse Nothing = new(400, "No content provided.");
 
-    /// <summary>Reads the document.</summary>
-    /// <returns>The error. Null: there is none.</returns>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, out string transaction)
     {
         var found = (string?)null;

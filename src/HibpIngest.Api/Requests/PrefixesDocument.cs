@@ -19,11 +19,8 @@ internal sealed class PrefixesDocument
             CultureInfo.InvariantCulture, $"At most {Most} prefixes are taken at once: send them in several parts, or all as a bitmap"));
 
     public List<int> Subscribed { get; } = [];
-
     public List<int> Unsubscribed { get; } = [];
 
-    /// <summary>Reads one prefix.</summary>
-    /// <returns>The error. Null: there is none.</returns>
     public static ErrorResponse? ReadOne(ReadOnlySpan<byte> json, out int prefix)
     {
         var (found, isFound) = (0, false);
@@ -49,7 +46,6 @@ internal sealed class PrefixesDocument
         return refusal ?? (isFound ? null : Nothing);
     }
 
-    /// <summary>Reads many prefixes.</summary>
     /// <returns>The first error. Null: there is none.</returns>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, out PrefixesDocument document)
     {

@@ -39,25 +39,24 @@ internal sealed class RequestBody : IDisposable
             size.MaxRequestBodySize = MaxOnTheWire;
     }
 
-    public static bool IsLonger(HttpRequest request, int most) => request.ContentLength > most;
+    public static bool IsLonger(HttpRequest request, int maxBytes) => request.ContentLength > maxBytes;
 
-    /// <summary>Reads the body.</summary>
-    /// <returns>Null: it is longer than <paramref name="most"/> bytes.</returns>
+    /// <returns>Null: it is longer than <paramref name="maxBytes"/> bytes.</returns>
     /// <exception cref="BadHttpRequestException">It was truncated, or did not arrive in time.</exception>
-    public static async Task<RequestBody?> ReadAsync(HttpContext context, int most, TimeProvider time)
+    public static async Task<RequestBody?> ReadAsync(HttpContext context, int maxBytes, TimeProvider time)
     {
-        if (IsLonger(context.Request, most))
+        if (IsLonger(context.Request, maxBytes))
             return null;
         using var late = new CancellationTokenSource(ReadWithin, time);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, context.RequestAborted);
         // One byte more than declared, so that the end is detected without another array.
-        var body = new RequestBody((int)(context.Request.ContentLength ?? Math.Min(most, FirstBytes)) + 1);
+        var body = new RequestBody((int)(context.Request.ContentLength ?? Math.Min(maxBytes, FirstBytes)) + 1);
         try
         {
             while (true)
             {
                 var read = await context.Request.BodyReader.ReadAsync(stop.Token);
-                var isWithin = body._length + read.Buffer.Length <= most;
+                var isWithin = body._length + read.Buffer.Length <= maxBytes;
                 if (isWithin)
                     body.Add(read.Buffer);
                 context.Request.BodyReader.AdvanceTo(read.Buffer.End);

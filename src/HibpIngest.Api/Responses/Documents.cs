@@ -16,11 +16,8 @@ internal sealed record RangeDocument(
 internal sealed record SubscribedDomain(string DomainName)
 {
     public int? PwnCount => null;
-
     public int? PwnCountExcludingSpamLists => null;
-
     public int? PwnCountExcludingSpamListsAtLastSubscriptionRenewal => null;
-
     public DateTime? NextSubscriptionRenewal => null;
 }
 

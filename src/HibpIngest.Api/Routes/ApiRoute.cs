@@ -16,7 +16,6 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
     public bool TakesKey => Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Client
         or RouteAccess.Append;
 
-    /// <summary>Whether the request must name a user agent.</summary>
     public bool NeedsUserAgent => Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText;
 
     /// <summary>Whether scripts of other sites may read the response.</summary>
@@ -68,8 +67,8 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         .Select(endpoint => endpoint.Metadata.GetMetadata<ApiRoute>()).OfType<ApiRoute>();
 
     /// <summary>
-    /// Returns the last segment of a request's path, decoded once; empty if there is none. Not by model binding: a route value can't
-    /// tell <c>%2F</c> from <c>%252F</c>.
+    /// Returns the last segment of a request's path, decoded once; empty if there is none. Not by model binding: a route value can't tell
+    /// <c>%2F</c> from <c>%252F</c>.
     /// </summary>
     public static string ParameterOf(HttpContext context) => RequestTarget.Of(context)[Of(context)!._parameterAt];
 }

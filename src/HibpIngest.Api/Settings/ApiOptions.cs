@@ -22,6 +22,5 @@ public record ApiOptions
 
     /// <summary>Backend, cache and caching headers of Pwned Passwords. Here because it decides which routes exist.</summary>
     public PasswordOptions Passwords { get; init; } = new();
-
     internal bool IsHttps => Address.StartsWith("https:", StringComparison.OrdinalIgnoreCase);
 }

@@ -140,11 +140,8 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
     private sealed class Change(int prefix, bool isIn)
     {
         public int Prefix => prefix;
-
         public bool IsIn => isIn;
-
         public bool IsNew { get; set; }
-
         public TaskCompletionSource<bool> Done { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
     }
 }

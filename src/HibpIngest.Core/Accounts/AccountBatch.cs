@@ -1,8 +1,8 @@
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// Up to <see cref="Capacity"/> accounts in order, stored in one buffer that is reused from batch to batch. Account <c>i</c>
-/// (0-based) has position <see cref="FirstPosition"/> + i. Not thread-safe.
+/// Up to <see cref="Capacity"/> accounts in order, stored in one buffer that is reused from batch to batch. Account <c>i</c> (0-based) has
+/// position <see cref="FirstPosition"/> + i. Not thread-safe.
 /// </summary>
 public sealed class AccountBatch
 {
@@ -23,9 +23,7 @@ public sealed class AccountBatch
     }
 
     public int Capacity { get; }
-
     public int Count { get; private set; }
-
     public bool IsFull => Count == Capacity;
 
     /// <summary>1-based position of account 0 in its load.</summary>

@@ -10,7 +10,6 @@ public static class AccountHash
 
     /// <summary>Leading digits that form the partition key; the remaining digits form the row key.</summary>
     public const int PartitionDigits = 2;
-
     public const int RowDigits = Digits - PartitionDigits;
 
     /// <summary>Alias 64, @ 1, domain 255.</summary>

@@ -1,10 +1,9 @@
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// Rules for candidates, in the order in which they are checked. A rejected candidate is counted under the first rule it
-/// breaks. All rules except <see cref="NonAscii"/> are those that Have I Been Pwned publishes for its own extractor
-/// (github.com/HaveIBeenPwned/EmailAddressExtractor). The names are stored and displayed, and counts are stored by index: a
-/// contract.
+/// Rules for candidates, in the order in which they are checked. A rejected candidate is counted under the first rule it breaks. All rules
+/// except <see cref="NonAscii"/> are those that Have I Been Pwned publishes for its own extractor
+/// (github.com/HaveIBeenPwned/EmailAddressExtractor). The names are stored and displayed, and counts are stored by index: a contract.
 /// </summary>
 public enum AccountRule
 {
@@ -18,8 +17,7 @@ public enum AccountRule
     DomainLength,
 
     /// <summary>
-    /// The domain has a period, but none leading, trailing or doubled, and no hyphen that is leading, trailing or next to a
-    /// period.
+    /// The domain has a period, but none leading, trailing or doubled, and no hyphen that is leading, trailing or next to a period.
     /// </summary>
     DomainShape,
 
@@ -36,8 +34,8 @@ public enum AccountRule
     AccountLength,
 
     /// <summary>
-    /// The address is ASCII: no SMTPUTF8 local part (é@example.com) and no Unicode domain (a@bücher.de), which must be written
-    /// in punycode (xn--bcher-kva.de). Checked only if no other part of the address is an account.
+    /// The address is ASCII: no SMTPUTF8 local part (é@example.com) and no Unicode domain (a@bücher.de), which must be written in punycode
+    /// (xn--bcher-kva.de). Checked only if no other part of the address is an account.
     /// </summary>
     NonAscii,
 }

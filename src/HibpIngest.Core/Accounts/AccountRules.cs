@@ -4,18 +4,15 @@ using System.Text;
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// Defines what makes a candidate an account, for the scanner and for single addresses. A candidate is a run of
-/// <c>A-Z a-z 0-9 . - + _</c>, an <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>. The rules are those of
-/// <see cref="AccountRule"/>, checked in its order.
+/// Defines what makes a candidate an account, for the scanner and for single addresses. A candidate is a run of <c>A-Z a-z 0-9 . - + _</c>,
+/// an <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>. The rules are those of <see cref="AccountRule"/>, checked in its
+/// order.
 /// </summary>
 public static class AccountRules
 {
     public const int MaxAliasLength = 64;
-
     public const int MinDomainLength = 4;
-
     public const int MaxDomainLength = 255;
-
     public const int MaxLabelLength = 63;
 
     /// <summary>Maximum length of an account in characters, including the @.</summary>
@@ -73,8 +70,7 @@ public static class AccountRules
         TryParse("a@" + text.Trim(), out _, out domain, out broken);
 
     /// <summary>
-    /// Returns the first rule that a candidate breaks. Both parts must be lower-case and hold only characters allowed in a
-    /// candidate.
+    /// Returns the first rule that a candidate breaks. Both parts must be lower-case and hold only characters allowed in a candidate.
     /// </summary>
     /// <returns>Null if the candidate is an account.</returns>
     public static AccountRule? Check(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)

@@ -6,8 +6,8 @@ public sealed record RejectionCounts
     private static readonly int Rules = Enum.GetValues<AccountRule>().Length;
 
     /// <summary>
-    /// Candidates by the first rule they broke, indexed by <see cref="AccountRule"/>. Counts stored before a rule was added are
-    /// shorter and are padded with zeros.
+    /// Candidates by the first rule they broke, indexed by <see cref="AccountRule"/>. Counts stored before a rule was added are shorter and
+    /// are padded with zeros.
     /// </summary>
     public long[] ByRule { get; init => field = value.Length < Rules ? [.. value, .. new long[Rules - value.Length]] : value; } =
         new long[Rules];

@@ -7,13 +7,11 @@ public sealed record Breach
 
     /// <summary>Defaults to the name as title.</summary>
     public required BreachMetadata Metadata { get; init; }
-
-    /// <summary>An operator removed the breach from all lookups.</summary>
     public bool Hidden { get; init; }
 
     /// <summary>
-    /// Marks of the published loads, ascending. An account belongs to the breach if it has one of the properties
-    /// <c>b{mark}</c>; other marks don't count.
+    /// Marks of the published loads, ascending. An account belongs to the breach if it has one of the properties <c>b{mark}</c>; other
+    /// marks don't count.
     /// </summary>
     public IReadOnlyList<int> Marks { get; init; } = [];
 

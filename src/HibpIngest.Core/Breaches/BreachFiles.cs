@@ -1,8 +1,8 @@
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// Decides by extension (ignoring case) which files of the container are breaches. All other files start no load; <c>.json</c>
-/// and <c>.png</c> files describe a breach.
+/// Decides by extension (ignoring case) which files of the container are breaches. All other files start no load; <c>.json</c> and
+/// <c>.png</c> files describe a breach.
 /// </summary>
 public static class BreachFiles
 {
@@ -39,15 +39,9 @@ public static class BreachFiles
     /// <returns>Null if the file is not a breach.</returns>
     public static BreachFormat? FormatOf(string name) => Find(name)?.Format;
 
-    private static (string Extension, BreachFormat Format)? Find(string name)
-    {
-        foreach (var known in Known)
-        {
-            if (name.EndsWith(known.Extension, StringComparison.OrdinalIgnoreCase))
-                return known;
-        }
-        return null;
-    }
+    private static (string Extension, BreachFormat Format)? Find(string name) =>
+        Array.FindIndex(Known, known => name.EndsWith(known.Extension, StringComparison.OrdinalIgnoreCase)) is >= 0 and var index
+            ? Known[index] : null;
 }
 
 /// <summary>Format of a dropped file, decided by its name: <see cref="BreachFiles"/>.</summary>

@@ -4,8 +4,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// Metadata of a breach, from <c>breach/{name}.json</c> next to its file or from the options of <c>hibp drop</c>, with the
-/// property names of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
+/// Metadata of a breach, from <c>breach/{name}.json</c> next to its file or from the options of <c>hibp drop</c>, with the property names
+/// of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
 /// </summary>
 public sealed record BreachMetadata
 {
@@ -32,9 +32,7 @@ public sealed record BreachMetadata
 
     /// <summary>Display name. Null: the breach's name is displayed.</summary>
     public string? Title { get; init; }
-
     public string? Domain { get; init; }
-
     public DateOnly? BreachDate { get; init; }
 
     /// <summary>Plain text or HIBP's HTML; displayed as text.</summary>
@@ -42,22 +40,17 @@ public sealed record BreachMetadata
 
     /// <summary>Source of the data. Null: no source is named.</summary>
     public string? Attribution { get; init; }
-
-    /// <summary>http or https URL of the disclosure.</summary>
     public string? DisclosureUrl { get; init; }
 
     /// <summary>For example "Email addresses", "Passwords".</summary>
     public IReadOnlyList<string> DataClasses { get; init; } = [];
-
     public BreachFlags Flags { get; init; }
-
     public NotifyMode Notify { get; init; }
 
     /// <summary>
-    /// Parses a JSON object. Property names ignore case: Name, Title, Domain, BreachDate (yyyy-MM-dd), Description,
-    /// Attribution, DisclosureUrl (http or https), DataClasses (array), IsVerified, IsFabricated, IsSensitive, IsRetired,
-    /// IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or "hold"). Other
-    /// properties are ignored.
+    /// Parses a JSON object. Property names ignore case: Name, Title, Domain, BreachDate (yyyy-MM-dd), Description, Attribution,
+    /// DisclosureUrl (http or https), DataClasses (array), IsVerified, IsFabricated, IsSensitive, IsRetired, IsSpamList, IsMalware,
+    /// IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or "hold"). Other properties are ignored.
     /// </summary>
     /// <param name="before">Existing metadata. Properties that the JSON lacks keep their value from here, except Name and Notify.</param>
     /// <exception cref="BadInputException">Not JSON, not an object, or a value of the wrong kind. The message names the
@@ -79,8 +72,8 @@ public sealed record BreachMetadata
     }
 
     /// <summary>
-    /// Returns the unknown properties of a metadata document, each with the most similar known one, if any is similar.
-    /// Properties of the breach model that this program sets itself (AddedDate, PwnCount and others) are not reported.
+    /// Returns the unknown properties of a metadata document, each with the most similar known one, if any is similar. Properties of the
+    /// breach model that this program sets itself (AddedDate, PwnCount and others) are not reported.
     /// </summary>
     /// <param name="json">A document that <see cref="Parse"/> accepts.</param>
     public static IReadOnlyList<(string Property, string? Nearest)> FindUnknown(ReadOnlyMemory<byte> json)
@@ -94,8 +87,8 @@ public sealed record BreachMetadata
     }
 
     /// <summary>
-    /// Parses as <see cref="Parse"/> does, but never clears a flag: otherwise anybody who may drop a file could make a
-    /// sensitive breach public. Only an operator clears flags.
+    /// Parses as <see cref="Parse"/> does, but never clears a flag: otherwise anybody who may drop a file could make a sensitive breach
+    /// public. Only an operator clears flags.
     /// </summary>
     /// <exception cref="BadInputException">As for <see cref="Parse"/>.</exception>
     public static BreachMetadata Merge(ReadOnlyMemory<byte> json, BreachMetadata before)

@@ -23,8 +23,8 @@ public static partial class BreachName
     }
 
     /// <summary>
-    /// Returns the names of the metadata blobs for a breach's blob, highest precedence first: <c>Adobe.2.json</c>, then
-    /// <c>Adobe.json</c>, in the same folder.
+    /// Returns the names of the metadata blobs for a breach's blob, highest precedence first: <c>Adobe.2.json</c>, then <c>Adobe.json</c>,
+    /// in the same folder.
     /// </summary>
     public static IReadOnlyList<string> MetadataBlobs(string blob)
     {

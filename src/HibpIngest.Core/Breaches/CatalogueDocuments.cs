@@ -18,8 +18,8 @@ public static class CatalogueDocuments
     public const string Ids = "ids.json";
 
     /// <summary>
-    /// A copy of <see cref="Breaches"/> from before a restore, kept while the restore runs. The published state is merged into
-    /// the restored database, even if the restore was interrupted after the catalogue had been rewritten.
+    /// A copy of <see cref="Breaches"/> from before a restore, kept while the restore runs. The published state is merged into the restored
+    /// database, even if the restore was interrupted after the catalogue had been rewritten.
     /// </summary>
     public const string BeforeRestore = "before-restore.json";
 

@@ -4,12 +4,11 @@ namespace HibpIngest.Breaches;
 public sealed record Load
 {
     public required long Id { get; init; }
-
     public required string Breach { get; init; }
 
     /// <summary>
-    /// The load's property in the account table is <c>b{Mark}</c>; 0 until its first batch has committed. Unique to this load,
-    /// except in stores upgraded from schema 1.
+    /// The load's property in the account table is <c>b{Mark}</c>; 0 until its first batch has committed. Unique to this load, except in
+    /// stores upgraded from schema 1.
     /// </summary>
     public int Mark { get; init; }
 
@@ -21,7 +20,6 @@ public sealed record Load
 
     /// <summary>The blob was replaced or deleted while it was being read: the load can't be resumed.</summary>
     public bool Superseded { get; init; }
-
     public bool Removing { get; init; }
 
     /// <summary>One line: why the mails wait for an operator, regardless of the metadata.</summary>
@@ -35,28 +33,21 @@ public sealed record Load
 
     /// <summary>Notifications up to this number have a message.</summary>
     public int MailsQueued { get; init; }
-
     public required BlobVersion Blob { get; init; }
-
     public required LoadState State { get; init; }
 
     /// <summary>Everything its positions depend on. A rerun uses these values, not the current ones.</summary>
     public required LoadSettings Settings { get; init; }
-
-    /// <summary>Position at which a rerun resumes.</summary>
     public required LoadCheckpoint Checkpoint { get; init; }
 
     /// <summary>
-    /// Accounts copied so far (the last committed position). Replaced by an exact count during matching if duplicates were
-    /// possible.
+    /// Accounts copied so far (the last committed position). Replaced by an exact count during matching if duplicates were possible.
     /// </summary>
     public long Accounts { get; init; }
-
     public long LastPosition { get; init; }
 
     /// <summary>Positions up to this one have been matched.</summary>
     public long MatchedPosition { get; init; }
-
     public int Batches { get; init; }
 
     /// <summary>All entries have been read and every row is committed.</summary>
@@ -64,15 +55,11 @@ public sealed record Load
 
     /// <summary>The dedupe cap was reached: later accounts may be duplicates.</summary>
     public bool DuplicatesPossible { get; init; }
-
     public bool Purged { get; init; }
 
     /// <summary>The load was recovered from the account log: it has rows, but none was copied in this database.</summary>
     public bool IsRecovered => Batches == 0 && LastPosition > 0;
-
-    /// <summary>One line: why the load failed.</summary>
     public string? Error { get; init; }
-
     public required DateTimeOffset StartedAt { get; init; }
 
     /// <summary>When the last batch had committed.</summary>
@@ -83,8 +70,6 @@ public sealed record Load
 
     /// <summary>When the load was done or failed.</summary>
     public DateTimeOffset? FinishedAt { get; init; }
-
-    /// <summary>Expiry of the ingest lease. Null: not leased.</summary>
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
     /// <summary>Expiry of a lease that its owner never released, because the owner crashed.</summary>
@@ -109,18 +94,14 @@ public sealed record Load
     public bool AwaitsCalls => Calls is { } calls
         && (calls.Open > calls.Paused || (PublishedAt is not null && calls is { IsLookedThrough: false, IsFailed: false }));
 
-    /// <summary>Whether the account log is up to date for this load.</summary>
     public bool IsLogged => LoggedVersion >= LogVersion;
 
     /// <summary>
-    /// Whether the load still has to be written to the account log: it is published and not up to date there, and its rows or
-    /// its segments exist.
+    /// Whether the load still has to be written to the account log: it is published and not up to date there, and its rows or its segments
+    /// exist.
     /// </summary>
     public bool WaitsForLog => PublishedAt is not null && !IsLogged && (LoggedVersion is not null || !Purged);
-
     public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
-
-    /// <summary>Entities upserted, as recorded by the completed slices.</summary>
     public long Entities { get; init; }
 
     /// <summary>Fraction of the archive that has been read and committed, 0 to 1.</summary>
@@ -128,8 +109,8 @@ public sealed record Load
         IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
 
     /// <summary>
-    /// Fraction of the archive whose accounts are searchable, 0 to 1: the fraction read times the fraction of its slices that
-    /// are done. 1 for a published load, even while slices are being rewritten; 0 for a load that is being removed.
+    /// Fraction of the archive whose accounts are searchable, 0 to 1: the fraction read times the fraction of its slices that are done. 1
+    /// for a published load, even while slices are being rewritten; 0 for a load that is being removed.
     /// </summary>
     public double SearchablePart =>
         Removing ? 0 : PublishedAt is not null ? 1 : Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
@@ -163,20 +144,11 @@ public enum LoadState
 public sealed record LoadHead
 {
     public required long Id { get; init; }
-
     public required string Breach { get; init; }
-
-    /// <summary>The breach is hidden from all lookups, and nothing is sent for it.</summary>
     public bool Hidden { get; init; }
-
     public required BlobVersion Blob { get; init; }
-
     public required LoadState State { get; init; }
-
-    /// <summary>See <see cref="Load.Mark"/>.</summary>
     public int Mark { get; init; }
-
-    /// <summary>Expiry of the lease. Null: not leased.</summary>
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
     /// <summary>When the message for the current state (match, mail) was last sent.</summary>
@@ -184,7 +156,6 @@ public sealed record LoadHead
 
     /// <summary>Nothing may be written for this load any more: it is superseded, restarted as another load, or being removed.</summary>
     public bool Stopped { get; init; }
-
     public bool Purged { get; init; }
 }
 

@@ -16,26 +16,20 @@ public sealed record LoadSettings
 
     /// <summary>Hash of the list of top-level domains, in hex.</summary>
     public required string TopLevelDomains { get; init; }
-
     public required ArchiveLimits Limits { get; init; }
-
-    /// <summary>Maximum number of accounts kept for deduplication.</summary>
     public required long DedupeCap { get; init; }
-
     public int BatchRows { get; init; } = DefaultBatchRows;
-
     public int SliceRows { get; init; } = DefaultSliceRows;
 }
 
 /// <summary>
-/// Limits for reading an archive. All values are counted while reading and never taken from headers. Exceeding any limit fails
-/// the load.
+/// Limits for reading an archive. All values are counted while reading and never taken from headers. Exceeding any limit fails the load.
 /// </summary>
 public sealed record ArchiveLimits
 {
     /// <summary>
-    /// Maximum number of entries, including those of nested archives. The largest published stealer-log corpora hold some
-    /// hundred thousand files.
+    /// Maximum number of entries, including those of nested archives. The largest published stealer-log corpora hold some hundred thousand
+    /// files.
     /// </summary>
     [Range(1, int.MaxValue)]
     public int MaxEntries { get; init; } = 1_000_000;
@@ -49,23 +43,21 @@ public sealed record ArchiveLimits
     public long MaxInflatedBytes { get; init; } = 1L << 40;
 
     /// <summary>
-    /// Maximum inflated bytes per byte of the outer archive, checked after <see cref="RatioGraceBytes"/>. Deflate can't exceed
-    /// 1,032 in one level; real dumps stay below 40.
+    /// Maximum inflated bytes per byte of the outer archive, checked after <see cref="RatioGraceBytes"/>. Deflate can't exceed 1,032 in one
+    /// level; real dumps stay below 40.
     /// </summary>
     [Range(1, int.MaxValue)]
     public int MaxInflationRatio { get; init; } = 200;
 
     /// <summary>
-    /// Maximum compressed bytes that inflate to nothing, all levels together. Per entry these are the compressed bytes in
-    /// excess of 9/8 of the inflated bytes plus 1 KiB. Deflate blocks that hold only tables are read at 0.6 to 3.5 MB/s (64
-    /// MiB: up to two minutes).
+    /// Maximum compressed bytes that inflate to nothing, all levels together. Per entry these are the compressed bytes in excess of 9/8 of
+    /// the inflated bytes plus 1 KiB. Deflate blocks that hold only tables are read at 0.6 to 3.5 MB/s (64 MiB: up to two minutes).
     /// </summary>
     [Range(0, long.MaxValue)]
     public long MaxIdleBytes { get; init; } = 64L << 20;
 
     /// <summary>
-    /// Bytes that may be inflated before the ratio is checked, so that a tiny file of one repeated line is not rejected as a
-    /// bomb.
+    /// Bytes that may be inflated before the ratio is checked, so that a tiny file of one repeated line is not rejected as a bomb.
     /// </summary>
     [Range(0, long.MaxValue)]
     public long RatioGraceBytes { get; init; } = 64L << 20;

@@ -8,7 +8,6 @@ public sealed record Notification
 
     /// <summary>1-based number within the load, assigned once. There are gaps if another load took over notifications.</summary>
     public required int Number { get; init; }
-
     public required string Email { get; init; }
 
     /// <summary>The subscribed domain. Null: the notification is for the subscriber's own address.</summary>
@@ -16,11 +15,7 @@ public sealed record Notification
 
     /// <summary>Number of the domain's accounts in the load; 1 for the subscriber's own address.</summary>
     public required long Accounts { get; init; }
-
-    /// <summary>The notification was permanently refused.</summary>
     public bool IsRefused { get; init; }
-
-    /// <summary>The notification is still to be sent.</summary>
     public bool IsOpen { get; init; }
 
     /// <summary>
@@ -30,7 +25,5 @@ public sealed record Notification
 
     /// <summary>One line, without an address: why the notification was permanently refused, or, if it is open, why it waits.</summary>
     public string? Error { get; init; }
-
-    /// <summary>How often the recipient's server asked to retry later.</summary>
     public int Deferrals { get; init; }
 }

@@ -7,25 +7,17 @@ public sealed record Slice
 
     /// <summary>1-based, gapless within the load.</summary>
     public required int Number { get; init; }
-
     public required long First { get; init; }
-
     public required long Last { get; init; }
-
-    /// <summary>Recorded number of rows: Last - First + 1.</summary>
     public required int Count { get; init; }
-
     public required SliceState State { get; init; }
 
     /// <summary>Attempts started since the slice was last requeued.</summary>
     public int Attempts { get; init; }
-
-    /// <summary>One line: why the last attempt failed.</summary>
     public string? Error { get; init; }
 
     /// <summary>When its message was last recorded as sent.</summary>
     public DateTimeOffset? QueuedAt { get; init; }
-
     public DateTimeOffset? DoneAt { get; init; }
 }
 

@@ -4,16 +4,14 @@ using System.Runtime.InteropServices;
 namespace HibpIngest.Clients;
 
 /// <summary>
-/// The SHA-1 prefixes (six hex digits, 16,777,216 in all) that a client watches: one bit each, always 2 MB. The bit of prefix p
-/// is bit p mod 8, counted from the least significant, of byte p / 8.
+/// The SHA-1 prefixes (six hex digits, 16,777,216 in all) that a client watches: one bit each, always 2 MB. The bit of prefix p is bit p
+/// mod 8, counted from the least significant, of byte p / 8.
 /// </summary>
 public sealed class PrefixBitmap
 {
     /// <summary>Hex digits of a prefix.</summary>
     public const int Digits = 6;
-
     public const int Prefixes = 1 << (4 * Digits);
-
     public const int Length = Prefixes / 8;
 
     private readonly byte[] _bits;
@@ -65,6 +63,5 @@ public sealed class PrefixBitmap
         return true;
     }
 
-    /// <summary>Formats a prefix as six upper-case hex digits.</summary>
     public static string TextOf(int prefix) => prefix.ToString("X6", System.Globalization.CultureInfo.InvariantCulture);
 }

@@ -4,11 +4,10 @@ using System.Net.Sockets;
 namespace HibpIngest.Clients;
 
 /// <summary>
-/// Decides which addresses a client may be called at: only publicly reachable ones, so that a client can't make our host call
-/// what only that host can reach (SSRF). All networks in IANA's special-purpose registries
-/// (https://www.iana.org/assignments/iana-ipv4-special-registry and
-/// https://www.iana.org/assignments/iana-ipv6-special-registry) are refused, including the few that are globally reachable:
-/// they are services of the network itself (anycast), never a client.
+/// Decides which addresses a client may be called at: only publicly reachable ones, so that a client can't make our host call what only
+/// that host can reach (SSRF). All networks in IANA's special-purpose registries
+/// (https://www.iana.org/assignments/iana-ipv4-special-registry and https://www.iana.org/assignments/iana-ipv6-special-registry) are
+/// refused, including the few that are globally reachable: they are services of the network itself (anycast), never a client.
 /// </summary>
 public static class PublicAddress
 {
@@ -66,8 +65,8 @@ public static class PublicAddress
     }
 
     /// <summary>
-    /// Checks a URL before its name is resolved: rejects localhost, and a host that is a non-public address in any notation
-    /// (for example 0x7f.1). The addresses that a name resolves to are checked when it is called.
+    /// Checks a URL before its name is resolved: rejects localhost, and a host that is a non-public address in any notation (for example
+    /// 0x7f.1). The addresses that a name resolves to are checked when it is called.
     /// </summary>
     /// <param name="url">An absolute URL.</param>
     /// <returns>A clause such as "127.0.0.1 is not a public address"; null if nothing was found.</returns>

@@ -1,14 +1,14 @@
 namespace HibpIngest.Errors;
 
 /// <summary>
-/// Base class of the errors shown to an operator. The message says what was expected, what was found and what to do, and never
-/// holds an email address.
+/// Base class of the errors shown to an operator. The message says what was expected, what was found and what to do, and never holds an
+/// email address.
 /// </summary>
 public abstract class HibpException(string message, Exception? inner = null) : Exception(message, inner);
 
 /// <summary>
-/// The input is invalid (archive, metadata, subscriber file, option): retrying can't help. A pipeline message that causes it
-/// records the reason and is acknowledged.
+/// The input is invalid (archive, metadata, subscriber file, option): retrying can't help. A pipeline message that causes it records the
+/// reason and is acknowledged.
 /// </summary>
 public class BadInputException(string message, Exception? inner = null) : HibpException(message, inner);
 
@@ -16,14 +16,14 @@ public class BadInputException(string message, Exception? inner = null) : HibpEx
 public sealed class NotPossibleException(string message) : HibpException(message);
 
 /// <summary>
-/// A store (database, table, queue, blobs, mail server) is down, unreachable or throttling. It costs no attempt: the message is
-/// deferred with a growing delay. <paramref name="message"/> names operation, status and code, but no key.
+/// A store (database, table, queue, blobs, mail server) is down, unreachable or throttling. It costs no attempt: the message is deferred
+/// with a growing delay. <paramref name="message"/> names operation, status and code, but no key.
 /// </summary>
 public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner);
 
 /// <summary>
-/// A store asked to slow down for longer than the caller could wait. The store works: completed work counts, and the rest is
-/// redelivered without a growing delay.
+/// A store asked to slow down for longer than the caller could wait. The store works: completed work counts, and the rest is redelivered
+/// without a growing delay.
 /// </summary>
 public sealed class StoreThrottledException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);
 
@@ -34,20 +34,19 @@ public sealed class StoreFullException(string message, Exception? inner = null) 
 public class StoreRefusedException(string message, Exception? inner = null) : HibpException(message, inner);
 
 /// <summary>
-/// A store responded that the database, table, queue or container does not exist: it was not set up yet, or the configuration
-/// names another store.
+/// A store responded that the database, table, queue or container does not exist: it was not set up yet, or the configuration names another
+/// store.
 /// </summary>
 public sealed class StoreMissingException(string message, Exception? inner = null) : StoreRefusedException(message, inner);
 
 /// <summary>
-/// The database and the account table do not belong together, or one was created by a newer program or with other fixed
-/// settings, or the database is not the one that was opened. Nothing done on these stores would be correct: a host stops.
+/// The database and the account table do not belong together, or one was created by a newer program or with other fixed settings, or the
+/// database is not the one that was opened. Nothing done on these stores would be correct: a host stops.
 /// </summary>
 public sealed class StoreMismatchException(string message) : HibpException(message);
 
 /// <summary>
-/// Another ingester owns the load. Nothing of the current batch was written; the caller must stop, and the other ingester
-/// continues.
+/// Another ingester owns the load. Nothing of the current batch was written; the caller must stop, and the other ingester continues.
 /// </summary>
 public sealed class LoadLostException(long load) : HibpException($"the lease of load {load} was lost to another worker");
 
@@ -56,8 +55,8 @@ public sealed class BlobSupersededException(string blob)
     : BadInputException($"blob '{blob}' was replaced or deleted while it was being read; the new version makes a load of its own");
 
 /// <summary>
-/// The server works, but defers this recipient's mail (4xx to the recipient or to the message): other mails are sent, this one
-/// is retried later. The message holds codes, never an address.
+/// The server works, but defers this recipient's mail (4xx to the recipient or to the message): other mails are sent, this one is retried
+/// later. The message holds codes, never an address.
 /// </summary>
 public sealed class RecipientDeferredException(string message) : StoreUnavailableException(message);
 

@@ -1,8 +1,8 @@
 namespace HibpIngest.Errors;
 
 /// <summary>
-/// The loggable parts of an exception. The message of an exception from outside this project could repeat its input, such as an
-/// address, and is never used.
+/// The loggable parts of an exception. The message of an exception from outside this project could repeat its input, such as an address,
+/// and is never used.
 /// </summary>
 public static class UnexpectedError
 {

@@ -5,9 +5,7 @@ public static class QueueNames
 {
     /// <summary>Blob versions to ingest, and loads to resume.</summary>
     public const string Ingest = "breach-ingest";
-
     public const string Slices = "breach-slices";
-
     public const string Match = "breach-match";
 
     /// <summary>Ranges of notifications to send.</summary>
@@ -18,7 +16,6 @@ public static class QueueNames
 
     /// <summary>Slices to search for the prefixes that clients watch.</summary>
     public const string Calls = "breach-calls";
-
     public const string Callbacks = "breach-callbacks";
 
     /// <summary>Parts of dropped files of Pwned Passwords to import.</summary>

@@ -9,8 +9,8 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Messages;
 
 /// <summary>
-/// A queue message: versioned JSON of ids and ranges, never an address. Property names are a contract: operators requeue poisoned
-/// messages by hand.
+/// A queue message: versioned JSON of ids and ranges, never an address. Property names are a contract: operators requeue poisoned messages
+/// by hand.
 /// </summary>
 public abstract record WorkMessage
 {
@@ -44,8 +44,8 @@ public abstract record WorkMessage
     public string ToJson() =>
         JsonSerializer.Serialize(this with { Traceparent = HibpTelemetry.Span?.Id ?? Traceparent }, GetType(), Json);
 
-    /// <exception cref="UnreadableMessageException">The body is not such a message, or is of another version. The body is not
-    /// repeated: a message put into a queue by hand could hold anything.</exception>
+    /// <exception cref="UnreadableMessageException">The body is not such a message, or is of another version. The body is not repeated: a
+    /// message put into a queue by hand could hold anything.</exception>
     public static T Parse<T>(string body)
         where T : WorkMessage
     {

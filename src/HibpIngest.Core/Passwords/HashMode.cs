@@ -33,6 +33,5 @@ public static class HashModes
     /// <summary>Returns the name used in queries and blob names: <c>sha1</c> or <c>ntlm</c>.</summary>
     public static string Name(this HashMode mode) => mode == HashMode.Sha1 ? "sha1" : "ntlm";
 
-    /// <summary>Formats a prefix as five upper-case hex digits.</summary>
     public static string PrefixText(int prefix) => prefix.ToString("X5", System.Globalization.CultureInfo.InvariantCulture);
 }

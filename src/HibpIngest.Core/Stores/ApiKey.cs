@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Security.Cryptography;
 using System.Text;
 
@@ -10,8 +11,6 @@ public sealed record ApiKey
 
     /// <summary>Default requests per minute: Have I Been Pwned's smallest plan.</summary>
     public const int DefaultRpm = 10;
-
-    /// <summary>Maximum requests per minute of a key.</summary>
     public const int MaxRpm = 1_000_000;
 
     /// <summary>Maximum time for which a server may accept a key after it was revoked.</summary>
@@ -19,14 +18,14 @@ public sealed record ApiKey
 
     public const int MaxNameLength = 100;
 
+    private static readonly SearchValues<char> HexDigits = SearchValues.Create("0123456789abcdefABCDEF");
+
     /// <summary>SHA-256 of the key's 32 lower-case hex digits as ASCII, in lower-case hex.</summary>
     public required string Hash { get; init; }
 
     /// <summary>Name of the owner; unique.</summary>
     public required string Name { get; init; }
-
     public int Rpm { get; init; } = DefaultRpm;
-
     public KeyScopes Scopes { get; init; } = KeyScopes.Search;
 
     /// <summary>Domains that the owner controls, lower-case, sorted.</summary>
@@ -34,28 +33,16 @@ public sealed record ApiKey
 
     /// <summary>Number of the callback client that owns the key (<see cref="CallbackClient.Number"/>). Null: no client owns it.</summary>
     public int? Client { get; init; }
-
     public DateTimeOffset CreatedAt { get; init; }
 
     /// <summary>
-    /// Returns whether a text is valid as the name of a key: 1 to <see cref="MaxNameLength"/> characters, no control
-    /// characters, no @.
+    /// Returns whether a text is valid as the name of a key: 1 to <see cref="MaxNameLength"/> characters, no control characters, no @.
     /// </summary>
     public static bool IsName(string name) =>
         name.Length is > 0 and <= MaxNameLength && !name.Any(char.IsControl) && !name.Contains('@', StringComparison.Ordinal);
 
     /// <summary>Returns whether a text has the form of a key: 32 hex digits.</summary>
-    public static bool IsWellFormed(ReadOnlySpan<char> key)
-    {
-        if (key.Length != Digits)
-            return false;
-        foreach (var digit in key)
-        {
-            if (!char.IsAsciiHexDigit(digit))
-                return false;
-        }
-        return true;
-    }
+    public static bool IsWellFormed(ReadOnlySpan<char> key) => key.Length == Digits && !key.ContainsAnyExcept(HexDigits);
 
     /// <summary>Returns the <see cref="Hash"/> of a key. Upper-case and lower-case digits are equivalent.</summary>
     public static string HashOf(ReadOnlySpan<char> key)

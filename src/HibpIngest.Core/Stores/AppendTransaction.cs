@@ -5,30 +5,21 @@ public sealed record AppendTransaction
 {
     /// <summary>Hash of the sender's API key.</summary>
     public required string Subscription { get; init; }
-
     public required Guid Id { get; init; }
-
     public AppendState State { get; init; }
-
     public required DateTimeOffset CreatedAt { get; init; }
-
     public required int Sha1Rows { get; init; }
-
     public required int NtlmRows { get; init; }
-
-    /// <summary>When a message for the transaction was last sent. Null: never.</summary>
     public DateTimeOffset? SentAt { get; init; }
 
     /// <summary>The release that the hashes are added to. Null: not decided yet.</summary>
     public string? Release { get; init; }
 
     /// <summary>
-    /// Bitmap of the parts that have been added: the first part is the lowest bit of the first byte; bits after the last part
-    /// are set. Empty: the parts are not known yet.
+    /// Bitmap of the parts that have been added: the first part is the lowest bit of the first byte; bits after the last part are set.
+    /// Empty: the parts are not known yet.
     /// </summary>
     public ReadOnlyMemory<byte> PartsDone { get; init; }
-
-    /// <summary>When all hashes had been added. Null: not yet.</summary>
     public DateTimeOffset? DoneAt { get; init; }
 
     /// <summary>The version that was read. Null: the transaction was not read from the store.</summary>

@@ -5,10 +5,7 @@ namespace HibpIngest.Stores;
 /// <summary>A client that watches prefixes of hashes and is called when a breach holds accounts under them.</summary>
 public sealed record CallbackClient
 {
-    /// <summary>Default of <see cref="Cap"/>.</summary>
     public const int DefaultCap = 4;
-
-    /// <summary>Maximum of <see cref="Cap"/>.</summary>
     public const int MaxCap = 256;
 
     /// <summary>Default requests per minute of the client's key, per API instance: as in Have I Been Pwned's plan Pro 1.</summary>
@@ -22,17 +19,11 @@ public sealed record CallbackClient
 
     /// <summary>Name of the owner; unique.</summary>
     public required string Name { get; init; }
-
-    /// <summary>The https URL that is called.</summary>
     public required string Url { get; init; }
-
-    /// <summary>The client is also called for sensitive breaches.</summary>
     public bool IsSensitive { get; init; }
 
     /// <summary>Maximum number of concurrent calls to the client, across all processes.</summary>
     public int Cap { get; init; } = DefaultCap;
-
-    /// <summary>The client is not called until it is resumed.</summary>
     public bool IsPaused { get; init; }
 
     /// <summary>Bearer token for calls, encrypted under HIBP_SECRET_KEY.</summary>
@@ -40,7 +31,6 @@ public sealed record CallbackClient
 
     /// <summary><see cref="ApiKey.Hash"/> of its key; empty if it has none yet.</summary>
     public string KeyHash { get; init; } = "";
-
     public DateTimeOffset CreatedAt { get; init; }
 
     /// <summary>Returns whether the client is called for a breach with these flags. No client is called for a retired breach.</summary>

@@ -6,19 +6,12 @@ namespace HibpIngest.Stores;
 public sealed record CallbackDelivery
 {
     public required CallbackKey Key { get; init; }
-
-    /// <summary>Current name of the load's breach.</summary>
     public required string Breach { get; init; }
-
-    /// <summary>Current flags of the breach.</summary>
     public required BreachFlags Flags { get; init; }
-
     public required int Calls { get; init; }
 
     /// <summary>Bitmap of the accepted calls, in their order, counted from the least significant bit of byte 0. Null: none.</summary>
     public byte[]? Done { get; init; }
-
-    /// <summary>Number of accepted calls.</summary>
     public int Answered { get; init; }
 
     /// <summary>How often the delivery was deferred because some of its calls failed.</summary>

@@ -10,15 +10,13 @@ public sealed record Heartbeat(
     string Host, string Machine, int ProcessId, string Roles, string Version, DateTimeOffset StartedAt, DateTimeOffset SeenAt,
     IReadOnlyList<BlockedTask> Troubles)
 {
-    /// <summary>All roles of the pipeline.</summary>
     public const string Everything = "everything";
 
-    /// <summary>Heartbeat interval.</summary>
     public static readonly TimeSpan Every = TimeSpan.FromSeconds(5);
 
     /// <summary>
-    /// Age after which a heartbeat is missed: several were missed, while some leases of the host may still be live. The host
-    /// has stopped, or can't reach the store.
+    /// Age after which a heartbeat is missed: several were missed, while some leases of the host may still be live. The host has stopped,
+    /// or can't reach the store.
     /// </summary>
     public static readonly TimeSpan MissedAfter = TimeSpan.FromSeconds(20);
 
@@ -32,8 +30,8 @@ public sealed record Heartbeat(
     public TimeSpan AnsweredAfter { get; init; }
 
     /// <summary>
-    /// Returns whether the heartbeat is missed: older than <see cref="MissedAfter"/>. The store's latency is discounted for the
-    /// heartbeat, for the one before it, and for reading them, because a slow store says nothing about the host.
+    /// Returns whether the heartbeat is missed: older than <see cref="MissedAfter"/>. The store's latency is discounted for the heartbeat,
+    /// for the one before it, and for reading them, because a slow store says nothing about the host.
     /// </summary>
     public bool IsMissed(DateTimeOffset now) => (AskedAt ?? now) - SeenAt > MissedAfter + 2 * AnsweredAfter;
 

@@ -1,24 +1,20 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The access log: append blobs, each written block by block by a single process (docs/access-log.md specifies names and
-/// bytes). Errors are those of <see cref="IBreachDatabase"/>. Nothing is retried here, because a block must not be appended
-/// twice.
+/// The access log: append blobs, each written block by block by a single process (docs/access-log.md specifies names and bytes). Errors are
+/// those of <see cref="IBreachDatabase"/>. Nothing is retried here, because a block must not be appended twice.
 /// </summary>
 public interface IAccessBlobs
 {
     const string Container = "access";
 
-    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Creates a blob.</summary>
     /// <returns>False if a blob of that name exists.</returns>
     Task<bool> BeginAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Appends a block at an exact position (If-Append-Position-Equal). After cancellation it is unknown whether the block was
-    /// appended.
+    /// Appends a block at an exact position (If-Append-Position-Equal). After cancellation it is unknown whether the block was appended.
     /// </summary>
     /// <param name="position">The required current length of the blob, in bytes.</param>
     /// <param name="block">At most <see cref="MaxBlockBytes"/>.</param>
@@ -28,7 +24,6 @@ public interface IAccessBlobs
     Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken);
 
     /// <summary>Returns a blob.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Returns all blobs by name, the oldest hour first; none if the container does not exist.</summary>
@@ -36,7 +31,6 @@ public interface IAccessBlobs
 
     /// <summary>Opens a blob for reading forward.</summary>
     /// <param name="offset">Offset of the first byte; the stream is empty if the blob ends there.</param>
-    /// <returns>Null if there is no such blob.</returns>
     Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken);
 
     Task DeleteAsync(string name, CancellationToken cancellationToken);
@@ -56,7 +50,6 @@ public enum BlockAppend
     NoBlob,
 }
 
-/// <summary>A blob of the access log.</summary>
 /// <param name="ModifiedAt">When it was last appended to or marked.</param>
 /// <param name="SentAt">When a message was sent for it; null: never.</param>
 /// <param name="Version">For <see cref="IAccessBlobs.MarkAsync"/>.</param>

@@ -1,27 +1,25 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Read access to one account table, or to all of a layout. Errors are those of <see cref="IBreachDatabase"/>; messages never
-/// hold a key.
+/// Read access to one account table, or to all of a layout. Errors are those of <see cref="IBreachDatabase"/>; messages never hold a key.
 /// </summary>
 public interface IAccountReads
 {
     /// <summary>
-    /// Returns the marks of one account, ascending: one point read, and in parallel one for each further <c>alias!n</c> row up
-    /// to the highest mark. Empty: not found.
+    /// Returns the marks of one account, ascending: one point read, and in parallel one for each further <c>alias!n</c> row up to the
+    /// highest mark. Empty: not found.
     /// </summary>
     /// <param name="domain">Lower-case.</param>
     Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns the accounts of a domain with all their marks, in key order, page by page. A spread domain is read partition by
-    /// partition.
+    /// Returns the accounts of a domain with all their marks, in key order, page by page. A spread domain is read partition by partition.
     /// </summary>
     IAsyncEnumerable<AccountEntry> ReadDomainAsync(string domain, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns whether a domain has more than <paramref name="than"/> accounts, with any marks. Reads only keys, and stops as
-    /// soon as the answer is known.
+    /// Returns whether a domain has more than <paramref name="than"/> accounts, with any marks. Reads only keys, and stops as soon as the
+    /// answer is known.
     /// </summary>
     Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken);
 }
@@ -33,8 +31,8 @@ public sealed record AccountEntry(string Alias, IReadOnlyList<int> Marks);
 public interface IRangeReads
 {
     /// <summary>
-    /// Returns the hashes that start with six hex digits, in order, each once with all its marks: one range query, and another
-    /// one per thousand rows.
+    /// Returns the hashes that start with six hex digits, in order, each once with all its marks: one range query, and another one per
+    /// thousand rows.
     /// </summary>
     /// <param name="prefix">Six upper-case hex digits.</param>
     Task<IReadOnlyList<RangeEntry>> ReadRangeAsync(string prefix, CancellationToken cancellationToken);

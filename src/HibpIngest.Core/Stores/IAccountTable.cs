@@ -1,16 +1,14 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// A table of accounts: PartitionKey = domain (<c>domain!07</c> if the layout spreads the domain,
-/// <see cref="LayoutPlacement"/>), RowKey = alias (or <c>alias!n</c> for marks above 250 n), one property <c>b{mark}</c> = true
-/// per load. Errors are those of <see cref="IBreachDatabase"/>; messages never hold a key.
+/// A table of accounts: PartitionKey = domain (<c>domain!07</c> if the layout spreads the domain, <see cref="LayoutPlacement"/>), RowKey =
+/// alias (or <c>alias!n</c> for marks above 250 n), one property <c>b{mark}</c> = true per load. Errors are those of
+/// <see cref="IBreachDatabase"/>; messages never hold a key.
 /// </summary>
 public interface IAccountTable
 {
-    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Deletes the table with its content, if it exists.</summary>
     Task DropAsync(CancellationToken cancellationToken);
 
     /// <summary>
@@ -23,15 +21,15 @@ public interface IAccountTable
     /// <param name="mark">1 and up.</param>
     /// <param name="inFlight">Entered by the caller. The call steps aside while the partition is throttled, until
     /// <see cref="TransactionsInFlight.StopWaiting"/> is cancelled.</param>
-    /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling; nothing of the
-    /// transaction was written.</exception>
+    /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling; nothing of the transaction was
+    /// written.</exception>
     Task UpsertAsync(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);
 
     /// <summary>
-    /// Sets all marks of the given rows in one partition: one entity group transaction of InsertOrMerge, without reading. Waits
-    /// while the service is busy.
+    /// Sets all marks of the given rows in one partition: one entity group transaction of InsertOrMerge, without reading. Waits while the
+    /// service is busy.
     /// </summary>
     Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken);
 
@@ -39,25 +37,22 @@ public interface IAccountTable
     IAsyncEnumerable<string> ListAliasesAsync(string partition, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Removes a mark from any number of accounts of one partition, and deletes rows that become empty. Nothing else of an
-    /// account changes: writes are guarded by ETag and repeated after a conflict. Waits while the service is busy. Idempotent.
+    /// Removes a mark from any number of accounts of one partition, and deletes rows that become empty. Nothing else of an account changes:
+    /// writes are guarded by ETag and repeated after a conflict. Waits while the service is busy. Idempotent.
     /// </summary>
     /// <returns>The number of changed entities.</returns>
     Task<int> RemoveMarkAsync(string partition, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Removes a mark from the next page of accounts that have it, in one of the table's <see cref="Parts"/>. The service
-    /// decides the size of the page, which may be 0.
+    /// Removes a mark from the next page of accounts that have it, in one of the table's <see cref="Parts"/>. The service decides the size
+    /// of the page, which may be 0.
     /// </summary>
     /// <param name="mark">1 and up.</param>
     /// <param name="part">0 and up; parts may be scanned concurrently.</param>
     /// <param name="token">From the previous page; null: from the start.</param>
     Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Returns the next page of one of the table's <see cref="Parts"/>. The service decides its size, which may
-    /// be 0.
-    /// </summary>
+    /// <summary> Returns the next page of one of the table's <see cref="Parts"/>. The service decides its size, which may be 0. </summary>
     /// <param name="part">0 and up; parts may be scanned concurrently.</param>
     /// <param name="token">From the previous page; null: from the start.</param>
     Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken);
@@ -66,8 +61,7 @@ public interface IAccountTable
     const int Parts = 36;
 
     /// <summary>
-    /// Maximum number of entities in one transaction
-    /// (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions).
+    /// Maximum number of entities in one transaction (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions).
     /// </summary>
     const int MaxTransactionEntities = 100;
 
@@ -76,11 +70,11 @@ public interface IAccountTable
 }
 
 /// <param name="Rows">Each with its partition; the key is the alias.</param>
-/// <param name="Token">Where the next page begins; null: this was the last. It holds a key, which identifies a person: store it
-/// only in the database.</param>
+/// <param name="Token">Where the next page begins; null: this was the last. It holds a key, which identifies a person: store it only in the
+/// database.</param>
 public sealed record AccountPage(IReadOnlyList<(string Partition, MarkedRow Row)> Rows, string? Token);
 
 /// <param name="Changed">Number of entities from which the mark was removed.</param>
-/// <param name="Token">Where the next page begins; null: this was the last. It may hold a key, which identifies a person: store
-/// it only in the database.</param>
+/// <param name="Token">Where the next page begins; null: this was the last. It may hold a key, which identifies a person: store it only in
+/// the database.</param>
 public sealed record MarkPage(int Changed, string? Token);

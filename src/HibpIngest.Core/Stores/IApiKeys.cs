@@ -3,14 +3,11 @@ namespace HibpIngest.Stores;
 /// <summary>The API keys in table <c>hibpkeys</c>: their hashes, never a key. Errors are those of <see cref="IBreachDatabase"/>.</summary>
 public interface IApiKeys
 {
-    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the key with this hash. One point read.</summary>
-    /// <returns>Null if there is no such key, or no table.</returns>
     Task<ApiKey?> FindAsync(string hash, CancellationToken cancellationToken);
 
-    /// <summary>Adds a key.</summary>
     /// <returns>False if there is a key with that hash.</returns>
     Task<bool> AddAsync(ApiKey key, CancellationToken cancellationToken);
 

@@ -15,20 +15,17 @@ public interface IBreachBlobs
     /// <summary>Returns all images (.png, any case) by name, page by page.</summary>
     IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken);
 
-    /// <summary>Returns the current version of a blob.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Opens a version as a seekable stream for one reader, which reads ahead in ranges with If-Match and uses at most a few
-    /// MiB of memory. Synchronous reads may block a thread. Disposing the stream from any thread aborts a pending read, which
-    /// then throws. Reads throw <see cref="Errors.BlobSupersededException"/> if the version is no longer current, and
-    /// <see cref="Errors.StoreUnavailableException"/> if the retries are used up.
+    /// Opens a version as a seekable stream for one reader, which reads ahead in ranges with If-Match and uses at most a few MiB of memory.
+    /// Synchronous reads may block a thread. Disposing the stream from any thread aborts a pending read, which then throws. Reads throw
+    /// <see cref="Errors.BlobSupersededException"/> if the version is no longer current, and <see cref="Errors.StoreUnavailableException"/>
+    /// if the retries are used up.
     /// </summary>
     Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken);
 
     /// <summary>Returns the content of a small blob (at most <paramref name="maxBytes"/>).</summary>
-    /// <returns>Null if there is none.</returns>
     /// <exception cref="Errors.BadInputException">The blob is larger.</exception>
     Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken);
 
@@ -36,9 +33,9 @@ public interface IBreachBlobs
     Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Uploads a file in blocks and commits them at the end, so that no reader sees a partial file. Block ids are derived from
-    /// position and content: an interrupted upload resumes with the blocks that the service already has. The SHA-256 of the
-    /// whole file is stored in the blob's metadata.
+    /// Uploads a file in blocks and commits them at the end, so that no reader sees a partial file. Block ids are derived from position and
+    /// content: an interrupted upload resumes with the blocks that the service already has. The SHA-256 of the whole file is stored in the
+    /// blob's metadata.
     /// </summary>
     /// <param name="progress">Receives the number of bytes known to be uploaded.</param>
     Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken);
@@ -47,8 +44,8 @@ public interface IBreachBlobs
 public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified)
 {
     /// <summary>
-    /// SHA-256 of the content in lower-case hex, as claimed by the uploader: good for recognising a file, but no proof. Null:
-    /// not uploaded by <see cref="IBreachBlobs.UploadAsync"/>.
+    /// SHA-256 of the content in lower-case hex, as claimed by the uploader: good for recognising a file, but no proof. Null: not uploaded
+    /// by <see cref="IBreachBlobs.UploadAsync"/>.
     /// </summary>
     public string? Sha256 { get; init; }
 }

@@ -3,10 +3,9 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The slices that must be searched for prefixes that clients watch. A load's slices are searched while the load sends: it is
-/// notifying or done (or failed while sending its mails), and its breach isn't hidden.
+/// The slices that must be searched for prefixes that clients watch. A load's slices are searched while the load sends: it is notifying or
+/// done (or failed while sending its mails), and its breach isn't hidden.
 /// </summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ICallSlices
 {
     /// <summary>Returns a slice of a load that sends and for which clients must be called.</summary>
@@ -30,8 +29,8 @@ public interface ICallSlices
 
     /// <summary>Records a slice as searched, with its deliveries, and completes the load's search after its last slice.</summary>
     /// <param name="calls">Number of calls by client.</param>
-    /// <returns>The clients that need a message. Null: nothing was recorded, because the slice was recorded before, or no
-    /// client is to be called for its load any more.</returns>
+    /// <returns>The clients that need a message. Null: nothing was recorded, because the slice was recorded before, or no client is to be
+    /// called for its load any more.</returns>
     Task<IReadOnlyList<int>?> RecordCallSliceAsync(
         long load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken);
 }
@@ -39,6 +38,6 @@ public interface ICallSlices
 /// <summary>A slice of a published load that must be searched for the prefixes that clients watch.</summary>
 /// <param name="Purged">Rows of its load are purged, at least some: read them from the account log.</param>
 /// <param name="IsLookedThrough">It was searched, and the result is recorded.</param>
-/// <param name="Told">Marks of the replaced loads of the same blob name for which clients were called. Accounts with one of
-/// these marks cause no further call.</param>
+/// <param name="Told">Marks of the replaced loads of the same blob name for which clients were called. Accounts with one of these marks
+/// cause no further call.</param>
 public sealed record CallSlice(Slice Slice, int Mark, Breach Breach, bool Purged, bool IsLookedThrough, IReadOnlyList<int> Told);

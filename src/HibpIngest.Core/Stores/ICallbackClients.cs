@@ -8,21 +8,17 @@ public interface ICallbackClients
 {
     const string Table = "hibpclients";
 
-    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Adds a client.</summary>
     /// <returns>False if there is a client with that number.</returns>
     Task<bool> AddAsync(CallbackClient client, CancellationToken cancellationToken);
 
     /// <summary>Returns all clients by name; none if the table does not exist.</summary>
     Task<IReadOnlyList<CallbackClient>> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>Replaces a client.</summary>
     /// <returns>False if the stored version differs, or the client was removed.</returns>
     Task<bool> ChangeAsync(CallbackClient client, CancellationToken cancellationToken);
 
-    /// <summary>Removes a client.</summary>
     /// <returns>False if there is none.</returns>
     Task<bool> RemoveAsync(int number, CancellationToken cancellationToken);
 }

@@ -4,8 +4,8 @@ namespace HibpIngest.Stores;
 public interface ICallbackSender : IAsyncDisposable
 {
     /// <summary>
-    /// Makes one call within <see cref="CallbackClient.CallTimeout"/>. Every failure of the receiver or of the network is
-    /// returned as a <see cref="CallResponse"/>, not thrown. After cancellation it is unknown whether the call arrived.
+    /// Makes one call within <see cref="CallbackClient.CallTimeout"/>. Every failure of the receiver or of the network is returned as a
+    /// <see cref="CallResponse"/>, not thrown. After cancellation it is unknown whether the call arrived.
     /// </summary>
     /// <param name="body">JSON.</param>
     /// <param name="idempotencyKey">The same for every attempt of the call.</param>
@@ -24,8 +24,8 @@ public sealed record CallTarget(Uri Url, string Secret)
 /// <summary>Result of a call.</summary>
 /// <param name="Status">HTTP status; 0: no response.</param>
 /// <param name="RetryAfter">Delay that the receiver asks for (Retry-After of 429 and 503).</param>
-/// <param name="Error">One line: why the call was not accepted; null if it was. Of the URL it holds only the resolved IP
-/// address, and nothing of the secret or the body.</param>
+/// <param name="Error">One line: why the call was not accepted; null if it was. Of the URL it holds only the resolved IP address, and
+/// nothing of the secret or the body.</param>
 public readonly record struct CallResponse(CallOutcome Outcome, int Status, TimeSpan? RetryAfter, string? Error);
 
 public enum CallOutcome

@@ -3,7 +3,6 @@ namespace HibpIngest.Stores;
 /// <summary>
 /// The calls to clients, open and completed. A delivery is made while its load sends, as defined by <see cref="ICallSlices"/>.
 /// </summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ICallbacks
 {
     /// <summary>Acquires the lease on a client for this owner, unless the client is paused (<see cref="CallbackTurn.Pause"/>).</summary>
@@ -14,19 +13,19 @@ public interface ICallbacks
     Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records the progress of deliveries and renews the owner's lease on the client, if it is live. A delivery with failed
-    /// calls is given up if it was attempted for all of <paramref name="giveUpAfter"/> and none of its calls was accepted.
+    /// Records the progress of deliveries and renews the owner's lease on the client, if it is live. A delivery with failed calls is given
+    /// up if it was attempted for all of <paramref name="giveUpAfter"/> and none of its calls was accepted.
     /// </summary>
     /// <param name="others">Further deliveries in progress.</param>
-    /// <returns>The deliveries among both that must stop (done, dropped, or of a load that no longer sends). Null: another
-    /// owner holds the client, and nothing was recorded.</returns>
+    /// <returns>The deliveries among both that must stop (done, dropped, or of a load that no longer sends). Null: another owner holds the
+    /// client, and nothing was recorded.</returns>
     Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
         int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,
         TimeSpan giveUpAfter, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Releases the owner's lease on the client. If calls were attempted for all of <paramref name="giveUpAfter"/> and none was
-    /// accepted, all deliveries that could have been made and were recorded at least that long ago are given up.
+    /// Releases the owner's lease on the client. If calls were attempted for all of <paramref name="giveUpAfter"/> and none was accepted,
+    /// all deliveries that could have been made and were recorded at least that long ago are given up.
     /// </summary>
     /// <returns>When the next delivery is due, so that a message must be sent; null: none is due within <paramref name="ahead"/>.</returns>
     Task<TimeSpan?> EndTurnAsync(

@@ -3,11 +3,9 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>The breaches, the marks that count, and the removal of breaches.</summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ICatalogue
 {
     /// <summary>Returns a breach by name, ignoring case.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Returns all breaches by name, with the marks that count now: one consistent state.</summary>
@@ -17,8 +15,8 @@ public interface ICatalogue
     Task<CatalogueState> ReadCatalogueAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Applies changes from a catalogue that is newer than the restored database, and raises the catalogue's version. Otherwise
-    /// the documents written before the restore would stay the newer ones permanently.
+    /// Applies changes from a catalogue that is newer than the restored database, and raises the catalogue's version. Otherwise the
+    /// documents written before the restore would stay the newer ones permanently.
     /// </summary>
     /// <param name="version">The catalogue's version that <paramref name="breaches"/> were derived from.</param>
     /// <param name="atLeast">Minimum version afterwards.</param>
@@ -27,8 +25,8 @@ public interface ICatalogue
         long version, IReadOnlyList<BreachMerge> breaches, long atLeast, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Merges a metadata document into a breach under a lock on its row, so that concurrent merges both take effect. A document
-    /// next to a dropped file clears no flag (<see cref="BreachMetadata.Merge"/>); an operator's may.
+    /// Merges a metadata document into a breach under a lock on its row, so that concurrent merges both take effect. A document next to a
+    /// dropped file clears no flag (<see cref="BreachMetadata.Merge"/>); an operator's may.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The document can't be read.</exception>
     /// <exception cref="Errors.NotPossibleException">No such breach.</exception>
@@ -39,15 +37,15 @@ public interface ICatalogue
     Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Starts to remove a breach: lists all its loads for removal and hides them from readers (sets
-    /// <see cref="Breaches.Load.Removing"/>, clears their PublishedAt and the breach's), deletes their notifications, and
-    /// raises the catalogue's version. From then on, none of their slices is started, none of their mails is claimed, and they
-    /// can't be resumed, requeued or purged. A load that is added later isn't listed. If an interrupted removal has already
-    /// listed loads of the breach, these are returned and nothing else is listed. A breach without loads is deleted at once.
+    /// Starts to remove a breach: lists all its loads for removal and hides them from readers (sets <see cref="Breaches.Load.Removing"/>,
+    /// clears their PublishedAt and the breach's), deletes their notifications, and raises the catalogue's version. From then on, none of
+    /// their slices is started, none of their mails is claimed, and they can't be resumed, requeued or purged. A load that is added later
+    /// isn't listed. If an interrupted removal has already listed loads of the breach, these are returned and nothing else is listed. A
+    /// breach without loads is deleted at once.
     /// </summary>
     /// <returns>The listed loads, oldest first; none: the breach is deleted.</returns>
-    /// <exception cref="Errors.NotPossibleException">No such breach, or one of its loads is open (neither done, failed nor
-    /// held); nothing was listed.</exception>
+    /// <exception cref="Errors.NotPossibleException">No such breach, or one of its loads is open (neither done, failed nor held); nothing
+    /// was listed.</exception>
     Task<IReadOnlyList<LoadRemoval>> BeginRemovalAsync(string breach, CancellationToken cancellationToken);
 
     /// <summary>Returns the loads that are listed for removal, with the names of their breaches, oldest first.</summary>
@@ -60,8 +58,8 @@ public interface ICatalogue
     Task SetRemovalTokenAsync(long load, string token, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Completes the removal of a listed load: deletes its slices, counts, notifications and the load itself, and its breach if
-    /// it was the last load. Idempotent.
+    /// Completes the removal of a listed load: deletes its slices, counts, notifications and the load itself, and its breach if it was the
+    /// last load. Idempotent.
     /// </summary>
     Task FinishRemovalAsync(long load, CancellationToken cancellationToken);
 }
@@ -90,11 +88,11 @@ public sealed record BreachMerge(string Name, BreachMetadata Metadata, bool Hidd
 
 /// <summary>A load that is being removed, and the progress of its removal.</summary>
 /// <param name="Mark">0: it has no mark, and therefore no entities.</param>
-/// <param name="SharesMark">A remaining load has the same mark (both from a store upgraded from schema 1): the mark stays on
-/// the accounts.</param>
-/// <param name="First">The first position whose row still exists; past <paramref name="Last"/> if there is none. The entities
-/// of earlier rows are done.</param>
+/// <param name="SharesMark">A remaining load has the same mark (both from a store upgraded from schema 1): the mark stays on the
+/// accounts.</param>
+/// <param name="First">The first position whose row still exists; past <paramref name="Last"/> if there is none. The entities of earlier
+/// rows are done.</param>
 /// <param name="RowsPurged">Rows were purged before the removal started: the remaining ones don't name all entities.</param>
-/// <param name="Token">How far the table has been scanned, as recorded by <see cref="ICatalogue.SetRemovalTokenAsync"/>; null:
-/// not at all.</param>
+/// <param name="Token">How far the table has been scanned, as recorded by <see cref="ICatalogue.SetRemovalTokenAsync"/>; null: not at
+/// all.</param>
 public sealed record LoadRemoval(long Load, int Mark, bool SharesMark, long First, long Last, bool RowsPurged, string? Token);

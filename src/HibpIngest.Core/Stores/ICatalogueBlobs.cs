@@ -1,24 +1,22 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The container of the catalogue (see <see cref="Breaches.CatalogueDocuments"/>), from which readers get the breaches. Errors
-/// are those of <see cref="IBreachDatabase"/>.
+/// The container of the catalogue (see <see cref="Breaches.CatalogueDocuments"/>), from which readers get the breaches. Errors are those of
+/// <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface ICatalogueBlobs
 {
     const string Container = "catalogue";
 
-    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns a blob as it is stored.</summary>
     /// <param name="knownETag">If the blob still has this ETag, its content is not read: <see cref="CatalogueBlob.IsUnchanged"/>.</param>
-    /// <returns>Null if there is none.</returns>
     Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Writes a blob, unless the stored one has a newer version or the same content (<see cref="CatalogueContent.Tag"/>), whose
-    /// ETag is then kept. Uses If-Match: of two concurrent writers, the newer version wins.
+    /// Writes a blob, unless the stored one has a newer version or the same content (<see cref="CatalogueContent.Tag"/>), whose ETag is
+    /// then kept. Uses If-Match: of two concurrent writers, the newer version wins.
     /// </summary>
     /// <returns>False if the stored blob has a newer version.</returns>
     Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken);

@@ -1,7 +1,6 @@
 namespace HibpIngest.Stores;
 
 /// <summary>A database as a whole: schema, identity, that it is not older than the register, and locks between processes.</summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface IDatabaseState
 {
     /// <summary>Server and database, or file, without secrets.</summary>
@@ -12,30 +11,27 @@ public interface IDatabaseState
 
     /// <summary>Applies the missing scripts in order, under a lock; does nothing on a current schema.</summary>
     /// <exception cref="Errors.StoreMismatchException">The schema is newer than the program.</exception>
-    /// <exception cref="Errors.NotPossibleException">There are scripts to apply and a load is open: its partial work depends on
-    /// the old schema.</exception>
+    /// <exception cref="Errors.NotPossibleException">There are scripts to apply and a load is open: its partial work depends on the old
+    /// schema.</exception>
     Task UpgradeAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns a setting of the database that slows the work down without making it incorrect, with advice.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken);
 
-    /// <summary>Returns the identity recorded in the database.</summary>
     /// <returns>Null if there is none yet.</returns>
     Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken);
 
     /// <summary>Records the identity unless there is one; returns the effective one.</summary>
     Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken);
 
-    /// <summary>Returns whether any load was ever recorded.</summary>
     Task<bool> HasLoadsAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the highest ids of loads and marks ever inserted; no removal lowers them.</summary>
     Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Makes a database restored from a backup current: ids up to these count as inserted, and every load with unsent mails is
-    /// held with this reason, because some may have been sent after the backup.
+    /// Makes a database restored from a backup current: ids up to these count as inserted, and every load with unsent mails is held with
+    /// this reason, because some may have been sent after the backup.
     /// </summary>
     Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken);
 

@@ -10,8 +10,7 @@ public interface IHeartbeats
     Task PutHeartbeatAsync(Heartbeat sign, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records a heartbeat on the calling thread, which may be a dedicated one: needs no thread-pool thread while the
-    /// connection is open.
+    /// Records a heartbeat on the calling thread, which may be a dedicated one: needs no thread-pool thread while the connection is open.
     /// </summary>
     void PutHeartbeat(Heartbeat sign, CancellationToken cancellationToken);
 

@@ -4,12 +4,11 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>Ingest leases, copying the rows of a load, and the encrypted passwords of its archive.</summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface IIngests
 {
     /// <summary>
-    /// Acquires the lease of a load in this state (ingesting or matching) if it is free, has expired, or belongs to this owner.
-    /// Counts an attempt, unless the owner already holds the lease.
+    /// Acquires the lease of a load in this state (ingesting or matching) if it is free, has expired, or belongs to this owner. Counts an
+    /// attempt, unless the owner already holds the lease.
     /// </summary>
     Task<bool> TryClaimLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
@@ -18,8 +17,8 @@ public interface IIngests
     Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Releases the lease and uncounts the attempt: an owner that can still release it was not crashed by the load. Does
-    /// nothing if the owner no longer holds the lease.
+    /// Releases the lease and uncounts the attempt: an owner that can still release it was not crashed by the load. Does nothing if the
+    /// owner no longer holds the lease.
     /// </summary>
     Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken);
 
@@ -30,8 +29,8 @@ public interface IIngests
     Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Stores the encrypted password for a blob version, replacing an existing one. An empty ETag stands for the version that
-    /// is being dropped.
+    /// Stores the encrypted password for a blob version, replacing an existing one. An empty ETag stands for the version that is being
+    /// dropped.
     /// </summary>
     Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken);
 
@@ -44,11 +43,10 @@ public interface IIngests
 public interface IBatchCopy : IAsyncDisposable
 {
     /// <summary>
-    /// Writes rows, checkpoint, renewed lease and pending slice rows in one transaction that begins with <c>UPDATE loads SET
-    /// last_position = @to WHERE id = @load AND last_position = @from AND owner = @me</c> (and the state ingesting). The
-    /// batch's <see cref="AccountBatch.FirstPosition"/> must be last_position + 1. The first batch assigns the load's mark. The
-    /// lease runs from the end of the transaction, and the load's attempts are reset to 0. After cancellation, either
-    /// everything or nothing is written.
+    /// Writes rows, checkpoint, renewed lease and pending slice rows in one transaction that begins with <c>UPDATE loads SET last_position
+    /// = @to WHERE id = @load AND last_position = @from AND owner = @me</c> (and the state ingesting). The batch's
+    /// <see cref="AccountBatch.FirstPosition"/> must be last_position + 1. The first batch assigns the load's mark. The lease runs from the
+    /// end of the transaction, and the load's attempts are reset to 0. After cancellation, either everything or nothing is written.
     /// </summary>
     /// <returns>The slices of the batch, in order.</returns>
     /// <exception cref="Errors.LoadLostException">No row changed: another owner, or another state.</exception>

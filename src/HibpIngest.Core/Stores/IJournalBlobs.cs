@@ -1,26 +1,23 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The account log: blobs that are written once and never changed (docs/account-log.md specifies the names). Errors are those
-/// of <see cref="IBreachDatabase"/>.
+/// The account log: blobs that are written once and never changed (docs/account-log.md specifies the names). Errors are those of
+/// <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IJournalBlobs
 {
     const string Container = "account-log";
 
-    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the blobs whose names start with a prefix, by name; none if the container does not exist.</summary>
     IAsyncEnumerable<JournalBlob> ListAsync(string prefix, CancellationToken cancellationToken);
 
     /// <summary>Returns the length of a blob in bytes.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<long?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Opens a part of a blob for reading forward, as one stream: three times as fast as one request per range.</summary>
     /// <param name="length">Number of bytes; the stream ends earlier if the blob does.</param>
-    /// <returns>Null if there is no such blob.</returns>
     Task<Stream?> OpenAsync(string name, long offset, long length, CancellationToken cancellationToken);
 
     /// <summary>Writes a small blob with one request.</summary>

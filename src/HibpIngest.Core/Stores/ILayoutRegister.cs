@@ -22,12 +22,11 @@ public interface ILayoutRegister : IReadLayout
 public interface IReadLayout
 {
     /// <summary>
-    /// Time after a switch until no reader uses the previous layout: readers revalidate every 10 seconds (20 without a
-    /// background refresh), with a timeout of 5 seconds; plus the same again for clock differences.
+    /// Time after a switch until no reader uses the previous layout: readers revalidate every 10 seconds (20 without a background refresh),
+    /// with a timeout of 5 seconds; plus the same again for clock differences.
     /// </summary>
     static readonly TimeSpan SeenWithin = TimeSpan.FromMinutes(1);
 
-    /// <summary>Returns the layout that is read now.</summary>
     /// <returns>Null if the store has none yet.</returns>
     Task<StoreLayout?> GetReadLayoutAsync(CancellationToken cancellationToken);
 }

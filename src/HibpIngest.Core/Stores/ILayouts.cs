@@ -1,21 +1,20 @@
 namespace HibpIngest.Stores;
 
 /// <summary>The set of layouts that are written, and the progress of backfills and rebuilds. The register follows this set.</summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ILayouts
 {
     Task<LayoutSet> GetLayoutsAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Adds the first layout unless there is one, and returns the effective set. If any mark was ever assigned, there may be
-    /// accounts without a hash in the ranges: the ranges then start as off, unless <paramref name="filled"/>.
+    /// Adds the first layout unless there is one, and returns the effective set. If any mark was ever assigned, there may be accounts
+    /// without a hash in the ranges: the ranges then start as off, unless <paramref name="filled"/>.
     /// </summary>
     /// <param name="filled">The layout's state comes from the register and is correct whatever marks there are.</param>
     Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Adds a layout to the set: from then on a slice is done only if it was written to this layout too. Does nothing if the
-    /// layout is in the set.
+    /// Adds a layout to the set: from then on a slice is done only if it was written to this layout too. Does nothing if the layout is in
+    /// the set.
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">Another layout has or had this number or name.</exception>
     Task<LayoutSet> AddLayoutAsync(StoreLayout layout, CancellationToken cancellationToken);
@@ -28,14 +27,13 @@ public interface ILayouts
 
     /// <summary>
     /// Returns the number of rows that a layout lacks: those of slices done before it was added, less the rows recorded by
-    /// <see cref="SetReplayedAsync"/>. 0: it has every account that any other layout has. Loads that are being removed, or were
-    /// replaced before they were done, don't count.
+    /// <see cref="SetReplayedAsync"/>. 0: it has every account that any other layout has. Loads that are being removed, or were replaced
+    /// before they were done, don't count.
     /// </summary>
     Task<long> CountMissingAsync(int layout, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records rows of a load that were backfilled into a layout: all rows, or those of all slices done before the layout was
-    /// added.
+    /// Records rows of a load that were backfilled into a layout: all rows, or those of all slices done before the layout was added.
     /// </summary>
     /// <param name="withRanges">Their hashes were written too.</param>
     /// <returns>False if nothing was recorded, because the layout's ranges are on or being backfilled and the hashes were not
@@ -58,8 +56,8 @@ public interface ILayouts
     Task<IReadOnlyList<MissingRows>> ListMissingAsync(int layout, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns the first and last positions of a load's slices that were done before the layout was added, in order: the rows
-    /// to write if not the whole load is missing.
+    /// Returns the first and last positions of a load's slices that were done before the layout was added, in order: the rows to write if
+    /// not the whole load is missing.
     /// </summary>
     Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(int layout, long load, CancellationToken cancellationToken);
 

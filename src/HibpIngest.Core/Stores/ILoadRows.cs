@@ -3,18 +3,17 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Stores;
 
 /// <summary>The rows of loads: in the database, in the account log, and recovered from there.</summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ILoadRows
 {
     /// <summary>
-    /// Fills <paramref name="into"/> (cleared first) with the rows of these positions in order, up to its capacity, and sets
-    /// its FirstPosition. One range scan.
+    /// Fills <paramref name="into"/> (cleared first) with the rows of these positions in order, up to its capacity, and sets its
+    /// FirstPosition. One range scan.
     /// </summary>
     Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Deletes at most <paramref name="chunkRows"/> rows of a done or failed load. From the first chunk on, the load can't be
-    /// resumed or requeued.
+    /// Deletes at most <paramref name="chunkRows"/> rows of a done or failed load. From the first chunk on, the load can't be resumed or
+    /// requeued.
     /// </summary>
     /// <param name="requireLogged">Delete the first chunk only if the load doesn't count, or is in the account log.</param>
     /// <returns>The number of deleted rows; 0: the load is marked as purged.</returns>
@@ -22,14 +21,13 @@ public interface ILoadRows
     Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireLogged = false);
 
     /// <summary>
-    /// Deletes the rows of a listed load up to this position, after their entities were processed. Does nothing for a load that
-    /// isn't listed.
+    /// Deletes the rows of a listed load up to this position, after their entities were processed. Does nothing for a load that isn't
+    /// listed.
     /// </summary>
     /// <returns>The number of deleted rows.</returns>
     Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken);
 
     /// <summary>Returns the data of a load for the account log.</summary>
-    /// <returns>Null if there is no such load.</returns>
     Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
@@ -42,8 +40,8 @@ public interface ILoadRows
     Task MarkSegmentWrittenAsync(long load, int segment, long bytes, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records the version that the load's newest document describes, and clears the error; never lowers the version. Does
-    /// nothing for a load that is being removed.
+    /// Records the version that the load's newest document describes, and clears the error; never lowers the version. Does nothing for a
+    /// load that is being removed.
     /// </summary>
     Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken);
 
@@ -57,12 +55,12 @@ public interface ILoadRows
     Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Recovers a load that is unknown or unpublished here: it becomes done, with its mark, slices and segments, but without
-    /// rows, and notifies nobody. The breach's data is updated if the log is newer. For a load that is published here, only the
-    /// breach's data, a replacement, or an assignment to another breach is taken over. Idempotent.
+    /// Recovers a load that is unknown or unpublished here: it becomes done, with its mark, slices and segments, but without rows, and
+    /// notifies nobody. The breach's data is updated if the log is newer. For a load that is published here, only the breach's data, a
+    /// replacement, or an assignment to another breach is taken over. Idempotent.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">Its id, its mark or its blob version belongs to another load here; nothing
-    /// was changed.</exception>
+    /// <exception cref="Errors.NotPossibleException">Its id, its mark or its blob version belongs to another load here; nothing was
+    /// changed.</exception>
     Task<RecoveryStep> RecoverLoadAsync(LoadRecovery load, CancellationToken cancellationToken);
 
     /// <summary>Records that a published load was replaced by another one: its mark no longer counts.</summary>

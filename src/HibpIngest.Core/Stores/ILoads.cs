@@ -2,35 +2,31 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ILoads
 {
     /// <summary>Returns the newest load of a blob version.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns the newest load of the blob version. If there is none, records one in state ingesting (with a failure: failed),
-    /// and the breach if its name is new, and merges the metadata document in the same transaction. Idempotent: the id is then
-    /// unused. The load gets no mark yet.
+    /// Returns the newest load of the blob version. If there is none, records one in state ingesting (with a failure: failed), and the
+    /// breach if its name is new, and merges the metadata document in the same transaction. Idempotent: the id is then unused. The load
+    /// gets no mark yet.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The metadata document can't be read; nothing was recorded.</exception>
     Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records a new load (its id drawn from the register) of the same blob version with these settings, and fails the old one
-    /// as restarted, together with its undone slices; its rows may then be purged. A hold is kept.
+    /// Records a new load (its id drawn from the register) of the same blob version with these settings, and fails the old one as
+    /// restarted, together with its undone slices; its rows may then be purged. A hold is kept.
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">No such load, it is done, superseded or being removed, or it was restarted
     /// before.</exception>
     Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken);
 
     /// <summary>Returns the row of one load without its counts.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>Returns one load with its counts.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>Returns the loads of one breach (ignoring case) or of all, with their counts, oldest first.</summary>
@@ -45,31 +41,30 @@ public interface ILoads
     Task MarkMessageSentAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Fails a load with one line of reason and releases its lease. With an owner, only while that owner holds the load. A load
-    /// that is done is not changed.
+    /// Fails a load with one line of reason and releases its lease. With an owner, only while that owner holds the load. A load that is
+    /// done is not changed.
     /// </summary>
     /// <param name="superseded">Its blob was replaced while it was being read: it can't be resumed, and its slices stop.</param>
     /// <returns>Whether this call failed the load.</returns>
     Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Resumes a failed load in the state in which it failed: ingesting, upserting (in both, its failed slices become pending
-    /// with attempts 0), matching, held or notifying. Resets its attempts and clears the error. A load that isn't failed is not
-    /// changed.
+    /// Resumes a failed load in the state in which it failed: ingesting, upserting (in both, its failed slices become pending with attempts
+    /// 0), matching, held or notifying. Resets its attempts and clears the error. A load that isn't failed is not changed.
     /// </summary>
     /// <returns>The new state.</returns>
-    /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another, superseded or is being removed;
-    /// its rows are purged.</exception>
+    /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another, superseded or is being removed; its rows
+    /// are purged.</exception>
     Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Assigns a load that is done, failed or held to another breach, which is created if its name is new. The load's mark and
-    /// notifications move too; open notifications that the other breach already has are deleted. The load's own hold reason is
-    /// cleared (<see cref="HoldReason.AfterAssignment"/>). The metadata document is merged into the other breach. The old
-    /// breach is deleted if nothing else belongs to it.
+    /// notifications move too; open notifications that the other breach already has are deleted. The load's own hold reason is cleared
+    /// (<see cref="HoldReason.AfterAssignment"/>). The metadata document is merged into the other breach. The old breach is deleted if
+    /// nothing else belongs to it.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load; it is open, being removed, or shares its mark with another
-    /// (upgraded from schema 1).</exception>
+    /// <exception cref="Errors.NotPossibleException">No such load; it is open, being removed, or shares its mark with another (upgraded
+    /// from schema 1).</exception>
     Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
 }
 
@@ -81,8 +76,8 @@ public sealed record LoadWork(long Load, IReadOnlyList<SliceTimes> Slices, DateT
 
 /// <summary>When a slice was worked on.</summary>
 /// <param name="CommittedAt">When its rows were committed, or when it was last requeued.</param>
-/// <param name="BegunAt">Start of the attempt that completed it, or of the current attempt while its lease is live; null: no
-/// attempt is running, or the start is unknown.</param>
+/// <param name="BegunAt">Start of the attempt that completed it, or of the current attempt while its lease is live; null: no attempt is
+/// running, or the start is unknown.</param>
 /// <param name="DoneAt">When it was completed; null: it is open.</param>
 /// <param name="Part">Fraction of its transactions that are done, 0 to 1, as last recorded by the lease owner; open slices only.</param>
 public readonly record struct SliceTimes(DateTimeOffset CommittedAt, DateTimeOffset? BegunAt, DateTimeOffset? DoneAt, double Part = 0);

@@ -8,14 +8,13 @@ public interface IMessageQueue
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Sends a message that stays invisible for <paramref name="delay"/> (at most 7 days, less a margin), and for up to a
-    /// second more.
+    /// Sends a message that stays invisible for <paramref name="delay"/> (at most 7 days, less a margin), and for up to a second more.
     /// </summary>
     Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Receives up to <paramref name="most"/> (1-32) messages, which become invisible to others for
-    /// <paramref name="visibility"/>. A body that isn't base64 is treated as plain text.
+    /// Receives up to <paramref name="most"/> (1-32) messages, which become invisible to others for <paramref name="visibility"/>. A body
+    /// that isn't base64 is treated as plain text.
     /// </summary>
     Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken);
 

@@ -1,8 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Delivers composed mails. A mail that is delivered twice carries the same Message-ID, and replaces its file in a pickup
-/// folder.
+/// Delivers composed mails. A mail that is delivered twice carries the same Message-ID, and replaces its file in a pickup folder.
 /// </summary>
 public interface INotificationSender : IAsyncDisposable
 {
@@ -15,14 +14,14 @@ public interface INotificationSender : IAsyncDisposable
     /// <exception cref="Errors.StoreUnavailableException">Temporarily impossible.</exception>
     Task CheckAsync(string from, CancellationToken cancellationToken);
 
-    /// <exception cref="Errors.BadInputException">Permanently refused (5xx to this recipient or content); the message holds
-    /// codes, never an address.</exception>
-    /// <exception cref="Errors.StoreRefusedException">The configuration is wrong (permission, login, sender, certificate),
-    /// whatever the notification.</exception>
-    /// <exception cref="Errors.RecipientDeferredException">This recipient or content is temporarily refused (4xx); other mails
-    /// may be sent.</exception>
-    /// <exception cref="Errors.StoreUnavailableException">No mail can be sent for now: connection, 421, 4xx to the login or the
-    /// sender, disk full.</exception>
+    /// <exception cref="Errors.BadInputException">Permanently refused (5xx to this recipient or content); the message holds codes, never an
+    /// address.</exception>
+    /// <exception cref="Errors.StoreRefusedException">The configuration is wrong (permission, login, sender, certificate), whatever the
+    /// notification.</exception>
+    /// <exception cref="Errors.RecipientDeferredException">This recipient or content is temporarily refused (4xx); other mails may be
+    /// sent.</exception>
+    /// <exception cref="Errors.StoreUnavailableException">No mail can be sent for now: connection, 421, 4xx to the login or the sender,
+    /// disk full.</exception>
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
 }
 

@@ -3,7 +3,6 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>The notifications to be sent, and their outcome.</summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface INotifications
 {
     /// <summary>Changes held to notifying, and clears the hold reason.</summary>
@@ -11,8 +10,8 @@ public interface INotifications
     Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Holds a breach's notifying loads, and its done loads with outstanding calls, with this reason. Loads that are not
-    /// matched yet, or failed before their mails were sent, will be held later.
+    /// Holds a breach's notifying loads, and its done loads with outstanding calls, with this reason. Loads that are not matched yet, or
+    /// failed before their mails were sent, will be held later.
     /// </summary>
     /// <returns>The loads that are held now.</returns>
     /// <exception cref="Errors.NotPossibleException">No such breach.</exception>
@@ -22,19 +21,17 @@ public interface INotifications
     Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken);
 
     /// <summary>Returns the progress of a load's mails by index probes, at a cost independent of their number.</summary>
-    /// <returns>Null if there is no such load.</returns>
     Task<MailProgress?> GetMailProgressAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records that notifications up to <paramref name="to"/> are about to get their messages (or, after sending failed, have
-    /// got them).
+    /// Records that notifications up to <paramref name="to"/> are about to get their messages (or, after sending failed, have got them).
     /// </summary>
     /// <returns>False, with nothing changed, if the recorded number isn't <paramref name="from"/>.</returns>
     Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Resets the queued mails of a notifying load for which no message was sent for this long (or since it entered the state):
-    /// its messages must be sent again, from the first waiting notification.
+    /// Resets the queued mails of a notifying load for which no message was sent for this long (or since it entered the state): its
+    /// messages must be sent again, from the first waiting notification.
     /// </summary>
     /// <returns>True for the one caller that must send them.</returns>
     Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken);
@@ -46,23 +43,23 @@ public interface INotifications
     Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int most, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Reserves the time that this many mails take at the rate of the whole system, and claims notifications for the owner
-    /// until the lease expires: those numbered first..last that are not sent, failed, deferred, or claimed by another owner
-    /// whose claim is live. Each claim counts as an attempt. Claims nothing if the load isn't notifying (an old message must
-    /// not send mails that are held or being matched again), or while its breach is hidden.
+    /// Reserves the time that this many mails take at the rate of the whole system, and claims notifications for the owner until the lease
+    /// expires: those numbered first..last that are not sent, failed, deferred, or claimed by another owner whose claim is live. Each claim
+    /// counts as an attempt. Claims nothing if the load isn't notifying (an old message must not send mails that are held or being matched
+    /// again), or while its breach is hidden.
     /// </summary>
     Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records that a notification was sent, or (with an error of one line, without an address) permanently refused. Recorded
-    /// only if the owner holds the claim, or nobody does.
+    /// Records that a notification was sent, or (with an error of one line, without an address) permanently refused. Recorded only if the
+    /// owner holds the claim, or nobody does.
     /// </summary>
     Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Defers a notification, because the recipient's server or a source of its text asked to retry later: releases the claim,
-    /// and allows no new one before <paramref name="delay"/> has passed. If it was first deferred at least
-    /// <paramref name="giveUpAfter"/> ago, it is permanently refused. Recorded as in <see cref="CompleteNotificationAsync"/>.
+    /// Defers a notification, because the recipient's server or a source of its text asked to retry later: releases the claim, and allows
+    /// no new one before <paramref name="delay"/> has passed. If it was first deferred at least <paramref name="giveUpAfter"/> ago, it is
+    /// permanently refused. Recorded as in <see cref="CompleteNotificationAsync"/>.
     /// </summary>
     Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
         CancellationToken cancellationToken);

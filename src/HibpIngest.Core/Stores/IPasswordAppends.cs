@@ -1,14 +1,13 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Hashes submitted for Pwned Passwords: one row per transaction in table <c>passwordappends</c>, and its hashes in a blob in
-/// the container of the same name. Errors are those of <see cref="IBreachDatabase"/>.
+/// Hashes submitted for Pwned Passwords: one row per transaction in table <c>passwordappends</c>, and its hashes in a blob in the container
+/// of the same name. Errors are those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPasswordAppends
 {
     const string Name = "passwordappends";
 
-    /// <summary>Creates table and container if they are missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Writes the hashes of a transaction. Call it before the row is added, so that no row lacks its hashes.</summary>
@@ -21,7 +20,6 @@ public interface IPasswordAppends
 
     Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 
-    /// <summary>Returns a transaction of a subscription.</summary>
     /// <returns>Null if it has none with that id.</returns>
     Task<AppendTransaction?> FindAsync(string subscription, Guid id, CancellationToken cancellationToken);
 

@@ -1,8 +1,8 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The container of Pwned Passwords: the releases, and which one is served (docs/passwords.md specifies the names). Errors are
-/// those of <see cref="IBreachDatabase"/>.
+/// The container of Pwned Passwords: the releases, and which one is served (docs/passwords.md specifies the names). Errors are those of
+/// <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPasswordBlobs
 {
@@ -11,12 +11,10 @@ public interface IPasswordBlobs
     /// <summary>Used instead of a version: matches any version, and a missing blob.</summary>
     const string Anything = "*";
 
-    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Reads a whole blob.</summary>
     /// <param name="knownETag">If the blob still has this ETag, its content is not read: <see cref="PasswordBlob.IsUnchanged"/>.</param>
-    /// <returns>Null if there is none.</returns>
     Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken);
 
     /// <summary>Reads part of a blob.</summary>
@@ -24,8 +22,6 @@ public interface IPasswordBlobs
     /// <returns>Null if the blob was deleted, or is no longer this version (If-Match).</returns>
     Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken);
 
-    /// <summary>Returns the current version of a blob.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Writes a whole blob with one request.</summary>

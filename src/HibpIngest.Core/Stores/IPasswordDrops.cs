@@ -1,21 +1,18 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The container for files of password hashes, uploaded with any tool. They are read in ranges, and deleted after the import.
-/// Errors are those of <see cref="IBreachDatabase"/>.
+/// The container for files of password hashes, uploaded with any tool. They are read in ranges, and deleted after the import. Errors are
+/// those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPasswordDrops
 {
     const string Container = "passwords-import";
 
-    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns all files by name, page by page.</summary>
     IAsyncEnumerable<DroppedPasswords> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>Returns the current version of a file.</summary>
-    /// <returns>Null if there is none.</returns>
     Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Reads part of a file.</summary>

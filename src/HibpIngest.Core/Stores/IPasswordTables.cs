@@ -1,8 +1,8 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Tables of Pwned Passwords, one per release and mode: PartitionKey is a hash's prefix, RowKey its suffix, property
-/// <c>count</c> how often it was seen. Errors are those of <see cref="IBreachDatabase"/>.
+/// Tables of Pwned Passwords, one per release and mode: PartitionKey is a hash's prefix, RowKey its suffix, property <c>count</c> how often
+/// it was seen. Errors are those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IPasswordTables
 {

@@ -10,10 +10,8 @@ public interface IPrefixBlobs
 {
     const string Container = "clients";
 
-    /// <summary>Creates the container if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Returns the prefixes that a client watches.</summary>
     /// <param name="known">Returned if it is still current.</param>
     /// <returns>Null if the client has never watched anything.</returns>
     Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null);
@@ -25,7 +23,6 @@ public interface IPrefixBlobs
     /// <returns>The new version; null if another writer came first.</returns>
     Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken);
 
-    /// <summary>Deletes a client's prefixes.</summary>
     Task DeleteAsync(int client, CancellationToken cancellationToken);
 }
 

@@ -1,16 +1,14 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Hashes of accounts in Table Storage: PartitionKey = the first two hex digits of the SHA-1 of the address, RowKey = the other
-/// 38 (with <c>!n</c> appended for marks above 250 n), upper-case, one property <c>b{mark}</c> = true per load, as in the
-/// account table. Errors are those of <see cref="IBreachDatabase"/>; messages never hold a key.
+/// Hashes of accounts in Table Storage: PartitionKey = the first two hex digits of the SHA-1 of the address, RowKey = the other 38 (with
+/// <c>!n</c> appended for marks above 250 n), upper-case, one property <c>b{mark}</c> = true per load, as in the account table. Errors are
+/// those of <see cref="IBreachDatabase"/>; messages never hold a key.
 /// </summary>
 public interface IRangeTable : IRangeReads
 {
-    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Deletes the table with its content, if it exists.</summary>
     Task DropAsync(CancellationToken cancellationToken);
 
     /// <summary>Sets a mark on hashes of one partition: one entity group transaction, as <see cref="IAccountTable.UpsertAsync"/>.</summary>

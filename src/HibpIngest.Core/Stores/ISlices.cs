@@ -2,45 +2,43 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ISlices
 {
     /// <summary>
-    /// Starts an attempt: counts it, leases the slice to <paramref name="owner"/> and returns it with the data that the attempt
-    /// needs. No attempt starts while another owner's lease is live (<see cref="SliceWork.HeldUntil"/>). Attempts of a failed
-    /// slice are not counted. A slice whose attempts are used up is still leased, so that it can be failed (Attempts is then
-    /// <paramref name="maxTries"/> + 1 on return, but not recorded). A done slice is returned unchanged.
+    /// Starts an attempt: counts it, leases the slice to <paramref name="owner"/> and returns it with the data that the attempt needs. No
+    /// attempt starts while another owner's lease is live (<see cref="SliceWork.HeldUntil"/>). Attempts of a failed slice are not counted.
+    /// A slice whose attempts are used up is still leased, so that it can be failed (Attempts is then <paramref name="maxTries"/> + 1 on
+    /// return, but not recorded). A done slice is returned unchanged.
     /// </summary>
     /// <returns>Null if there is no such load or slice, the rows are purged, or nothing of the load may be written any more.</returns>
     Task<SliceWork?> BeginSliceAsync(long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken);
 
     /// <summary>Renews the lease from now on, and records the slice's progress (null: unchanged).</summary>
-    /// <returns>False if the caller must stop: another owner has the slice, or nothing of its load may be written any more
-    /// (superseded, restarted as another, being removed).</returns>
+    /// <returns>False if the caller must stop: another owner has the slice, or nothing of its load may be written any more (superseded,
+    /// restarted as another, being removed).</returns>
     Task<bool> RenewSliceAsync(
         long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records that the slice is written to the tables, in the set of layouts of that version, and ends the lease. A failed
-    /// slice that was retried (its message requeued from the poison queue or by hand) also becomes done. If it was the last
-    /// failed slice of its failed load, and the load's ingest is complete, the load returns to upserting with error and
-    /// FinishedAt cleared.
+    /// Records that the slice is written to the tables, in the set of layouts of that version, and ends the lease. A failed slice that was
+    /// retried (its message requeued from the poison queue or by hand) also becomes done. If it was the last failed slice of its failed
+    /// load, and the load's ingest is complete, the load returns to upserting with error and FinishedAt cleared.
     /// </summary>
-    /// <returns>Done; or nothing changed, because the owner had lost the slice, or it was done, or the set of layouts has
-    /// changed, which is then returned.</returns>
+    /// <returns>Done; or nothing changed, because the owner had lost the slice, or it was done, or the set of layouts has changed, which is
+    /// then returned.</returns>
     Task<SliceCompletion> CompleteSliceAsync(
         long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Ends the lease and uncounts the attempt, because a store was down or the load was stopped. Records the progress (null:
-    /// unchanged) and the reason, if any. Does nothing if the owner has lost the slice.
+    /// Ends the lease and uncounts the attempt, because a store was down or the load was stopped. Records the progress (null: unchanged)
+    /// and the reason, if any. Does nothing if the owner has lost the slice.
     /// </summary>
     Task ReturnSliceTryAsync(
         long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Ends the lease and records why an attempt failed. With <paramref name="exhausted"/>, the slice is failed and its load
-    /// too, naming the slice. Does nothing if the owner has lost the slice.
+    /// Ends the lease and records why an attempt failed. With <paramref name="exhausted"/>, the slice is failed and its load too, naming
+    /// the slice. Does nothing if the owner has lost the slice.
     /// </summary>
     Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken);
 
@@ -50,9 +48,9 @@ public interface ISlices
     Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Resets slices to pending with attempts 0 and no progress (one, the failed ones, or all: <paramref name="slice"/> takes
-    /// precedence). If there are any, the load returns to ingesting or upserting (depending on whether its ingest was complete)
-    /// with error and FinishedAt cleared. Current owners lose their leases.
+    /// Resets slices to pending with attempts 0 and no progress (one, the failed ones, or all: <paramref name="slice"/> takes precedence).
+    /// If there are any, the load returns to ingesting or upserting (depending on whether its ingest was complete) with error and
+    /// FinishedAt cleared. Current owners lose their leases.
     /// </summary>
     /// <returns>The reset slices; none for a load that was restarted as another, which has its rows.</returns>
     /// <exception cref="Errors.NotPossibleException">No such load or slice; its rows are purged; one slice of a load that was
@@ -65,14 +63,14 @@ public interface ISlices
     Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns slices of loads that are neither done nor purged, pending for at least <paramref name="age"/> since they were
-    /// created or reset; at most <paramref name="most"/>.
+    /// Returns slices of loads that are neither done nor purged, pending for at least <paramref name="age"/> since they were created or
+    /// reset; at most <paramref name="most"/>.
     /// </summary>
     Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns queued slices whose QueuedAt is at least <paramref name="age"/> old, of open loads none of whose slices was
-    /// started, renewed or ended in that time; at most <paramref name="most"/>.
+    /// Returns queued slices whose QueuedAt is at least <paramref name="age"/> old, of open loads none of whose slices was started, renewed
+    /// or ended in that time; at most <paramref name="most"/>.
     /// </summary>
     Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
 }
@@ -105,8 +103,8 @@ public sealed record SliceProgress(int OrderVersion, byte[] Done)
 }
 
 /// <param name="IsDone">The slice is recorded as done, and its lease has ended.</param>
-/// <param name="Layouts">Not null: the set of layouts has changed since the attempt started, and the slice must be repeated
-/// with this set, under the same lease. Null and not done: the owner had lost the slice.</param>
+/// <param name="Layouts">Not null: the set of layouts has changed since the attempt started, and the slice must be repeated with this set,
+/// under the same lease. Null and not done: the owner had lost the slice.</param>
 public sealed record SliceCompletion(bool IsDone, LayoutSet? Layouts)
 {
     public static SliceCompletion Done { get; } = new(true, null);

@@ -3,7 +3,6 @@ namespace HibpIngest.Stores;
 /// <summary>The identity of the stores, and id generation.</summary>
 public interface IStoreIds
 {
-    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken);
@@ -18,8 +17,7 @@ public interface IStoreIds
     Task<int> DrawMarkAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns the highest ids known to be in the database (0 if there are none), and whether a restored database is being made
-    /// current.
+    /// Returns the highest ids known to be in the database (0 if there are none), and whether a restored database is being made current.
     /// </summary>
     Task<(StoreIds Ids, bool MovingOn)> GetConfirmedAsync(CancellationToken cancellationToken);
 
@@ -27,15 +25,15 @@ public interface IStoreIds
     Task SetMovingOnAsync(bool movingOn, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records that ids up to these are in the database: raises the confirmed ids, and the drawn ids if they are lower; never
-    /// lowers either. Writes nothing if nothing is raised.
+    /// Records that ids up to these are in the database: raises the confirmed ids, and the drawn ids if they are lower; never lowers
+    /// either. Writes nothing if nothing is raised.
     /// </summary>
     Task ConfirmAsync(StoreIds ids, CancellationToken cancellationToken);
 }
 
 /// <summary>
-/// Ties a database and an account table together, with the settings that can't change once accounts are written. Stored in
-/// both, and the program refuses to run if they differ: property names in the table are the database's marks.
+/// Ties a database and an account table together, with the settings that can't change once accounts are written. Stored in both, and the
+/// program refuses to run if they differ: property names in the table are the database's marks.
 /// </summary>
 /// <param name="PartitionSpread">Partitions per domain; 1 in this version.</param>
 /// <param name="StorageAccounts">Storage accounts of the table; 1 in this version.</param>

@@ -1,8 +1,8 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// State that must be readable without waking the database, in table <c>hibpstore</c>: the store's identity, open loads,
-/// receipts of blob versions, marks of a stale catalogue, layouts, heartbeats, suppressions.
+/// State that must be readable without waking the database, in table <c>hibpstore</c>: the store's identity, open loads, receipts of blob
+/// versions, marks of a stale catalogue, layouts, heartbeats, suppressions.
 /// </summary>
 public interface IStoreRegister :
     IStoreIds, IStoreMarks, ILayoutRegister, IHeartbeats, ISuppressionLog;

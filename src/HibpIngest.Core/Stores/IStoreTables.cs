@@ -1,8 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The account and range tables in all storage accounts of the store. Getting a table makes no request, and allocates once per
-/// table.
+/// The account and range tables in all storage accounts of the store. Getting a table makes no request, and allocates once per table.
 /// </summary>
 public interface IStoreTables
 {
@@ -26,7 +25,6 @@ public readonly record struct TablePlace(int StorageAccount, string Table);
 /// <summary>The store's storage accounts in order. Each records the store that it belongs to and its number.</summary>
 public interface IStoreAccounts
 {
-    /// <summary>Number of accounts configured in this process.</summary>
     int Count { get; }
 
     /// <summary>Returns the identity recorded in a storage account.</summary>

@@ -3,7 +3,6 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>Subscriptions, and suppressions: addresses that must not be notified, even if they are imported again.</summary>
-/// <remarks>The rules in <see cref="IBreachDatabase"/> apply.</remarks>
 public interface ISubscribers
 {
     /// <summary>Adds subscriptions that are new (email and domain are unique after trimming and lower-casing) and not suppressed.</summary>
@@ -24,8 +23,8 @@ public interface ISubscribers
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Deletes subscriptions with their notifications, sent or not, and records their suppressions (a later one of the same
-    /// hash replaces an earlier one).
+    /// Deletes subscriptions with their notifications, sent or not, and records their suppressions (a later one of the same hash replaces
+    /// an earlier one).
     /// </summary>
     /// <param name="check">Check of the key that the suppressions were made under; null: there are no suppressions.</param>
     /// <param name="erase">Also erase the deleted data from the database's file, as far as this program can.</param>
@@ -34,8 +33,8 @@ public interface ISubscribers
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records suppressions, and deletes the subscriptions that they match, with their notifications, in one transaction that
-    /// excludes concurrent subscriptions. A hash can't be reversed, so every subscriber is checked.
+    /// Records suppressions, and deletes the subscriptions that they match, with their notifications, in one transaction that excludes
+    /// concurrent subscriptions. A hash can't be reversed, so every subscriber is checked.
     /// </summary>
     /// <param name="those">Some 10,000 at most: each takes one or two statements.</param>
     /// <param name="key">The key that they were made under.</param>

@@ -3,8 +3,8 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Suppressions outside of the database, which may be restored from a backup that lacks them. Append-only: the last entry of a
-/// hash is effective.
+/// Suppressions outside of the database, which may be restored from a backup that lacks them. Append-only: the last entry of a hash is
+/// effective.
 /// </summary>
 public interface ISuppressionLog
 {

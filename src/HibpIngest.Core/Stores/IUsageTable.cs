@@ -1,14 +1,13 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Request counts in table <c>hibpusage</c>. A row counts the records of one hour, route, status and key within one blob of the
-/// access log, so that counting a blob twice writes the same rows again. Errors are those of <see cref="IBreachDatabase"/>.
+/// Request counts in table <c>hibpusage</c>. A row counts the records of one hour, route, status and key within one blob of the access log,
+/// so that counting a blob twice writes the same rows again. Errors are those of <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IUsageTable
 {
     const string Name = "hibpusage";
 
-    /// <summary>Creates the table if it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Writes the rows of one blob, replacing existing ones. Cancellation takes effect between two transactions.</summary>
@@ -28,10 +27,6 @@ public sealed record UsageRow(DateTimeOffset Hour, string Route, int Status, str
 
     /// <summary>Total size of the response bodies, as far as known.</summary>
     public long Bytes { get; init; }
-
-    /// <summary>Total duration in microseconds.</summary>
     public long Microseconds { get; init; }
-
-    /// <summary>Longest duration in microseconds.</summary>
     public long LongestMicroseconds { get; init; }
 }

@@ -9,14 +9,11 @@ public sealed record JournalEntry
 
     /// <summary>0 until the load's first batch has committed.</summary>
     public required int Mark { get; init; }
-
     public required BlobVersion Blob { get; init; }
 
     /// <summary>Counts the restarts of its blob version, from 1.</summary>
     public required int Generation { get; init; }
-
     public required DateTimeOffset StartedAt { get; init; }
-
     public required LoadSettings Settings { get; init; }
 
     /// <summary>Number of rows so far.</summary>
@@ -24,26 +21,18 @@ public sealed record JournalEntry
 
     /// <summary>Public number of accounts.</summary>
     public required long Accounts { get; init; }
-
-    /// <summary>All rows are copied.</summary>
     public required bool IsComplete { get; init; }
 
     /// <summary>
     /// Nothing of the load is logged: it is being removed, or is unpublished and was superseded or restarted as another load.
     /// </summary>
     public required bool Stopped { get; init; }
-
     public required bool Removing { get; init; }
-
-    /// <summary>Some or all of its rows are purged.</summary>
     public required bool Purged { get; init; }
 
     /// <summary>Since when its mark counts. Null: it doesn't.</summary>
     public required DateTimeOffset? PublishedAt { get; init; }
-
     public required Breach Breach { get; init; }
-
-    /// <summary>When the breach's public data last changed.</summary>
     public required DateTimeOffset? ModifiedAt { get; init; }
 
     /// <summary>Catalogue version at the last change to any of this.</summary>
@@ -51,11 +40,7 @@ public sealed record JournalEntry
 
     /// <summary>Version that the load's newest document describes. Null: there is no document.</summary>
     public required long? LoggedVersion { get; init; }
-
-    /// <summary>Whether the account log is up to date for this load.</summary>
     public bool IsLogged => LoggedVersion >= Version;
-
-    /// <summary>Loads that were replaced when this one was published.</summary>
     public IReadOnlyList<long> Replaces { get; init; } = [];
 
     /// <summary>The segments in order; none before they are planned.</summary>

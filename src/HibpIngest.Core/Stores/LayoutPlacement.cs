@@ -4,8 +4,8 @@ using System.Text;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Maps the accounts and hashes of a layout to partitions and storage accounts. A contract (docs/tables.md): every reader
-/// computes the same.
+/// Maps the accounts and hashes of a layout to partitions and storage accounts. A contract (docs/tables.md): every reader computes the
+/// same.
 /// </summary>
 public sealed class LayoutPlacement
 {
@@ -51,8 +51,8 @@ public sealed class LayoutPlacement
     public static int BucketOf(ReadOnlySpan<byte> alias, int partitions) => (int)(Hash(alias) % (uint)partitions);
 
     /// <summary>
-    /// Returns the number of the storage account that holds an account partition. The partitions of one domain are assigned
-    /// round-robin, so that their counts per storage account differ by at most one.
+    /// Returns the number of the storage account that holds an account partition. The partitions of one domain are assigned round-robin, so
+    /// that their counts per storage account differ by at most one.
     /// </summary>
     /// <param name="domain">The domain without the suffix of the partition.</param>
     /// <param name="bucket">Index of the partition; 0 if the domain is not spread.</param>

@@ -6,9 +6,7 @@ namespace HibpIngest.Stores;
 public sealed record LoadRecovery
 {
     public required long Load { get; init; }
-
     public required int Mark { get; init; }
-
     public required BlobVersion Blob { get; init; }
 
     /// <summary>Counts the restarts of its blob version, from 1.</summary>
@@ -16,9 +14,7 @@ public sealed record LoadRecovery
 
     /// <summary>When the load was recorded, in whole milliseconds.</summary>
     public required DateTimeOffset StartedAt { get; init; }
-
     public required LoadSettings Settings { get; init; }
-
     public required long Rows { get; init; }
 
     /// <summary>Public number of accounts.</summary>
@@ -41,7 +37,6 @@ public sealed record LoadRecovery
 
     /// <summary>The load that was published in its place. Null: its mark counts.</summary>
     public required long? ReplacedBy { get; init; }
-
     public required BreachRecovery Breach { get; init; }
 }
 
@@ -49,16 +44,9 @@ public sealed record LoadRecovery
 public sealed record BreachRecovery
 {
     public required string Name { get; init; }
-
     public required BreachMetadata Metadata { get; init; }
-
-    /// <summary>The breach is hidden from all lookups.</summary>
     public required bool Hidden { get; init; }
-
-    /// <summary>When the first of its loads was published.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
-
-    /// <summary>When its public data last changed.</summary>
     public required DateTimeOffset ModifiedAt { get; init; }
 
     /// <summary>Catalogue version at the last change to any of this.</summary>

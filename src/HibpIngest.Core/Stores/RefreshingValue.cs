@@ -3,8 +3,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// A value from a store, cached in memory and revalidated every few seconds while <see cref="RunAsync"/> runs. While the store
-/// is down, the last value stays in use.
+/// A value from a store, cached in memory and revalidated every few seconds while <see cref="RunAsync"/> runs. While the store is down, the
+/// last value stays in use.
 /// </summary>
 /// <param name="timeout">Timeout of a read if there is a value already: a store that is down may take minutes of retries to fail.</param>
 public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeProvider time)
@@ -12,26 +12,23 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
 {
     private readonly SemaphoreSlim _reading = new(1, 1);
     private volatile T? _value;
-    private long _lookedAt;
+    private long _readAt;
     private bool _down;
 
-    /// <summary>Whether a value was read, so that no caller waits for the first read.</summary>
     public bool HasValue => _value is not null;
 
     /// <summary>
-    /// Returns the cached value. Revalidates it first if it is older than <see cref="StaleAfter"/>, as in a process that was
-    /// suspended.
+    /// Returns the cached value. Revalidates it first if it is older than <see cref="StaleAfter"/>, as in a process that was suspended.
     /// </summary>
     /// <exception cref="StoreUnavailableException">It could not be read yet, or does not exist.</exception>
     public async ValueTask<T> GetAsync(CancellationToken cancellationToken)
     {
-        if (_value is { } value && time.GetElapsedTime(Volatile.Read(ref _lookedAt)) < StaleAfter)
+        if (_value is { } value && time.GetElapsedTime(Volatile.Read(ref _readAt)) < StaleAfter)
             return value;
         await RefreshAsync(cancellationToken);
         return _value ?? throw NotRead();
     }
 
-    /// <summary>Revalidates until cancelled.</summary>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
         using var timer = new PeriodicTimer(every, time);
@@ -59,13 +56,13 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
     /// <exception cref="HibpException">The read failed, and there is no value yet.</exception>
     public async Task RefreshAsync(CancellationToken cancellationToken)
     {
-        var before = Volatile.Read(ref _lookedAt);
+        var before = Volatile.Read(ref _readAt);
         await _reading.WaitAsync(cancellationToken);
         try
         {
-            if (_lookedAt != before)
+            if (_readAt != before)
                 return; // another caller has just refreshed it
-            await LookAsync(cancellationToken);
+            await ReadNowAsync(cancellationToken);
         }
         finally
         {
@@ -90,24 +87,24 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
     /// <summary>Called when reads succeed again.</summary>
     protected abstract void OnUp(T value);
 
-    private async Task LookAsync(CancellationToken cancellationToken)
+    private async Task ReadNowAsync(CancellationToken cancellationToken)
     {
-        using var ends = new CancellationTokenSource(_value is null ? Timeout.InfiniteTimeSpan : timeout, time);
-        using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, ends.Token);
+        using var limit = new CancellationTokenSource(_value is null ? Timeout.InfiniteTimeSpan : timeout, time);
+        using var linked = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, limit.Token);
         try
         {
-            _value = await ReadAsync(_value, either.Token);
+            _value = await ReadAsync(_value, linked.Token);
             if (_down)
                 OnUp(_value);
             _down = false;
         }
-        catch (OperationCanceledException) when (ends.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
+        catch (OperationCanceledException) when (limit.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
         {
-            NoteDown("the store doesn't answer");
+            OnReadFailed("the store doesn't answer");
         }
         catch (HibpException e)
         {
-            NoteDown(e.Message);
+            OnReadFailed(e.Message);
             if (_value is null)
                 throw;
         }
@@ -115,11 +112,11 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
         {
             // A cancelled caller has learned nothing about the store.
             if (!cancellationToken.IsCancellationRequested)
-                Volatile.Write(ref _lookedAt, time.GetTimestamp());
+                Volatile.Write(ref _readAt, time.GetTimestamp());
         }
     }
 
-    private void NoteDown(string reason)
+    private void OnReadFailed(string reason)
     {
         if (!_down)
             OnDown(reason);

@@ -16,8 +16,6 @@ public sealed record StoreLayout
 
     /// <summary>The layout is no longer written, and its tables are or will be deleted. Permanent.</summary>
     public bool IsDropped { get; init; }
-
-    /// <summary>The immutable part.</summary>
     public LayoutFacts Facts { get; init; } = new();
 
     /// <summary>Suffix of the names of its tables; <c>1</c> for the first layout.</summary>
@@ -32,8 +30,7 @@ public sealed record StoreLayout
 }
 
 /// <summary>
-/// The immutable part of a layout, stored as JSON whose names are a contract. <see cref="LayoutPlacement"/> computes placements
-/// from it.
+/// The immutable part of a layout, stored as JSON whose names are a contract. <see cref="LayoutPlacement"/> computes placements from it.
 /// </summary>
 [JsonUnmappedMemberHandling(JsonUnmappedMemberHandling.Disallow)]
 public sealed record LayoutFacts
@@ -43,8 +40,6 @@ public sealed record LayoutFacts
 
     /// <summary>Prefix of the names of range tables.</summary>
     public const string Ranges = "ranges";
-
-    /// <summary>Maximum number of storage accounts of a layout.</summary>
     public const int MaxStorageAccounts = 32;
 
     /// <summary>Maximum number of partitions of a domain: two hex digits.</summary>
@@ -55,7 +50,6 @@ public sealed record LayoutFacts
     private const int MaxTableName = 63;
 
     public string AccountsTable { get; init; } = Accounts;
-
     public string RangesTable { get; init; } = Ranges;
 
     /// <summary>The storage accounts in order, by their numbers in the store: an account's name may change in a migration.</summary>
@@ -134,10 +128,7 @@ public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
     /// <summary>The set of a store without layouts: accounts are written as in the first layout.</summary>
     public static LayoutSet None { get; } = new(0, []);
 
-    /// <summary>Layouts that accounts are written to.</summary>
     public IReadOnlyList<StoreLayout> Written => Layouts.Count > 0 ? Layouts : [StoreLayout.First];
-
-    /// <summary>Whether any layout also writes hashes.</summary>
     public bool WritesRanges => Layouts.Any(layout => layout.WritesRanges);
 
     /// <summary>Checks that this program knows every layout. A layout it can't write would have gaps for readers.</summary>

@@ -1,18 +1,18 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Limits the concurrent transactions of one slice. A transaction that waits for a throttled partition gives up its slot in the
-/// meantime, so that it delays no other.
+/// Limits the concurrent transactions of one slice. A transaction that waits for a throttled partition gives up its slot in the meantime,
+/// so that it delays no other.
 /// </summary>
 /// <param name="stopWaiting">Ends every wait, for a slot and for a partition.</param>
-public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting)
+public sealed class TransactionsInFlight(int max, CancellationToken stopWaiting)
 {
     // A transaction that waits without a slot takes memory: beyond this number, waiting transactions keep their slot.
-    private const int AsideForEachPlace = 16;
+    private const int WaitingPerSlot = 16;
 
     private readonly Lock _lock = new();
-    private int _free = most;
-    private int _mayStepAside = most * AsideForEachPlace;
+    private int _free = max;
+    private int _mayStepAside = max * WaitingPerSlot;
     private TaskCompletionSource? _waiting;
 
     public CancellationToken StopWaiting => stopWaiting;
@@ -56,8 +56,7 @@ public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting
     }
 
     /// <summary>
-    /// Takes a slot at once after a wait, even beyond the limit: otherwise the partition's turn that was waited for would be
-    /// lost.
+    /// Takes a slot at once after a wait, even beyond the limit: otherwise the partition's turn that was waited for would be lost.
     /// </summary>
     public void ComeBack()
     {

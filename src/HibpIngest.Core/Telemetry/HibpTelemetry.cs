@@ -3,13 +3,13 @@ using System.Diagnostics.Metrics;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Stores;
+using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// The pipeline's telemetry, under the names of <see cref="TelemetryNames"/>; a host decides where it goes. Recorded per batch,
-/// slice and message, never per account. Counters of faults also record 0, so that a chart distinguishes no faults from no
-/// data.
+/// The pipeline's telemetry, under the names of <see cref="TelemetryNames"/>; a host decides where it goes. Recorded per batch, slice and
+/// message, never per account. Counters of faults also record 0, so that a chart distinguishes no faults from no data.
 /// </summary>
 public static class HibpTelemetry
 {
@@ -17,56 +17,40 @@ public static class HibpTelemetry
 
     public static readonly Meter Meter = new(TelemetryNames.Source);
 
-    private static readonly Counter<long> Accounts = Counter(
-        TelemetryNames.Instruments.Accounts, TelemetryNames.Units.Accounts, "Accounts extracted");
+    private static readonly Counter<long> Accounts = Counter(Instruments.Accounts, Units.Accounts, "Accounts extracted");
     private static readonly Counter<long> Duplicates = Counter(
-        TelemetryNames.Instruments.Duplicates, TelemetryNames.Units.Accounts, "Accounts extracted that their load had already");
+        Instruments.Duplicates, Units.Accounts, "Accounts extracted that their load had already");
     private static readonly Counter<long> Rejected = Counter(
-        TelemetryNames.Instruments.Rejected, TelemetryNames.Units.Candidates, "Candidates rejected, by the first rule they broke");
-    private static readonly Counter<long> Rows = Counter(
-        TelemetryNames.Instruments.Rows, TelemetryNames.Units.Rows, "Rows copied into SQL");
-    private static readonly Counter<long> Bytes = Counter(
-        TelemetryNames.Instruments.Bytes, TelemetryNames.Units.Bytes, "Bytes of accounts copied into SQL");
-    private static readonly Histogram<double> BatchDuration =
-        Meter.CreateHistogram<double>(TelemetryNames.Instruments.BatchDuration, TelemetryNames.Units.Seconds, "One batch's transaction");
-
-    private static readonly Counter<long> Entities = Counter(
-        TelemetryNames.Instruments.Entities, TelemetryNames.Units.Entities, "Entities upserted");
-    private static readonly Histogram<double> SliceDuration =
-        Meter.CreateHistogram<double>(TelemetryNames.Instruments.SliceDuration, TelemetryNames.Units.Seconds, "One slice, from reading "
-            + "its rows to its last transaction");
-
+        Instruments.Rejected, Units.Candidates, "Candidates rejected, by the first rule they broke");
+    private static readonly Counter<long> Rows = Counter(Instruments.Rows, Units.Rows, "Rows copied into SQL");
+    private static readonly Counter<long> Bytes = Counter(Instruments.Bytes, Units.Bytes, "Bytes of accounts copied into SQL");
+    private static readonly Histogram<double> BatchDuration = Meter.CreateHistogram<double>(
+        Instruments.BatchDuration, Units.Seconds, "One batch's transaction");
+    private static readonly Counter<long> Entities = Counter(Instruments.Entities, Units.Entities, "Entities upserted");
+    private static readonly Histogram<double> SliceDuration = Meter.CreateHistogram<double>(
+        Instruments.SliceDuration, Units.Seconds, "One slice, from reading its rows to its last transaction");
     private static readonly Counter<long> SqlThrottles = Counter(
-        TelemetryNames.Instruments.SqlThrottled, TelemetryNames.Units.Answers, "Answers of the database that asked to slow down");
+        Instruments.SqlThrottled, Units.Answers, "Answers of the database that asked to slow down");
     private static readonly Counter<long> SqlRetries = Counter(
-        TelemetryNames.Instruments.SqlRetries, TelemetryNames.Units.Calls, "Calls on the database that were tried again");
+        Instruments.SqlRetries, Units.Calls, "Calls on the database that were tried again");
     private static readonly Gauge<long> QueueMessages = Meter.CreateGauge<long>(
-        TelemetryNames.Instruments.QueueMessages, TelemetryNames.Units.Messages, "Messages in a queue, about");
-    private static readonly Gauge<double> QueueOldest =
-        Meter.CreateGauge<double>(
-            TelemetryNames.Instruments.QueueOldest, TelemetryNames.Units.Seconds, "Age of a queue's oldest visible message");
-
+        Instruments.QueueMessages, Units.Messages, "Messages in a queue, about");
+    private static readonly Gauge<double> QueueOldest = Meter.CreateGauge<double>(
+        Instruments.QueueOldest, Units.Seconds, "Age of a queue's oldest visible message");
     private static readonly Counter<long> Notifications = Counter(
-        TelemetryNames.Instruments.Notifications, TelemetryNames.Units.Notifications, "Notifications by outcome");
-    private static readonly Counter<long> Callbacks = Counter(
-        TelemetryNames.Instruments.Callbacks, TelemetryNames.Units.Calls, "Calls to clients by outcome");
+        Instruments.Notifications, Units.Notifications, "Notifications by outcome");
+    private static readonly Counter<long> Callbacks = Counter(Instruments.Callbacks, Units.Calls, "Calls to clients by outcome");
     private static readonly Gauge<double> CallbackOldest = Meter.CreateGauge<double>(
-        TelemetryNames.Instruments.CallbackOldest, TelemetryNames.Units.Seconds, "Age of a client's oldest call that could be made");
-
-    private static readonly Gauge<double> LoadProgress =
-        Meter.CreateGauge<double>(TelemetryNames.Instruments.LoadProgress, TelemetryNames.Units.Percent, "Part of a load's archive whose "
-            + "accounts can be looked up");
-
+        Instruments.CallbackOldest, Units.Seconds, "Age of a client's oldest call that could be made");
+    private static readonly Gauge<double> LoadProgress = Meter.CreateGauge<double>(
+        Instruments.LoadProgress, Units.Percent, "Part of a load's archive whose accounts can be looked up");
     private static readonly Gauge<long> LoadSlices = Meter.CreateGauge<long>(
-        TelemetryNames.Instruments.LoadSlices, TelemetryNames.Units.Slices, "Slices of a load by state");
-
+        Instruments.LoadSlices, Units.Slices, "Slices of a load by state");
     private static readonly Histogram<double> WebDuration = Meter.CreateHistogram<double>(
-        TelemetryNames.Instruments.WebDuration, TelemetryNames.Units.Seconds, "One request of the API, to the end of its answer");
-
+        Instruments.WebDuration, Units.Seconds, "One request of the API, to the end of its answer");
     private static readonly Counter<long> AccessRecords = Counter(
-        TelemetryNames.Instruments.AccessRecords, TelemetryNames.Units.Records, "Records of the access log, by outcome");
-    private static readonly Counter<long> AccessAppends = Counter(
-        TelemetryNames.Instruments.AccessAppends, TelemetryNames.Units.Calls, "Appends to the access log");
+        Instruments.AccessRecords, Units.Records, "Records of the access log, by outcome");
+    private static readonly Counter<long> AccessAppends = Counter(Instruments.AccessAppends, Units.Calls, "Appends to the access log");
 
     private static readonly string[] Rules = Enum.GetNames<AccountRule>();
 
@@ -78,7 +62,6 @@ public static class HibpTelemetry
 
     /// <summary>Whether load progress is observed; querying it costs a request.</summary>
     public static bool WatchesLoads => LoadProgress.Enabled || LoadSlices.Enabled;
-
     public static bool WatchesWeb => WebDuration.Enabled;
 
     /// <summary>Records a completed database call.</summary>
@@ -101,7 +84,7 @@ public static class HibpTelemetry
         if (!Rejected.Enabled)
             return;
         for (var rule = 0; rule < Rules.Length; rule++)
-            Rejected.Add(rejected[rule] - rejectedBefore[rule], new KeyValuePair<string, object?>(TelemetryNames.Tags.Rule, Rules[rule]));
+            Rejected.Add(rejected[rule] - rejectedBefore[rule], Tag(Tags.Rule, Rules[rule]));
     }
 
     public static void BatchCopied(int rows, int bytes, TimeSpan duration)
@@ -120,51 +103,43 @@ public static class HibpTelemetry
     /// <summary>Records the notifications of a message that were sent or permanently refused.</summary>
     public static void Notified(int sent, int refused)
     {
-        Notifications.Add(sent, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "sent"));
-        Notifications.Add(refused, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "refused"));
+        Notifications.Add(sent, Tag(Tags.Outcome, "sent"));
+        Notifications.Add(refused, Tag(Tags.Outcome, "refused"));
     }
 
-    public static void Called(int client, string outcome, long calls) => Callbacks.Add(
-        calls, new KeyValuePair<string, object?>(TelemetryNames.Tags.Client, client),
-        new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, outcome));
+    public static void Called(int client, string outcome, long calls) =>
+        Callbacks.Add(calls, Tag(Tags.Client, client), Tag(Tags.Outcome, outcome));
 
     /// <summary>Records the age of a client's oldest waiting call; zero: none waits.</summary>
-    public static void CallbackSeen(int client, TimeSpan oldest) => CallbackOldest.Record(
-        oldest.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Client, client));
+    public static void CallbackSeen(int client, TimeSpan oldest) =>
+        CallbackOldest.Record(oldest.TotalSeconds, Tag(Tags.Client, client));
 
     /// <summary>Records a completed API request.</summary>
     /// <param name="route">Template of its route.</param>
     /// <param name="duration">To the end of the response.</param>
-    public static void WebAnswered(string route, int status, TimeSpan duration)
-    {
-        WebDuration.Record(
-            duration.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Route, route),
-            new KeyValuePair<string, object?>(TelemetryNames.Tags.Status, status));
-    }
+    public static void WebAnswered(string route, int status, TimeSpan duration) =>
+        WebDuration.Record(duration.TotalSeconds, Tag(Tags.Route, route), Tag(Tags.Status, status));
 
     /// <summary>Records one durable append to the access log.</summary>
     public static void AccessLogged(int records)
     {
-        AccessRecords.Add(records, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "logged"));
+        AccessRecords.Add(records, Tag(Tags.Outcome, "logged"));
         AccessAppends.Add(1);
     }
 
     /// <summary>Records lost access log records: the buffer was full, or they were given up at shutdown.</summary>
-    public static void AccessNotLogged(int records) =>
-        AccessRecords.Add(records, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "not_logged"));
+    public static void AccessNotLogged(int records) => AccessRecords.Add(records, Tag(Tags.Outcome, "not_logged"));
 
     public static void QueueSeen(string queue, QueueDepth depth)
     {
-        var tag = new KeyValuePair<string, object?>(TelemetryNames.Tags.Queue, queue);
+        var tag = Tag(Tags.Queue, queue);
         QueueMessages.Record(depth.Messages, tag);
         QueueOldest.Record(depth.Oldest?.TotalSeconds ?? 0, tag);
     }
 
     public static void LoadSeen(Load load)
     {
-        var (id, breach) =
-            (new KeyValuePair<string, object?>(TelemetryNames.Tags.Load, load.Id), new KeyValuePair<string,
-                object?>(TelemetryNames.Tags.Breach, load.Breach));
+        var (id, breach) = (Tag(Tags.Load, load.Id), Tag(Tags.Breach, load.Breach));
         LoadProgress.Record(100 * load.SearchablePart, id, breach);
         RecordSlices(SliceState.Pending, load.Slices.Pending);
         RecordSlices(SliceState.Queued, load.Slices.Queued);
@@ -172,8 +147,7 @@ public static class HibpTelemetry
         RecordSlices(SliceState.Failed, load.Slices.Failed);
 
         void RecordSlices(SliceState state, int slices) =>
-            LoadSlices.Record(
-                slices, id, breach, new KeyValuePair<string, object?>(TelemetryNames.Tags.State, state.ToString().ToLowerInvariant()));
+            LoadSlices.Record(slices, id, breach, Tag(Tags.State, state.ToString().ToLowerInvariant()));
     }
 
     /// <summary>Marks the current span as failed.</summary>
@@ -182,7 +156,9 @@ public static class HibpTelemetry
 
     /// <param name="reason">One line without an address.</param>
     public static void Fail(this Activity span, string reason) =>
-        span.SetStatus(ActivityStatusCode.Error, reason).SetTag(TelemetryNames.Tags.Error, reason);
+        span.SetStatus(ActivityStatusCode.Error, reason).SetTag(Tags.Error, reason);
+
+    private static KeyValuePair<string, object?> Tag(string name, object? value) => new(name, value);
 
     private static Counter<long> Counter(string name, string unit, string description) =>
         Meter.CreateCounter<long>(name, unit, description);

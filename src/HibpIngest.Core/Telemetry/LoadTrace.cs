@@ -6,9 +6,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// One load is one trace. The trace id is a hash of the store's random id and the load's id, so it need not be stored, and a
-/// message that Sweep, an operator or a storage tool sends again joins the trace without a traceparent. A message's traceparent
-/// only adds the span that sent it, and is used only if it belongs to this trace.
+/// One load is one trace. The trace id is a hash of the store's random id and the load's id, so it need not be stored, and a message that
+/// Sweep, an operator or a storage tool sends again joins the trace without a traceparent. A message's traceparent only adds the span that
+/// sent it, and is used only if it belongs to this trace.
 /// </summary>
 public sealed class LoadTrace(IDatabaseState database)
 {
@@ -31,8 +31,8 @@ public sealed class LoadTrace(IDatabaseState database)
     }
 
     /// <summary>
-    /// Starts a stage's span and makes it the current one. Separate from <see cref="FindAsync"/>, because an awaited method's
-    /// change of the current span is lost on return.
+    /// Starts a stage's span and makes it the current one. Separate from <see cref="FindAsync"/>, because an awaited method's change of the
+    /// current span is lost on return.
     /// </summary>
     public static Activity? Start(string span, long load, ActivityContext parent) =>
         parent == default

@@ -11,13 +11,9 @@ internal sealed class GatedBody(IHttpResponseBodyFeature inner, RequestEntry ent
     Stream IHttpResponseBodyFeature.Stream => this;
 
     public PipeWriter Writer => _writer ??= PipeWriter.Create(this, new StreamPipeWriterOptions(leaveOpen: true));
-
     public override bool CanRead => false;
-
     public override bool CanSeek => false;
-
     public override bool CanWrite => true;
-
     public override long Length => throw new NotSupportedException();
 
     public override long Position

@@ -4,13 +4,12 @@ using Microsoft.AspNetCore.Http.Features;
 namespace HibpIngest.Api.AccessLog.Requests;
 
 /// <summary>A request that is to be written to the access log.</summary>
-internal sealed class RequestEntry(RequestLog log, HttpContext context, long began)
+internal sealed class RequestEntry(RequestLog log, HttpContext context, long started)
 {
     private bool _isGated;
 
     public HttpContext Context => context;
-
-    public long Began => began;
+    public long Started => started;
 
     /// <summary>First 8 bytes of the key's SHA-256; 0: no key was sent.</summary>
     public ulong Key { get; private set; }
@@ -51,7 +50,7 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
 
     public void End()
     {
-        // The client disconnected before the response began: no response was sent, so nothing is logged.
+        // The client disconnected before the response started: no response was sent, so nothing is logged.
         if (IsRecorded || (context.RequestAborted.IsCancellationRequested && !context.Response.HasStarted))
             return;
         IsRecorded = true;

@@ -26,9 +26,9 @@ internal sealed class RequestLog
     public static IReadOnlyList<string> TemplatesOf(IEnumerable<ApiRoute> routes) =>
         [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
 
-    public RequestEntry Begin(HttpContext context, long began)
+    public RequestEntry Begin(HttpContext context, long started)
     {
-        var entry = new RequestEntry(this, context, began);
+        var entry = new RequestEntry(this, context, started);
         context.Features.Set(entry);
         return entry;
     }
@@ -40,7 +40,7 @@ internal sealed class RequestLog
     private AccessRecord RecordOf(RequestEntry entry, string? template)
     {
         var (request, response) = (entry.Context.Request, entry.Context.Response);
-        var microseconds = _time.GetElapsedTime(entry.Began).TotalMicroseconds;
+        var microseconds = _time.GetElapsedTime(entry.Started).TotalMicroseconds;
         return new AccessRecord(
             (_time.GetUtcNow() - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond,
             microseconds < uint.MaxValue ? (uint)microseconds : uint.MaxValue, BytesOf(request, response), entry.Key,

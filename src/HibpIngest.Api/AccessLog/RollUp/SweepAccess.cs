@@ -54,24 +54,24 @@ public sealed partial class SweepAccess(
 
     /// <summary>Takes a blob's next step.</summary>
     /// <returns>Whether it is overdue to be counted.</returns>
-    private async Task<bool> IsLateAsync(AccessBlob listed, DateTimeOffset over, CancellationToken cancellationToken)
+    private async Task<bool> IsLateAsync(AccessBlob listed, DateTimeOffset hourEnd, CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
-        var isGone = listed.State == AccessBlobState.Open && now - over >= GoneAfter && now - listed.ModifiedAt >= GoneAfter;
-        var blob = isGone ? await EndAsync(listed, cancellationToken) : listed;
+        var isAbandoned = listed.State == AccessBlobState.Open && now - hourEnd >= GoneAfter && now - listed.ModifiedAt >= GoneAfter;
+        var blob = isAbandoned ? await EndAsync(listed, cancellationToken) : listed;
         if (blob is { State: AccessBlobState.Counted } && now - blob.ModifiedAt >= keptFor)
             await blobs.DeleteAsync(blob.Name, cancellationToken);
         if (blob is null or { State: AccessBlobState.Counted })
             return false;
         if (blob.State == AccessBlobState.Open)
-            return isGone && now - over >= LateAfter; // something keeps the blob from being ended
-        if (blob.SentAt is not { } sent || now - sent >= PauseAfter(sent - over))
+            return isAbandoned && now - hourEnd >= LateAfter; // something keeps the blob from being ended
+        if (blob.SentAt is not { } sent || now - sent >= PauseAfter(sent - hourEnd))
         {
             await queues.SendAsync(new AccessMessage(blob.Name), TimeSpan.Zero, cancellationToken);
             // After sending: if marked first, a failed send would keep the next run from sending it.
             await blobs.MarkAsync(blob, AccessBlobState.Sealed, now, cancellationToken);
         }
-        return now - over >= LateAfter;
+        return now - hourEnd >= LateAfter;
     }
 
     /// <summary>Ends a blob of a dead process.</summary>

@@ -18,7 +18,6 @@ public sealed record UsageLine
     /// <summary>Value of <see cref="Key"/> for requests without a key.</summary>
     public const string NoKey = "-";
 
-    /// <summary>The route's template.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Route { get; init; }
 
@@ -30,13 +29,11 @@ public sealed record UsageLine
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Name { get; init; }
 
-    /// <summary>Start of the hour.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public DateTimeOffset? Hour { get; init; }
 
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public int? Status { get; init; }
-
     public long Requests { get; init; }
 
     /// <summary>Requests answered 5xx.</summary>
@@ -47,8 +44,6 @@ public sealed record UsageLine
 
     /// <summary>Mean duration in microseconds, rounded down; 0 if there are no requests.</summary>
     public long MeanMicroseconds { get; init; }
-
-    /// <summary>Maximum duration in microseconds.</summary>
     public long LongestMicroseconds { get; init; }
 }
 
@@ -58,7 +53,6 @@ internal sealed partial class UsageJson : JsonSerializerContext;
 
 public enum UsageBy
 {
-    /// <summary>The route's template.</summary>
     Route,
 
     Key,
