@@ -1,5 +1,4 @@
 using HibpIngest.Api.Endpoints;
-using HibpIngest.Api.Lookup;
 using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.Hosting;
 

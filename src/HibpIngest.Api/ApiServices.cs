@@ -1,9 +1,6 @@
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.Requests;
-using HibpIngest.Api.Callers;
 using HibpIngest.Api.Endpoints;
-using HibpIngest.Api.Lookup;
-using HibpIngest.Api.Settings;
 using HibpIngest.Api.Subscriptions;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
@@ -59,7 +56,6 @@ public static class ApiServices
         return services;
     }
 
-    /// <summary>Maps every route, and the middleware around them.</summary>
     public static void MapHibpApi(this IApplicationBuilder app)
     {
         app.UseMiddleware<WebGuard>();

@@ -1,4 +1,3 @@
-using HibpIngest.Api.Lookup;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 
 namespace HibpIngest.Api;

@@ -1,9 +1,6 @@
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.Requests;
 using HibpIngest.Api.Endpoints;
-using HibpIngest.Api.Lookup;
-using HibpIngest.Api.Requests;
-using HibpIngest.Api.Settings;
 using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Api;

@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using HibpIngest.Errors;
 
 namespace HibpIngest;
 

@@ -1,6 +1,5 @@
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.Errors;
 
 namespace HibpIngest;
 
@@ -36,7 +35,6 @@ public sealed class SuppressionKey
     /// </summary>
     public static SuppressionKey In(KeyFile file) => new(null, file);
 
-    /// <summary>Parses the environment variable.</summary>
     /// <returns>Null if the text is null or blank.</returns>
     /// <exception cref="BadInputException">The text has another form.</exception>
     public static SuppressionKey? Parse(string? text) =>

@@ -76,7 +76,6 @@ internal sealed class SmtpSession : SmtpClient
         await RunAsync(SmtpStep.Sender, step => SendAsync(message, from, to, step), cancellationToken);
     }
 
-    /// <summary>Sends the envelope sender of a mail.</summary>
     /// <exception cref="StoreRefusedException">The server refuses it.</exception>
     public async Task BeginMailAsync(string from, CancellationToken cancellationToken)
     {

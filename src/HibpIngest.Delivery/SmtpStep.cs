@@ -26,7 +26,6 @@ internal sealed record SmtpStep(string Name, string Refused, int Intermediate = 
         ?? throw new InvalidOperationException("a command that nobody sends");
 }
 
-/// <summary>A negative or unexpected reply.</summary>
 /// <param name="Code">200 to 599.</param>
 /// <param name="Codes">The code, and the enhanced status code (RFC 3463) if there is one: "550 5.1.1".</param>
 internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)

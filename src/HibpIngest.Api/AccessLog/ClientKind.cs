@@ -26,7 +26,6 @@ public enum ClientKind : byte
 
     Go = 9,
 
-    /// <summary>Java and related languages.</summary>
     Java = 10,
 
     Ruby = 11,

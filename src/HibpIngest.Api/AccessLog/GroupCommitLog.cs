@@ -53,7 +53,6 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     /// <summary>Records that were not logged, because too many were waiting or the log ended.</summary>
     public long NotLogged => Interlocked.Read(ref _notLogged);
 
-    /// <summary>Whether the last append failed.</summary>
     public bool IsDown
     {
         get

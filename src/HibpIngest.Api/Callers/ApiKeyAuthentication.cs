@@ -1,6 +1,7 @@
+using System.Text.Encodings.Web;
 using HibpIngest.Api.AccessLog.Requests;
-using HibpIngest.Api.Settings;
 using Microsoft.AspNetCore.Authentication;
+using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Primitives;
 
 namespace HibpIngest.Api.Callers;
@@ -72,4 +73,23 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         context.Items[typeof(ErrorResponse)] = refusal;
         return AuthenticateResult.Fail(refusal.Message);
     }
+}
+
+/// <summary>The authentication scheme of API keys. A challenge sends the error that <see cref="ApiKeyAuthentication"/> recorded.</summary>
+internal sealed class ApiKeyHandler(IOptionsMonitor<AuthenticationSchemeOptions> schemes, ApiKeyAuthentication authentication)
+    : AuthenticationHandler<AuthenticationSchemeOptions>(schemes, NullLoggerFactory.Instance, UrlEncoder.Default)
+{
+    public const string SchemeName = "ApiKey";
+    public const string KeyHeader = "hibp-api-key";
+    public const string EnterpriseKeyHeader = "Hibp-Enterprise-Api-Key";
+
+    /// <summary>The key header of password senders, named as in Azure API Management.</summary>
+    public const string SubscriptionKeyHeader = "Ocp-Apim-Subscription-Key";
+
+    protected override async Task<AuthenticateResult> HandleAuthenticateAsync() => await authentication.AuthenticateAsync(Context);
+
+    protected override Task HandleChallengeAsync(AuthenticationProperties properties) =>
+        ApiKeyAuthentication.RefusalOf(Context).ExecuteAsync(Context);
+
+    protected override Task HandleForbiddenAsync(AuthenticationProperties properties) => ErrorResponse.NotAllowed.ExecuteAsync(Context);
 }

@@ -6,7 +6,6 @@ namespace HibpIngest.Api.Callers;
 /// <summary>The caller of a route that takes a key. There is one instance for each cached key, shared by its requests.</summary>
 internal sealed class Caller : ClaimsPrincipal
 {
-    /// <summary>The anonymous caller, if no key is required.</summary>
     public static readonly Caller Anybody = new(null);
 
     public Caller(ApiKey? key)

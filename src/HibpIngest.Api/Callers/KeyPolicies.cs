@@ -5,7 +5,6 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Api.Callers;
 
-/// <summary>Authorization policies: what a route requires of a key.</summary>
 internal static class KeyPolicies
 {
     /// <summary>Requires the key of a callback client.</summary>

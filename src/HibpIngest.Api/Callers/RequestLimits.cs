@@ -5,7 +5,6 @@ namespace HibpIngest.Api.Callers;
 /// <summary>Rate limits of keys, and of networks that guess keys. Per instance: N instances allow N times as much.</summary>
 internal sealed class RequestLimits : IDisposable
 {
-    /// <summary>The policy of the rate limiter for routes that take a key.</summary>
     public const string PolicyName = "key";
 
     /// <summary>Wrong keys a minute from one network.</summary>
@@ -27,7 +26,6 @@ internal sealed class RequestLimits : IDisposable
         network => RateLimitPartition.GetConcurrencyLimiter(
             network, _ => new ConcurrencyLimiterOptions { PermitLimit = LookUpsAtOnce, QueueLimit = LookUpsWaiting }));
 
-    /// <summary>Returns the token bucket of the caller's key.</summary>
     public static RateLimitPartition<(string, int Rpm)> PartitionOf(HttpContext context) => Caller.Of(context).Key is { } key
         ? RateLimitPartition.GetTokenBucketLimiter(
             (key.Hash, key.Rpm), one => PerMinute(one.Rpm, Math.Max(1, one.Rpm / BurstPart)))

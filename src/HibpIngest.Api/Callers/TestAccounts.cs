@@ -1,5 +1,3 @@
-using HibpIngest.Api.Lookup;
-
 namespace HibpIngest.Api.Callers;
 
 /// <summary>

@@ -1,4 +1,3 @@
-using HibpIngest.Api.Callers;
 using Microsoft.AspNetCore.Diagnostics.HealthChecks;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 
@@ -70,7 +69,6 @@ internal static class ApiRouteConventions
         return endpoint;
     }
 
-    /// <summary>Describes the endpoint for the OpenAPI document.</summary>
     /// <param name="answer">The type of a 200 response; null: it has no body, or an empty document.</param>
     /// <param name="errors">The endpoint's own error statuses, in addition to those of its kind of route.</param>
     public static T Describe<T>(this T endpoint, string summary, Type? answer, params int[] errors)

@@ -1,14 +1,10 @@
-using HibpIngest.Api.Callers;
-using HibpIngest.Api.Requests;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 
 namespace HibpIngest.Api.Endpoints;
 
-/// <summary>Endpoints with which senders add hashes to Pwned Passwords.</summary>
 internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) : IApiEndpoints, IDisposable
 {
-    /// <summary>The sender's name if no key is required.</summary>
     public const string OpenSubscription = "open";
 
     /// <summary>Maximum body: 50,000 rows are some 6 MB of JSON.</summary>

@@ -1,6 +1,4 @@
 using System.ComponentModel;
-using HibpIngest.Api.Lookup;
-using HibpIngest.Api.Requests;
 
 namespace HibpIngest.Api.Endpoints;
 

@@ -1,8 +1,5 @@
 using System.Text.Encodings.Web;
 using System.Text.Json;
-using HibpIngest.Api.Callers;
-using HibpIngest.Api.Lookup;
-using HibpIngest.Api.Settings;
 
 namespace HibpIngest.Api.Endpoints;
 

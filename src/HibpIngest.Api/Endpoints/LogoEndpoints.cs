@@ -1,5 +1,3 @@
-using HibpIngest.Api.Lookup;
-
 namespace HibpIngest.Api.Endpoints;
 
 /// <summary>Serves the logos of breaches; a default logo for a breach without one.</summary>

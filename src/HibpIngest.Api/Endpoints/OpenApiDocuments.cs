@@ -1,6 +1,3 @@
-using HibpIngest.Api.Callers;
-using HibpIngest.Api.Lookup;
-using HibpIngest.Api.Requests;
 using Microsoft.AspNetCore.OpenApi;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.OpenApi;

@@ -1,6 +1,5 @@
 using System.ComponentModel;
 using System.Globalization;
-using HibpIngest.Api.Requests;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;

@@ -1,5 +1,3 @@
-using HibpIngest.Api.Lookup;
-
 namespace HibpIngest.Api.Endpoints;
 
 internal sealed class RangeEndpoints(BreachedRanges ranges) : IApiEndpoints

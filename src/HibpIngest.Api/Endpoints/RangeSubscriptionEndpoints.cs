@@ -1,6 +1,4 @@
 using System.Text;
-using HibpIngest.Api.Callers;
-using HibpIngest.Api.Requests;
 using HibpIngest.Api.Subscriptions;
 using Microsoft.Net.Http.Headers;
 

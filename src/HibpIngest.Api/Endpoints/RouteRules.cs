@@ -1,6 +1,4 @@
 using HibpIngest.Api.AccessLog.Requests;
-using HibpIngest.Api.Requests;
-using HibpIngest.Api.Settings;
 
 namespace HibpIngest.Api.Endpoints;
 

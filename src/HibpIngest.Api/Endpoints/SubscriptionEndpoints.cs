@@ -1,6 +1,3 @@
-using HibpIngest.Api.Callers;
-using HibpIngest.Api.Settings;
-
 namespace HibpIngest.Api.Endpoints;
 
 internal sealed class SubscriptionEndpoints(IOptions<WebOptions> options) : IApiEndpoints

@@ -38,7 +38,6 @@ public sealed class CatalogueSnapshot
     public ReadyContent Latest { get; }
     public ReadyContent DataClasses { get; }
 
-    /// <summary>Finds a breach by name, ignoring case.</summary>
     public PublishedBreach? Find(string name) => _byName.GetValueOrDefault(name);
 
     /// <summary>Returns the breaches of these marks, each once, by name; marks that don't count are ignored.</summary>

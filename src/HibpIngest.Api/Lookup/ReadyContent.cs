@@ -16,8 +16,6 @@ public sealed class ReadyContent
     }
 
     public ReadOnlyMemory<byte> Identity { get; }
-
-    /// <summary>The gzipped bytes. Null: gzip isn't worthwhile.</summary>
     public ReadOnlyMemory<byte>? Gzip { get; }
 
     /// <summary>ETag of <see cref="Identity"/>: a hash of the bytes, so that it is the same on every instance.</summary>

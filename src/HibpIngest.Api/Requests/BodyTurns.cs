@@ -40,7 +40,6 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
         return body is null ? TooLong(maxBytes) : read(body.Bytes);
     }
 
-    /// <summary>Runs the handler of a request with its body in memory.</summary>
     public Task<IResult> RunAsync(HttpContext context, int maxBytes, Func<RequestBody, Task<IResult>> run) => RunAsync(
         context, async () =>
         {

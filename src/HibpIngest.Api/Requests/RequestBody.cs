@@ -29,7 +29,6 @@ internal sealed class RequestBody : IDisposable
     /// <summary>Valid until disposal.</summary>
     public ReadOnlySpan<byte> Bytes => _bytes.AsSpan(0, _length);
 
-    /// <summary>Returns whether the request was read to its end.</summary>
     public static bool WasRead(HttpContext context) => context.Items.ContainsKey(ReadToItsEnd);
 
     /// <summary>Allows a request to have a body, which is otherwise refused. Must be called before any of it is read.</summary>

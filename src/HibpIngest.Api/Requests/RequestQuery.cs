@@ -7,7 +7,6 @@ internal static class RequestQuery
     public static string? First(string? values) => values?.Split(',')[0].Trim();
 }
 
-/// <summary>A query parameter that is on or off.</summary>
 /// <param name="Value">Null where the text is neither.</param>
 internal readonly record struct Flag(bool? Value)
 {

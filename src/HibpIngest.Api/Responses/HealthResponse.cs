@@ -5,7 +5,6 @@ namespace HibpIngest.Api.Responses;
 /// <summary>The response to a health probe: <c>{"status":"healthy"}</c>, or 503 and <c>unhealthy</c>.</summary>
 public static class HealthResponse
 {
-    /// <summary>Sends the response; not cacheable.</summary>
     public static Task WriteAsync(HttpResponse response, bool well)
     {
         response.StatusCode = well ? StatusCodes.Status200OK : StatusCodes.Status503ServiceUnavailable;

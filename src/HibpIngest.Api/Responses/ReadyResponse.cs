@@ -1,4 +1,3 @@
-using HibpIngest.Api.Lookup;
 using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Api.Responses;

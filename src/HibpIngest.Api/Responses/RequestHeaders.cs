@@ -29,7 +29,6 @@ internal static class RequestHeaders
         return weight.StartsWith("q=", StringComparison.OrdinalIgnoreCase) && weight[2..].Trim().IndexOfAnyExcept("0.") < 0;
     }
 
-    /// <summary>Returns whether If-None-Match contains one of these ETags.</summary>
     public static bool Has(HttpRequest request, string etag, string? otherETag = null)
     {
         foreach (var header in request.Headers.IfNoneMatch)

@@ -1,5 +1,3 @@
-using HibpIngest.Api.Callers;
-using HibpIngest.Api.Requests;
 using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Api.Routes;

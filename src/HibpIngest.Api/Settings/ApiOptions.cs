@@ -5,7 +5,6 @@ namespace HibpIngest.Api.Settings;
 /// <summary>How a host serves the API.</summary>
 public record ApiOptions
 {
-    /// <summary>The default address: this machine only.</summary>
     public const string DefaultUrl = "http://127.0.0.1:8080";
 
     /// <summary>Whether no key is required; only for a server that no other machine can reach.</summary>

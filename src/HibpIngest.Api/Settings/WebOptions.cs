@@ -1,5 +1,4 @@
 using System.ComponentModel.DataAnnotations;
-using HibpIngest.Api.Callers;
 using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Api.Settings;

@@ -19,7 +19,6 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(client, cancellationToken);
 
-    /// <summary>Adds or removes a prefix of a client.</summary>
     /// <returns>Whether the stored set has changed; completes when it is stored.</returns>
     public async Task<bool> SetAsync(int client, int prefix, bool isIn, CancellationToken cancellationToken)
     {

@@ -31,8 +31,6 @@ public sealed class AccountBatch
 
     /// <summary>Position of the last account; FirstPosition - 1 if the batch is empty.</summary>
     public long LastPosition => FirstPosition + Count - 1;
-
-    /// <summary>Total size of all aliases and domains, in bytes.</summary>
     public int Bytes => _used;
 
     /// <summary>Adds an account: lower-case ASCII, alias 1-64 bytes, domain 4-255 bytes.</summary>

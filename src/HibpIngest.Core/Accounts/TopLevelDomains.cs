@@ -54,8 +54,6 @@ public static class TopLevelDomains
 
     /// <summary>IANA's version of the list, e.g. <c>2025100500</c>.</summary>
     public static string ListVersion { get; }
-
-    /// <summary>Date of that version (UTC).</summary>
     public static DateOnly ListDate { get; }
 
     /// <summary>

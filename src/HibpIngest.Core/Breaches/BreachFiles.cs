@@ -6,13 +6,10 @@ namespace HibpIngest.Breaches;
 /// </summary>
 public static class BreachFiles
 {
-    /// <summary>Default format of a breach.</summary>
     public const string Zip = ".zip";
 
     /// <summary>Metadata. JSON that is itself breach data is dropped as <see cref="JsonData"/>.</summary>
     public const string Json = ".json";
-
-    /// <summary>Extension for breach data in JSON.</summary>
     public const string JsonData = ".json.gz";
 
     // An extension that ends with another one comes before it.

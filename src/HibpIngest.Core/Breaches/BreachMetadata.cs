@@ -1,5 +1,4 @@
 using System.Text.Json;
-using HibpIngest.Errors;
 
 namespace HibpIngest.Breaches;
 
@@ -37,8 +36,6 @@ public sealed record BreachMetadata
 
     /// <summary>Plain text or HIBP's HTML; displayed as text.</summary>
     public string? Description { get; init; }
-
-    /// <summary>Source of the data. Null: no source is named.</summary>
     public string? Attribution { get; init; }
     public string? DisclosureUrl { get; init; }
 
@@ -223,7 +220,6 @@ public enum BreachFlags
 /// <summary>How a load's notifications are handled after matching.</summary>
 public enum NotifyMode
 {
-    /// <summary>They are sent at once.</summary>
     Send,
 
     /// <summary>They wait, matched and counted, until an operator releases them: a mail can't be recalled.</summary>

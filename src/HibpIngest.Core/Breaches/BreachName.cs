@@ -1,5 +1,4 @@
 using System.Text.RegularExpressions;
-using HibpIngest.Errors;
 
 namespace HibpIngest.Breaches;
 

@@ -1,6 +1,5 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>Hold reasons that the program recognises.</summary>
 public static class HoldReason
 {
     /// <summary>

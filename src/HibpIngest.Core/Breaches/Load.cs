@@ -61,8 +61,6 @@ public sealed record Load
     public bool IsRecovered => Batches == 0 && LastPosition > 0;
     public string? Error { get; init; }
     public required DateTimeOffset StartedAt { get; init; }
-
-    /// <summary>When the last batch had committed.</summary>
     public DateTimeOffset? IngestedAt { get; init; }
 
     /// <summary>When the last slice was completed.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Accounts;
-
 namespace HibpIngest.Breaches;
 
 /// <summary>

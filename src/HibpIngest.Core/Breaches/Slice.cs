@@ -27,7 +27,6 @@ public enum SliceState
     /// <summary>Committed; its message is still to be sent.</summary>
     Pending,
 
-    /// <summary>Its message has been sent.</summary>
     Queued,
 
     /// <summary>All its accounts are in the table.</summary>

@@ -9,7 +9,6 @@ namespace HibpIngest.Clients;
 /// </summary>
 public sealed class PrefixBitmap
 {
-    /// <summary>Hex digits of a prefix.</summary>
     public const int Digits = 6;
     public const int Prefixes = 1 << (4 * Digits);
     public const int Length = Prefixes / 8;
@@ -42,7 +41,6 @@ public sealed class PrefixBitmap
 
     public bool Contains(int prefix) => (_bits[prefix >> 3] >> (prefix & 7) & 1) != 0;
 
-    /// <summary>Adds or removes a prefix.</summary>
     /// <returns>False if nothing changed.</returns>
     public bool Set(int prefix, bool isIn)
     {
@@ -52,7 +50,6 @@ public sealed class PrefixBitmap
         return true;
     }
 
-    /// <summary>Parses a prefix of six hex digits in either case.</summary>
     public static bool TryParse(ReadOnlySpan<byte> digits, out int prefix)
     {
         Span<byte> bytes = stackalloc byte[Digits / 2];

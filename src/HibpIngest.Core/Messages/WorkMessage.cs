@@ -2,8 +2,6 @@ using System.Collections.Concurrent;
 using System.Reflection;
 using System.Text.Json;
 using System.Text.Json.Serialization;
-using HibpIngest.Errors;
-using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 
 namespace HibpIngest.Messages;
@@ -14,7 +12,6 @@ namespace HibpIngest.Messages;
 /// </summary>
 public abstract record WorkMessage
 {
-    /// <summary>The version this program writes and reads.</summary>
     public const int CurrentVersion = 1;
 
     private static readonly JsonSerializerOptions Json = new()
@@ -89,4 +86,13 @@ public static class MessageSending
     public static Task SendAsync(
         this IMessageQueues queues, WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         queues.Get(message.GetQueue()).SendAsync(message.ToJson(), delay, cancellationToken);
+}
+
+/// <summary>Processes one type of messages that belong to no load.</summary>
+public interface IMessageStage<TMessage>
+    where TMessage : WorkMessage
+{
+    /// <summary>Returns when the message's work is durably done. A redelivery finds it done, or completes it.</summary>
+    /// <exception cref="Errors.StoreUnavailableException">A store is unavailable: the message is deferred.</exception>
+    Task RunAsync(TMessage message, CancellationToken cancellationToken);
 }

@@ -15,7 +15,6 @@ public enum HashMode
 
 public static class HashModes
 {
-    /// <summary>Hex digits of a hash that identify its range.</summary>
     public const int PrefixDigits = 5;
 
     /// <summary>Number of ranges per mode: one for each value of five hex digits.</summary>

@@ -31,7 +31,6 @@ public enum AppendState
     /// <summary>Submitted, not confirmed.</summary>
     Sent = 0,
 
-    /// <summary>Confirmed: it will be added.</summary>
     Confirmed,
 
     Done,

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>A client that watches prefixes of hashes and is called when a breach holds accounts under them.</summary>

@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 public interface IAccessBlobs
 {
     const string Container = "access";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <returns>False if a blob of that name exists.</returns>
@@ -22,17 +21,13 @@ public interface IAccessBlobs
 
     /// <summary>Records the state of a blob if it still is this version (If-Match); otherwise does nothing.</summary>
     Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken);
-
-    /// <summary>Returns a blob.</summary>
     Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Returns all blobs by name, the oldest hour first; none if the container does not exist.</summary>
     IAsyncEnumerable<AccessBlob> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>Opens a blob for reading forward.</summary>
     /// <param name="offset">Offset of the first byte; the stream is empty if the blob ends there.</param>
     Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken);
-
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Block size that every version of the service accepts (learn.microsoft.com/rest/api/storageservices/append-block).</summary>

@@ -8,7 +8,6 @@ namespace HibpIngest.Stores;
 public interface IAccountTable
 {
     Task CreateAsync(CancellationToken cancellationToken);
-
     Task DropAsync(CancellationToken cancellationToken);
 
     /// <summary>
@@ -18,7 +17,6 @@ public interface IAccountTable
     /// <param name="partition">Lower-case ASCII.</param>
     /// <param name="aliases">Ranges of the aliases (lower-case ASCII) in <paramref name="bytes"/>.</param>
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
-    /// <param name="mark">1 and up.</param>
     /// <param name="inFlight">Entered by the caller. The call steps aside while the partition is throttled, until
     /// <see cref="TransactionsInFlight.StopWaiting"/> is cancelled.</param>
     /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling; nothing of the transaction was
@@ -47,12 +45,11 @@ public interface IAccountTable
     /// Removes a mark from the next page of accounts that have it, in one of the table's <see cref="Parts"/>. The service decides the size
     /// of the page, which may be 0.
     /// </summary>
-    /// <param name="mark">1 and up.</param>
     /// <param name="part">0 and up; parts may be scanned concurrently.</param>
     /// <param name="token">From the previous page; null: from the start.</param>
     Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken);
 
-    /// <summary> Returns the next page of one of the table's <see cref="Parts"/>. The service decides its size, which may be 0. </summary>
+    /// <summary>Returns the next page of one of the table's <see cref="Parts"/>. The service decides its size, which may be 0.</summary>
     /// <param name="part">0 and up; parts may be scanned concurrently.</param>
     /// <param name="token">From the previous page; null: from the start.</param>
     Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken);

@@ -14,7 +14,6 @@ public interface IApiKeys
     /// <summary>Returns all keys by name.</summary>
     Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken);
 
-    /// <summary>Revokes the key with this hash.</summary>
     /// <returns>False if there is none.</returns>
     Task<bool> RemoveAsync(string hash, CancellationToken cancellationToken);
 }

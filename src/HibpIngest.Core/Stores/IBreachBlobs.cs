@@ -1,12 +1,9 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>The container that breaches are dropped into.</summary>
 public interface IBreachBlobs
 {
     const string Container = "breach";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns all breaches (by <see cref="BreachFiles"/>, in any folder) by name, page by page.</summary>
@@ -14,7 +11,6 @@ public interface IBreachBlobs
 
     /// <summary>Returns all images (.png, any case) by name, page by page.</summary>
     IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken);
-
     Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>

@@ -5,8 +5,7 @@ namespace HibpIngest.Stores;
 /// transaction, is safe to run concurrently in several processes, and uses the database's clock. Throws
 /// <see cref="Errors.StoreUnavailableException"/> if a retry can help (<see cref="Errors.StoreFullException"/> if there is no space left),
 /// and <see cref="Errors.StoreRefusedException"/> if the configuration must be fixed. Alias and domain are stored as lower-case ASCII bytes
-/// and compared bytewise.
-/// These rules apply to each of its interfaces.
+/// and compared bytewise. These rules apply to each of its interfaces.
 /// </summary>
 public interface IBreachDatabase :
     IDatabaseState, ICatalogue, ISubscribers, ILoads, IIngests, ILoadRows, ISlices, ILayouts, IMatching, INotifications, ICallSlices,

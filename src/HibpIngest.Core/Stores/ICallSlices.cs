@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>
@@ -16,15 +14,11 @@ public interface ICallSlices
     /// Returns the load's slices that were not searched yet, in order; none if no client is to be called for the load now.
     /// </summary>
     Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken);
-
-    /// <summary>Records that the messages of the load's slices were sent.</summary>
     Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>Records why a load's slices can't be searched.</summary>
     /// <param name="failed">Retrying can't help: the slices are skipped until <see cref="RetryCallSlicesAsync"/>.</param>
     Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken);
-
-    /// <summary>Makes the slices of a failed load eligible for searching again.</summary>
     Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>Records a slice as searched, with its deliveries, and completes the load's search after its last slice.</summary>

@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 public interface ICallbackClients
 {
     const string Table = "hibpclients";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <returns>False if there is a client with that number.</returns>

@@ -21,7 +21,6 @@ public sealed record CallTarget(Uri Url, string Secret)
     public override string ToString() => nameof(CallTarget);
 }
 
-/// <summary>Result of a call.</summary>
 /// <param name="Status">HTTP status; 0: no response.</param>
 /// <param name="RetryAfter">Delay that the receiver asks for (Retry-After of 429 and 503).</param>
 /// <param name="Error">One line: why the call was not accepted; null if it was. Of the URL it holds only the resolved IP address, and
@@ -45,6 +44,5 @@ public enum CallOutcome
     /// <summary>No response in time, a response that isn't HTTP, or no connection.</summary>
     Unreachable,
 
-    /// <summary>The address must not be called.</summary>
     Forbidden,
 }

@@ -31,14 +31,11 @@ public interface ICallbacks
     Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken);
 
-    /// <summary>Returns the number of open calls by load and client.</summary>
     Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the state of each client that has open deliveries.</summary>
     /// <param name="lostAfter">A message that has been visible for this long counts as lost.</param>
     Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken);
-
-    /// <summary>Records that a message for the client was sent.</summary>
     Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken);
 
     /// <summary>Returns all deliveries, summarised by client and breach.</summary>

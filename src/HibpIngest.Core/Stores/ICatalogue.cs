@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>The breaches, the marks that count, and the removal of breaches.</summary>
@@ -69,8 +67,6 @@ public interface ICatalogue
 /// <param name="Breaches">All breaches by name, including hidden and unpublished ones.</param>
 public sealed record CatalogueState(long Version, IReadOnlyList<CatalogueBreach> Breaches);
 
-/// <summary>A breach with its catalogue data.</summary>
-/// <param name="Breach">The breach, with the marks that count.</param>
 /// <param name="ModifiedAt">When its public data last changed; null if it was never published and its metadata never changed.</param>
 /// <param name="Zips">Names of the blobs of its published loads, the newest load's first.</param>
 public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffset? ModifiedAt, IReadOnlyList<string> Zips)

@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 public interface ICatalogueBlobs
 {
     const string Container = "catalogue";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns a blob as it is stored.</summary>

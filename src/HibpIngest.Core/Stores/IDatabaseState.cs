@@ -23,7 +23,6 @@ public interface IDatabaseState
 
     /// <summary>Records the identity unless there is one; returns the effective one.</summary>
     Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken);
-
     Task<bool> HasLoadsAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the highest ids of loads and marks ever inserted; no removal lowers them.</summary>

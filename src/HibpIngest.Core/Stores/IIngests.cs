@@ -1,6 +1,3 @@
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>Ingest leases, copying the rows of a load, and the encrypted passwords of its archive.</summary>
@@ -21,7 +18,6 @@ public interface IIngests
     /// owner no longer holds the lease.
     /// </summary>
     Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken);
-
     Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken);
 
     /// <summary>Records that all rows are committed: sets state upserting and the final counts, and releases the lease.</summary>
@@ -33,9 +29,7 @@ public interface IIngests
     /// dropped.
     /// </summary>
     Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken);
-
     Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken);
-
     Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken);
 }
 

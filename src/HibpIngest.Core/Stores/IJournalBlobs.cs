@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 public interface IJournalBlobs
 {
     const string Container = "account-log";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the blobs whose names start with a prefix, by name; none if the container does not exist.</summary>
@@ -28,7 +27,6 @@ public interface IJournalBlobs
     /// <param name="content">Read once, forward, to its end.</param>
     /// <returns>As for <see cref="WriteAsync"/>.</returns>
     Task<bool> UploadAsync(string name, Stream content, CancellationToken cancellationToken);
-
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 }
 

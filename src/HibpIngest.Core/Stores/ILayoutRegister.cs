@@ -13,7 +13,6 @@ public interface ILayoutRegister : IReadLayout
     /// <summary>Sets the layout that is read, unless one is set.</summary>
     Task AddReadLayoutAsync(int layout, CancellationToken cancellationToken);
 
-    /// <summary>Switches reads to another layout.</summary>
     /// <returns>False if another switch came first: possibly neither of the two layouts is read.</returns>
     Task<bool> TrySwitchAsync(int from, int to, CancellationToken cancellationToken);
 }

@@ -48,8 +48,6 @@ public interface ILayouts
     /// <summary>Returns how far the account table was scanned to backfill a layout's ranges.</summary>
     /// <returns>Null if the backfill has not started.</returns>
     Task<string?> GetFillAsync(int layout, CancellationToken cancellationToken);
-
-    /// <summary>Records the progress of that backfill.</summary>
     Task SetFillAsync(int layout, string fill, CancellationToken cancellationToken);
 
     /// <summary>Returns the loads whose rows <see cref="ILayouts.CountMissingAsync"/> counts, oldest first.</summary>
@@ -64,7 +62,6 @@ public interface ILayouts
     /// <summary>Returns the progress of a rebuild.</summary>
     /// <returns>Null if none was started, or it has ended.</returns>
     Task<string?> GetRebuildAsync(int layout, CancellationToken cancellationToken);
-
     Task SetRebuildAsync(int layout, string? rebuild, CancellationToken cancellationToken);
 }
 

@@ -1,5 +1,3 @@
-using HibpIngest.Accounts;
-
 namespace HibpIngest.Stores;
 
 /// <summary>The rows of loads: in the database, in the account log, and recovered from there.</summary>
@@ -47,8 +45,6 @@ public interface ILoadRows
 
     /// <summary>Clears the recorded log state of a load whose rows all exist, so that it is checked and written again.</summary>
     Task ForgetLogAsync(long load, CancellationToken cancellationToken);
-
-    /// <summary>Records that the message for logging the load was sent.</summary>
     Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>Records in one line why a load could not be logged.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 public interface ILoads
@@ -34,7 +32,6 @@ public interface ILoads
 
     /// <summary>Returns when these loads were worked on, in the given order. A removed load has no slices.</summary>
     Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
-
     Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken);
 
     /// <summary>Records that the message for the load's state (match, mail) was sent.</summary>
@@ -82,7 +79,6 @@ public sealed record LoadWork(long Load, IReadOnlyList<SliceTimes> Slices, DateT
 /// <param name="Part">Fraction of its transactions that are done, 0 to 1, as last recorded by the lease owner; open slices only.</param>
 public readonly record struct SliceTimes(DateTimeOffset CommittedAt, DateTimeOffset? BegunAt, DateTimeOffset? DoneAt, double Part = 0);
 
-/// <summary>Work under a live lease.</summary>
 /// <param name="Slice">Number of the slice; null: the load as a whole, its ingest or its matching.</param>
 /// <param name="Owner">Owner of the lease; starts with <see cref="Heartbeat.Host"/>.</param>
 /// <param name="Until">Expiry of the lease, unless it is renewed.</param>

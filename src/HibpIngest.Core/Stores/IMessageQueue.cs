@@ -32,7 +32,6 @@ public interface IMessageQueue
 
     /// <summary>Returns up to 32 visible messages from the head without receiving them.</summary>
     Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken);
-
     Task ClearAsync(CancellationToken cancellationToken);
 }
 

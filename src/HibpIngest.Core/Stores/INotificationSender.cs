@@ -25,6 +25,5 @@ public interface INotificationSender : IAsyncDisposable
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
 }
 
-/// <summary>A mail ready to be sent.</summary>
 /// <param name="Content">The whole RFC 5322 message, CRLF line ends, 7-bit.</param>
 public sealed record OutgoingMail(long NotificationId, string From, string To, ReadOnlyMemory<byte> Content);

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>The notifications to be sent, and their outcome.</summary>

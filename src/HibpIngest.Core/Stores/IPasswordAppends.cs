@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 public interface IPasswordAppends
 {
     const string Name = "passwordappends";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Writes the hashes of a transaction. Call it before the row is added, so that no row lacks its hashes.</summary>
@@ -17,7 +16,6 @@ public interface IPasswordAppends
     /// <param name="length">Number of bytes, all of which must exist.</param>
     /// <returns>Null if the hashes were deleted.</returns>
     Task<ReadOnlyMemory<byte>?> ReadRowsAsync(Guid id, long offset, int length, CancellationToken cancellationToken);
-
     Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 
     /// <returns>Null if it has none with that id.</returns>
@@ -26,7 +24,6 @@ public interface IPasswordAppends
     /// <summary>Replaces the version of a transaction that was read (If-Match).</summary>
     /// <returns>The new version; null if the transaction was changed or deleted by another writer.</returns>
     Task<AppendTransaction?> UpdateAsync(AppendTransaction transaction, CancellationToken cancellationToken);
-
     IAsyncEnumerable<AppendTransaction> ListAsync(CancellationToken cancellationToken);
 
     /// <summary>Deletes a transaction if it still is this version, then its hashes.</summary>

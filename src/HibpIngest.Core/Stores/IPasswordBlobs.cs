@@ -10,7 +10,6 @@ public interface IPasswordBlobs
 
     /// <summary>Used instead of a version: matches any version, and a missing blob.</summary>
     const string Anything = "*";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Reads a whole blob.</summary>
@@ -21,7 +20,6 @@ public interface IPasswordBlobs
     /// <param name="length">Number of bytes, all of which must exist.</param>
     /// <returns>Null if the blob was deleted, or is no longer this version (If-Match).</returns>
     Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken);
-
     Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Writes a whole blob with one request.</summary>
@@ -39,7 +37,6 @@ public interface IPasswordBlobs
 
     /// <summary>Returns the distinct next name segments after a prefix, up to a slash: the subfolders of a folder.</summary>
     IAsyncEnumerable<string> ListFoldersAsync(string prefix, CancellationToken cancellationToken);
-
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Deletes a blob if it still is this version; otherwise does nothing.</summary>
@@ -77,12 +74,9 @@ public sealed record PasswordContent(ReadOnlyMemory<byte> Bytes, string ContentT
     /// </summary>
     public string? Note { get; init; }
 
-    /// <summary>Creates uncompressed JSON content.</summary>
     public static PasswordContent Json(ReadOnlyMemory<byte> bytes) => new(bytes, "application/json", IsGzip: false);
 
-    /// <summary>Creates content in one of our binary formats.</summary>
     public static PasswordContent Binary(ReadOnlyMemory<byte> bytes) => new(bytes, "application/octet-stream", IsGzip: false);
 
-    /// <summary>Creates the content of a range as it is served.</summary>
     public static PasswordContent Range(ReadOnlyMemory<byte> gzip) => new(gzip, "text/plain", IsGzip: true);
 }

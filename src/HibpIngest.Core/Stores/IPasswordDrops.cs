@@ -7,12 +7,10 @@ namespace HibpIngest.Stores;
 public interface IPasswordDrops
 {
     const string Container = "passwords-import";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns all files by name, page by page.</summary>
     IAsyncEnumerable<DroppedPasswords> ListAsync(CancellationToken cancellationToken);
-
     Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Reads part of a file.</summary>

@@ -6,7 +6,6 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IPasswordTables
 {
-    /// <summary>Creates a table if it is missing.</summary>
     /// <returns>False if it exists.</returns>
     Task<bool> CreateAsync(string table, CancellationToken cancellationToken);
 
@@ -15,8 +14,6 @@ public interface IPasswordTables
 
     /// <summary>Writes rows of a prefix, replacing existing ones.</summary>
     Task WriteAsync(string table, string prefix, IReadOnlyList<PasswordRow> rows, CancellationToken cancellationToken);
-
-    /// <summary>Deletes a table with its content, if it exists.</summary>
     Task DropAsync(string table, CancellationToken cancellationToken);
 }
 

@@ -9,7 +9,6 @@ namespace HibpIngest.Stores;
 public interface IPrefixBlobs
 {
     const string Container = "clients";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <param name="known">Returned if it is still current.</param>
@@ -22,7 +21,6 @@ public interface IPrefixBlobs
     /// <param name="version">The version that was read; null: there was none.</param>
     /// <returns>The new version; null if another writer came first.</returns>
     Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken);
-
     Task DeleteAsync(int client, CancellationToken cancellationToken);
 }
 

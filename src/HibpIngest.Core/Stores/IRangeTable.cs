@@ -8,13 +8,11 @@ namespace HibpIngest.Stores;
 public interface IRangeTable : IRangeReads
 {
     Task CreateAsync(CancellationToken cancellationToken);
-
     Task DropAsync(CancellationToken cancellationToken);
 
     /// <summary>Sets a mark on hashes of one partition: one entity group transaction, as <see cref="IAccountTable.UpsertAsync"/>.</summary>
     /// <param name="rows">Ranges of the other 38 digits in <paramref name="bytes"/>.</param>
     /// <param name="bytes">Holds the digits; not kept after the call.</param>
-    /// <param name="mark">1 and up.</param>
     Task UpsertAsync(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> rows, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);

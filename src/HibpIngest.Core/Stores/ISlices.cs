@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 public interface ISlices
@@ -59,7 +57,6 @@ public interface ISlices
 
     /// <summary>Returns the slices with a live lease, of all loads.</summary>
     Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken);
-
     Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>
@@ -113,6 +110,5 @@ public sealed record SliceCompletion(bool IsDone, LayoutSet? Layouts)
     public static SliceCompletion Lost { get; } = new(false, null);
 }
 
-/// <summary>A slice with a live lease.</summary>
 /// <param name="Owner">Owner of the lease; differs for each attempt.</param>
 public sealed record HeldSlice(long Load, int Number, string Owner);

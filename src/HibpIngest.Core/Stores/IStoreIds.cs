@@ -4,7 +4,6 @@ namespace HibpIngest.Stores;
 public interface IStoreIds
 {
     Task CreateAsync(CancellationToken cancellationToken);
-
     Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken);
 
     /// <summary>Records the identity unless there is one; returns the effective one.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>Marks of open loads, of loaded blob versions and of a stale catalogue, without access to the database.</summary>
@@ -30,7 +28,6 @@ public interface IStoreMarks
     /// receipt stays. Idempotent.
     /// </summary>
     Task AddRemovedAsync(BlobVersion blob, CancellationToken cancellationToken);
-
     Task<bool> WasRemovedAsync(BlobVersion blob, CancellationToken cancellationToken);
 
     /// <summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>Subscriptions, and suppressions: addresses that must not be notified, even if they are imported again.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>
@@ -16,7 +14,6 @@ public interface ISuppressionLog
 
     /// <summary>Appends a suppression, or the lifting of one; does nothing if that is recorded already.</summary>
     Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken);
-
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the hashes of the lifted suppressions.</summary>

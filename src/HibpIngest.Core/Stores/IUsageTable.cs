@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 public interface IUsageTable
 {
     const string Name = "hibpusage";
-
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Writes the rows of one blob, replacing existing ones. Cancellation takes effect between two transactions.</summary>

@@ -1,8 +1,5 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
-/// <summary>Data of a load for the account log.</summary>
 public sealed record JournalEntry
 {
     public required long Load { get; init; }

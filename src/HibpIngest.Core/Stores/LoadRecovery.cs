@@ -1,5 +1,3 @@
-using HibpIngest.Breaches;
-
 namespace HibpIngest.Stores;
 
 /// <summary>A load as described by the account log.</summary>
@@ -56,7 +54,6 @@ public sealed record BreachRecovery
     public required bool IsReported { get; init; }
 }
 
-/// <summary>Result of recovering a load from the account log.</summary>
 public enum RecoveryStep
 {
     /// <summary>Nothing changed: all of it was known.</summary>

@@ -8,7 +8,6 @@ namespace HibpIngest.Stores;
 /// <param name="Marks">Holds the marks; not kept after the call.</param>
 public readonly record struct MarkedRows(ReadOnlyMemory<RowMarks> Rows, ReadOnlyMemory<byte> Bytes, ReadOnlyMemory<int> Marks)
 {
-    /// <summary>Converts rows as they were read.</summary>
     public static MarkedRows Of(IReadOnlyList<MarkedRow> rows)
     {
         var keys = new RowMarks[rows.Count];

@@ -1,5 +1,3 @@
-using HibpIngest.Errors;
-
 namespace HibpIngest.Stores;
 
 /// <summary>

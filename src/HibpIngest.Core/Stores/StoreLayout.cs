@@ -1,7 +1,6 @@
 using System.Globalization;
 using System.Text.Json;
 using System.Text.Json.Serialization;
-using HibpIngest.Errors;
 
 namespace HibpIngest.Stores;
 
@@ -108,7 +107,6 @@ public sealed record LayoutFacts
 /// <summary>Whether the range table holds every account. The numbers are stored: a contract.</summary>
 public enum RangesState
 {
-    /// <summary>The range table is not written.</summary>
     Off = 0,
 
     /// <summary>New accounts are written to it; earlier ones are being backfilled.</summary>
@@ -151,7 +149,6 @@ public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
 /// <summary>Whether a new store writes ranges.</summary>
 public enum RangesMode
 {
-    /// <summary>Ranges are not written.</summary>
     Off,
 
     /// <summary>Ranges are written, from the first account on.</summary>

@@ -1,8 +1,5 @@
 using System.Diagnostics;
 using System.Diagnostics.Metrics;
-using HibpIngest.Accounts;
-using HibpIngest.Breaches;
-using HibpIngest.Stores;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Telemetry;
@@ -150,7 +147,6 @@ public static class HibpTelemetry
             LoadSlices.Record(slices, id, breach, Tag(Tags.State, state.ToString().ToLowerInvariant()));
     }
 
-    /// <summary>Marks the current span as failed.</summary>
     /// <param name="reason">One line without an address.</param>
     public static void Failed(string reason) => Span?.Fail(reason);
 

@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.Diagnostics;
 using System.Security.Cryptography;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Telemetry;
 

@@ -3,7 +3,6 @@ using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Api.AccessLog.Requests;
 
-/// <summary>A request that is to be written to the access log.</summary>
 internal sealed class RequestEntry(RequestLog log, HttpContext context, long started)
 {
     private bool _isGated;

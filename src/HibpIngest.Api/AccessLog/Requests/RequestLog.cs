@@ -1,6 +1,4 @@
 using System.Collections.Frozen;
-using HibpIngest.Api.Requests;
-using HibpIngest.Api.Settings;
 
 namespace HibpIngest.Api.AccessLog.Requests;
 

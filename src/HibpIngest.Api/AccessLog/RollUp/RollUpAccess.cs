@@ -86,8 +86,6 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
     }
 }
 
-/// <summary>Asks for a sealed blob of the access log to be counted.</summary>
-/// <param name="Blob">The blob's name within the container.</param>
 [Queue(QueueNames.AccessRollUp)]
 public sealed record AccessMessage(string Blob) : WorkMessage
 {

@@ -37,11 +37,7 @@ public sealed class UsageReader(IUsageTable usage, IApiKeys keys)
         return new UsageReport(from, to, by.ToString().ToLowerInvariant(), [.. Sort(lines, by)], total.ToLine());
     }
 
-    public static DateTimeOffset HourOf(DateTimeOffset time)
-    {
-        var utc = time.UtcDateTime;
-        return new DateTimeOffset(utc.Year, utc.Month, utc.Day, utc.Hour, 0, 0, TimeSpan.Zero);
-    }
+    public static DateTimeOffset HourOf(DateTimeOffset time) => new(time.UtcDateTime.Date.AddHours(time.UtcDateTime.Hour), TimeSpan.Zero);
 
     private static UsageLine Describe(string of, UsageLine line, UsageBy by, IReadOnlyList<ApiKey> names) => by switch
     {

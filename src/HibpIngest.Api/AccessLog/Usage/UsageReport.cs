@@ -57,7 +57,6 @@ public enum UsageBy
 
     Key,
 
-    /// <summary>The hour, UTC.</summary>
     Hour,
 
     Status,
