@@ -9,8 +9,6 @@ namespace HibpIngest.Cli.LocalHost;
 /// <param name="onDown">Called each time, with the loop's name, the reason and the pause before the next try.</param>
 internal sealed partial class StoreHealth(ILogger log, Action<string, string, TimeSpan>? onDown = null)
 {
-    private const string Failed = " failed: ";
-
     private readonly Lock _lock = new();
     // The cause by waiting loop.
     private readonly Dictionary<string, string> _down = [];
@@ -20,9 +18,8 @@ internal sealed partial class StoreHealth(ILogger log, Action<string, string, Ti
         onDown?.Invoke(what, reason.Message, pause);
         lock (_lock)
         {
-            var cause = Cause(reason.Message);
-            var isKnown = _down.ContainsValue(cause);
-            _down[what] = cause;
+            var isKnown = _down.ContainsValue(reason.Cause);
+            _down[what] = reason.Cause;
             if (!isKnown)
                 LogDown(what, reason.Message);
         }
@@ -36,9 +33,6 @@ internal sealed partial class StoreHealth(ILogger log, Action<string, string, Ti
                 LogUp();
         }
     }
-
-    /// <summary>Strips the name of the failed operation, which differs between loops.</summary>
-    private static string Cause(string reason) => reason[(reason.IndexOf(Failed, StringComparison.Ordinal) is >= 0 and var at ? at : 0)..];
 
     [LoggerMessage(EventIds.StoreHealthDown, LogLevel.Warning, "{What}: waiting for its store: {Reason}")]
     private partial void LogDown(string what, string reason);

@@ -19,7 +19,18 @@ public sealed class NotPossibleException(string message) : HibpException(message
 /// A store (database, table, queue, blobs, mail server) is down, unreachable or throttling. It costs no attempt: the message is deferred
 /// with a growing delay. <paramref name="message"/> names operation, status and code, but no key.
 /// </summary>
-public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner);
+public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner)
+{
+    /// <param name="operation">The failed call, without a key or an address: "listing of breaches".</param>
+    /// <param name="cause">Equal for all operations that fail for the same reason.</param>
+    public StoreUnavailableException(string operation, string cause)
+        : this($"{operation} failed: {cause}") => (Operation, Cause) = (operation, cause);
+
+    /// <summary>Null: the whole message is the cause.</summary>
+    public string? Operation { get; init; }
+
+    public string Cause { get; init; } = message;
+}
 
 /// <summary>
 /// A store asked to slow down for longer than the caller could wait. The store works: completed work counts, and the rest is redelivered

@@ -153,6 +153,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
 /// <summary>Maps file system exceptions to the pipeline's errors.</summary>
 internal static class FileErrors
 {
+    private const string DiskFull = "no room is left on the disk; make some";
     private const int NoSpace = 28;
     private const int QuotaLinux = 122;
     private const int QuotaMac = 69;
@@ -164,9 +165,9 @@ internal static class FileErrors
     public static HibpException Map(Exception error, string operation) => error switch
     {
         IOException { HResult: NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull } =>
-            new StoreFullException($"{operation} failed: no room is left on the disk; make some"),
+            new StoreFullException($"{operation} failed: {DiskFull}") { Operation = operation, Cause = DiskFull },
         UnauthorizedAccessException =>
             new StoreRefusedException($"{operation} failed: this user may not do that in the folder; give it the right to"),
-        _ => new StoreUnavailableException($"{operation} failed: {error.GetType().Name} ({error.HResult})"),
+        _ => new StoreUnavailableException(operation, $"{error.GetType().Name} ({error.HResult})"),
     };
 }

@@ -26,7 +26,7 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
             container.GetBlobClient(file.Name), Reading, offset, length, file.ETag, cancellationToken);
         return part is null ? null
             : part.Content.Length == length ? part.Content
-            : throw new StoreUnavailableException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
+            : throw new StoreUnavailableException(Reading, $"{part.Content.Length} bytes came, and {length} were expected");
     }
 
     public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>

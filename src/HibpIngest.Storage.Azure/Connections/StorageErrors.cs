@@ -22,15 +22,15 @@ internal static class StorageErrors
             OperationCanceledException when cancellationToken.IsCancellationRequested => unmapped,
             RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
             TokenOutageException outage => new StoreUnavailableException(
-                $"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
+                operation, $"no token for the storage account just now ({FirstLine(outage.Message)})"),
             AuthenticationFailedException refused =>
                 new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
             JsonException => Malformed(operation),
             // The library parses the body of an error response even if it is empty.
-            XmlException => new StoreUnavailableException($"{operation} failed: the answer is no XML"),
+            XmlException => new StoreUnavailableException(operation, "the answer is no XML"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
                 or TimeoutException =>
-                new StoreUnavailableException($"{operation} failed: {Reason(cause)}"),
+                new StoreUnavailableException(operation, Reason(cause)),
             _ => unmapped,
         };
     }
@@ -40,15 +40,16 @@ internal static class StorageErrors
         // A code that isn't a plain word is left out: a proxy may have written it.
         if (code is null || code.Length is 0 or > 80 || !code.All(char.IsAsciiLetterOrDigit))
             code = null;
-        var message = $"{operation} failed: status {status}{(code is null ? "" : $" ({code})")}";
+        var cause = $"status {status}{(code is null ? "" : $" ({code})")}";
+        var message = $"{operation} failed: {cause}";
         return (status, code) switch
         {
             (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") =>
-                new StoreFullException(message),
-            (408 or 429 or >= 500, _) => new StoreUnavailableException(message),
+                new StoreFullException(message) { Operation = operation, Cause = cause },
+            (408 or 429 or >= 500, _) => new StoreUnavailableException(operation, cause),
             (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
             // The service takes up to about a minute to complete a deletion.
-            (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(message),
+            (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(operation, cause),
             (404, "ContainerNotFound" or "QueueNotFound" or "TableNotFound") => new StoreMissingException(message),
             // A retry doesn't help: the request or the configuration is wrong.
             _ => new StoreRefusedException(message),
@@ -56,7 +57,7 @@ internal static class StorageErrors
     }
 
     public static HibpException Malformed(string operation) =>
-        new StoreUnavailableException($"{operation} failed: the answer is not one of the table service (is a proxy in between?)");
+        new StoreUnavailableException(operation, "the answer is not one of the table service (is a proxy in between?)");
 
     private static string Reason(Exception error)
     {

@@ -49,5 +49,5 @@ public sealed class StoreHealthTests
         Assert.Empty(troubles.List());
     }
 
-    private static StoreUnavailableException Reason(string what) => new($"{what} failed: no connection");
+    private static StoreUnavailableException Reason(string what) => new(what, "no connection");
 }
