@@ -253,7 +253,7 @@ internal sealed class HashImport : IDisposable
                 do
                 {
                     block = free.Take(stop);
-                    InputTexts.Named(_inputs[text.Input].Name, () =>
+                    InputTexts.Named(text.Zip, () =>
                     {
                         block.Fill(text, isBegin);
                         return true;

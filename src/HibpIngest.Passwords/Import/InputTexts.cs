@@ -83,7 +83,7 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
             var (offset, lines) = isStart && ordinal == start.Text ? (start.Offset, start.TextLines) : (0, 0);
             var textName = $"{name}/{text.DisplayName}";
             Skip(text.Content, offset, textName);
-            yield return new InputText(input, text.TopLevel, ordinal, textName, text.Content, offset, lines);
+            yield return new InputText(input, text.TopLevel, ordinal, textName, text.Content, offset, lines, name);
         }
     }
 
@@ -99,22 +99,25 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
         }
     }
 
-    /// <summary>Adds the input's name to messages about a zip, which name its entries only.</summary>
-    public static T Named<T>(string name, Func<T> read)
+    /// <summary>Adds a zip's name to messages about it, which name its entries only.</summary>
+    /// <param name="zip">Null: messages stay as they are.</param>
+    public static T Named<T>(string? zip, Func<T> read)
     {
         try
         {
             return read();
         }
-        catch (BadArchiveException e) when (!e.Message.StartsWith('\''))
+        catch (BadArchiveException e) when (zip is not null)
         {
-            throw new BadArchiveException($"'{name}': {e.Message}", e) { NeedsPassword = e.NeedsPassword };
+            throw new BadArchiveException($"'{zip}': {e.Message}", e) { NeedsPassword = e.NeedsPassword };
         }
     }
 }
 
 /// <param name="Offset">Bytes of the text that an earlier run has processed.</param>
-internal sealed record InputText(int Input, ArchivePosition Entry, int Text, string Name, Stream Content, long Offset, long TextLines);
+/// <param name="Zip">Name of the zip that contains the text; null: the input is no zip.</param>
+internal sealed record InputText(
+    int Input, ArchivePosition Entry, int Text, string Name, Stream Content, long Offset, long TextLines, string? Zip = null);
 
 /// <summary>The read position within the inputs, and the counts up to there.</summary>
 /// <param name="Input">Ordinal of the input; the number of inputs at the end.</param>
