@@ -29,7 +29,7 @@ public static partial class HostServices
         services.AddSingleton(settings).AddHibpOptions(settings.Variables).AddSingleton(settings.Service);
         services.AddSingleton(_ => new InstallationKeys(settings.OpenSecretKeys(), settings.OpenSuppressionKey()));
         var sweep = settings.Get<SweepOptions>();
-        return services.AddHibpStorage(settings.Storage, settings.FurtherStorage, settings.LogStorage, storage)
+        return services.AddHibpStorage(settings.Storage, settings.FurtherStorage, settings.JournalStorage, storage)
             .AddHibpDatabase(settings.Database)
             .AddHibpDelivery(settings.Mail, settings.Get<CallbackOptions>().CallLoopback)
             .AddHibpPipeline(setsUpStores)

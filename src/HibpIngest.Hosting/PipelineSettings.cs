@@ -17,7 +17,7 @@ public sealed record PipelineSettings
     public const string WebUrlVariable = "WEB_URL";
 
     private const string MailFromVariable = "MAIL_FROM";
-    private const string LogStorageVariable = "LOG_STORAGE";
+    private const string JournalStorageVariable = "JOURNAL_STORAGE";
     private const string EmulatorPortVariable = "EMULATOR_PORT";
     private const string SecretKeyVariable = "SECRET_KEY";
     private const string SuppressionKeyVariable = "SUPPRESSION_KEY";
@@ -25,16 +25,19 @@ public sealed record PipelineSettings
     private const string SuppressionKeyFile = "suppression.key";
 
     /// <summary>Selected the app when both Functions apps shared a package.</summary>
-    private const string RetiredApp = HibpOptions.Prefix + "APP";
+    private const string RetiredApp = "APP";
+
+    /// <summary>Former names, which stay accepted, and their present ones.</summary>
+    private static readonly Dictionary<string, string> RenamedVariables =
+        new(StringComparer.OrdinalIgnoreCase) { ["LOG"] = "JOURNAL", ["LOG_STORAGE"] = JournalStorageVariable };
 
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, "HOME",
+        "STORAGE", JournalStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, "HOME",
         "EMULATOR_DIR", EmulatorPortVariable, "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
         "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
     ];
 
-    /// <summary>Variables of the storage accounts after the first, in their order.</summary>
     private static readonly string[] FurtherVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
         .Select(number => string.Create(CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
 
@@ -43,7 +46,7 @@ public sealed record PipelineSettings
     /// <summary>The folder of <see cref="HomeFolder"/>.</summary>
     public required string Home { get; init; }
 
-    /// <summary>The storage emulator. Null: the connection string names a storage account.</summary>
+    /// <summary>Null: the connection string names a storage account.</summary>
     public LocalEmulator? Emulator { get; init; }
 
     public required string Storage { get; init; }
@@ -51,36 +54,20 @@ public sealed record PipelineSettings
     /// <summary>Connection strings of the store's further storage accounts, in their order; tables of layouts may lie in them.</summary>
     public IReadOnlyList<string> FurtherStorage { get; init; } = [];
 
-    /// <summary>Connection string of the account log's storage account. Null: the same as <see cref="Storage"/>.</summary>
-    public string? LogStorage { get; init; }
+    /// <summary>Connection string of the journal's storage account. Null: the same as <see cref="Storage"/>.</summary>
+    public string? JournalStorage { get; init; }
 
-    /// <summary>The database: a file path or a connection string.</summary>
+    /// <summary>A file path or a connection string.</summary>
     public required string Database { get; init; }
 
     /// <summary>The default of <see cref="Database"/>, a file.</summary>
     public string DefaultDatabase => DatabaseIn(Home);
 
-    /// <summary>Returns the full path of a subfolder of <see cref="Home"/>.</summary>
-    public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
-
     /// <summary>
-    /// The key files of an installation on this machine, in <see cref="Home"/>, used for keys that no variable sets. Empty if a storage
-    /// account is used, since its other hosts don't have these files.
+    /// The key files of an installation on this machine, used for keys that no variable sets. Empty if a storage account is used, since its
+    /// other hosts don't have these files.
     /// </summary>
     public IEnumerable<KeyFile> KeyFiles => Emulator is null ? [] : [KeyFileOf(SecretKeyFile), KeyFileOf(SuppressionKeyFile)];
-
-    /// <summary>Returns the sealing keys.</summary>
-    /// <returns>Null: there are none.</returns>
-    /// <exception cref="BadInputException">HIBP_SECRET_KEY is not a valid key.</exception>
-    public SecretKeys? OpenSecretKeys() =>
-        SecretKeys.Parse(SecretKey) ?? (Emulator is null ? null : SecretKeys.In(KeyFileOf(SecretKeyFile)));
-
-    /// <summary>Returns the suppression key.</summary>
-    /// <returns>Null: there is none.</returns>
-    /// <exception cref="BadInputException">HIBP_SUPPRESSION_KEY is not a valid key.</exception>
-    public SuppressionKey? OpenSuppressionKey() =>
-        HibpIngest.SuppressionKey.Parse(SuppressionKey)
-        ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
 
     public required string Mail { get; init; }
 
@@ -107,7 +94,7 @@ public sealed record PipelineSettings
     /// <summary>Whether HIBP_WEB_URL is set; otherwise <see cref="SiteOptions.WebUrl"/> is a default.</summary>
     public bool NamesWebUrl => Variables[WebUrlVariable] is not null;
 
-    /// <summary>Variables that begin with HIBP_ but are unknown, in order: most likely misspelt.</summary>
+    /// <summary>Variables that begin with HIBP_ but are unknown (most likely misspelt), retired or renamed, in order.</summary>
     public IReadOnlyList<string> UnknownVariables =>
     [
         .. Variables.AsEnumerable().Where(variable => variable.Value is not null).Select(variable => variable.Key)
@@ -123,6 +110,20 @@ public sealed record PipelineSettings
     public T Get<T>()
         where T : class => _options.GetRequiredService<IOptions<T>>().Value;
 
+    /// <summary>Returns the full path of a subfolder of <see cref="Home"/>.</summary>
+    public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
+
+    /// <returns>Null: there are no sealing keys.</returns>
+    /// <exception cref="BadInputException">HIBP_SECRET_KEY is not a valid key.</exception>
+    public SecretKeys? OpenSecretKeys() =>
+        SecretKeys.Parse(SecretKey) ?? (Emulator is null ? null : SecretKeys.In(KeyFileOf(SecretKeyFile)));
+
+    /// <returns>Null: there is no key.</returns>
+    /// <exception cref="BadInputException">HIBP_SUPPRESSION_KEY is not a valid key.</exception>
+    public SuppressionKey? OpenSuppressionKey() =>
+        HibpIngest.SuppressionKey.Parse(SuppressionKey)
+        ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
+
     /// <summary>Returns a copy of the settings with one variable set.</summary>
     /// <param name="variable">Name without the prefix.</param>
     public PipelineSettings With(string variable, string value) => this with
@@ -130,23 +131,24 @@ public sealed record PipelineSettings
         Variables = new ConfigurationBuilder().AddConfiguration(Variables).AddInMemoryCollection([new(variable, value)]).Build(),
     };
 
-    /// <summary>Returns a sentence for each of <see cref="UnknownVariables"/>, with the nearest known name.</summary>
+    /// <summary>Returns a sentence for each of <see cref="UnknownVariables"/>, with its present name or the nearest known one.</summary>
     public IEnumerable<string> DescribeUnknown()
     {
         var known = KnownKeys.Select(key => NameOf(key)[HibpOptions.Prefix.Length..]).Distinct().ToList();
-        return UnknownVariables.Select(name =>
-            name == RetiredApp ? $"{name} is no longer used: each of the two Functions apps has a package of its own" :
-            Spelling.Nearest(name[HibpOptions.Prefix.Length..], known) is { } nearest
-                ? $"{name} means nothing here; did you mean {HibpOptions.Prefix}{nearest}?"
-                : $"{name} means nothing here; docs/settings.md has all that do");
+        return UnknownVariables.Select(name => name[HibpOptions.Prefix.Length..] switch
+        {
+            RetiredApp => $"{name} is no longer used: each of the two Functions apps has a package of its own",
+            var key when RenamedVariables.TryGetValue(key, out var present) => $"{name} is now called {NameOf(present)}",
+            var key when Spelling.Nearest(key, known) is { } nearest =>
+                $"{name} means nothing here; did you mean {HibpOptions.Prefix}{nearest}?",
+            _ => $"{name} means nothing here; docs/settings.md has all that do",
+        });
     }
 
     /// <summary>Reads and checks the settings.</summary>
-    /// <param name="storage">From the command line; null: from the environment.</param>
-    /// <param name="database">From the command line; null: from the environment.</param>
+    /// <param name="storage">From the command line; null: from the environment. Likewise the database and the port.</param>
     /// <param name="environment">All environment variables; those without the prefix are ignored.</param>
     /// <param name="defaults">The host's own defaults, by variable without the prefix.</param>
-    /// <param name="emulatorPort">From the command line; null: from the environment.</param>
     /// <exception cref="WrongSettingsException">Values are wrong; each message names the variable.</exception>
     public static PipelineSettings Read(
         string? storage, string? database, IDictionary environment, Dictionary<string, string?>? defaults = null, int? emulatorPort = null)
@@ -159,6 +161,11 @@ public sealed record PipelineSettings
                 && !string.IsNullOrWhiteSpace((string?)variable.Value))
                 values[name[HibpOptions.Prefix.Length..].Replace("__", ":", StringComparison.Ordinal)] = (string?)variable.Value;
         }
+        foreach (var (former, present) in RenamedVariables)
+        {
+            if (values.TryGetValue(former, out var value))
+                values.TryAdd(present, value);
+        }
         var errors = new SettingsErrors();
         var home = HomeFolder.Find(values.GetValueOrDefault("HOME"));
         storage ??= values.GetValueOrDefault("STORAGE") ?? DefaultStorage;
@@ -170,29 +177,18 @@ public sealed record PipelineSettings
             Emulator = emulator,
             Storage = emulator is null || emulator.IsAtWellKnownPorts ? storage : emulator.Connection,
             FurtherStorage = errors.Try(() => FurtherOf(values)) ?? [],
-            LogStorage = values.GetValueOrDefault(LogStorageVariable),
+            JournalStorage = values.GetValueOrDefault(JournalStorageVariable),
             Database = database ?? values.GetValueOrDefault("DATABASE") ?? DatabaseIn(home),
             Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
             SecretKey = values.GetValueOrDefault(SecretKeyVariable),
             SuppressionKey = values.GetValueOrDefault(SuppressionKeyVariable),
-            Service = errors.Try(() => new MailService
-            {
-                Name = values.GetValueOrDefault("SERVICE_NAME")?.Trim(),
-                Address = values.GetValueOrDefault("SERVICE_ADDRESS")?.Trim(),
-                Contact = values.GetValueOrDefault("SERVICE_CONTACT")?.Trim(),
-                Logo = values.GetValueOrDefault("SERVICE_LOGO")?.Trim(),
-                Templates = values.GetValueOrDefault("TEMPLATES")?.Trim(),
-                Unsubscribe = values.GetValueOrDefault("UNSUBSCRIBE_MAILTO")?.Trim(),
-                Signer = MailSigner.Parse(
-                    values.GetValueOrDefault("DKIM_DOMAIN")?.Trim(), values.GetValueOrDefault("DKIM_SELECTOR")?.Trim(),
-                    values.GetValueOrDefault("DKIM_KEY")?.Trim()),
-            }.Check()) ?? new(),
+            Service = errors.Try(() => ServiceOf(variable => values.GetValueOrDefault(variable)?.Trim())) ?? new(),
             Variables = new ConfigurationBuilder().AddInMemoryCollection(values).Build(),
         };
         foreach (var options in settings._options.GetServices<IOptions<object>>())
             errors.Try(() => options.Value);
-        if (settings.LogStorage is { } log)
-            errors.Try(() => StorageAccount.Check(log, NameOf(LogStorageVariable)));
+        if (settings.JournalStorage is { } journal)
+            errors.Try(() => StorageAccount.Check(journal, NameOf(JournalStorageVariable)));
         foreach (var (variable, connection) in FurtherVariables.Zip(settings.FurtherStorage))
             errors.Try(() => StorageAccount.Check(connection, NameOf(variable)));
         // Several secret keys mean a key change, which keeps the old key.
@@ -202,17 +198,6 @@ public sealed record PipelineSettings
             SuppressionKeyVariable, settings.SuppressionKey is { } given ? [given.Trim()] : null, SuppressionKeyFile));
         errors.ThrowIfAny();
         return settings;
-    }
-
-    private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
-
-    /// <summary>Checks that a variable, which overrides the file, includes the file's key: else data made under that key is lost.</summary>
-    private bool CheckKeyFile(string variable, string[]? given, string name)
-    {
-        if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } kept || given.Contains(kept))
-            return true;
-        throw new BadInputException($"{NameOf(variable)} is not the key in {file.FilePath}, under which this installation works: unset "
-            + "the variable, or set it to that key");
     }
 
     /// <summary>
@@ -230,6 +215,28 @@ public sealed record PipelineSettings
         HibpOptions.Prefix + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
     private static string DatabaseIn(string home) => Path.Combine(home, "hibp.db");
+
+    private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
+
+    /// <summary>Checks that a variable, which overrides the file, includes the file's key: else data made under that key is lost.</summary>
+    private bool CheckKeyFile(string variable, string[]? given, string name)
+    {
+        if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } key || given.Contains(key))
+            return true;
+        throw new BadInputException($"{NameOf(variable)} is not the key in {file.FilePath}, under which this installation works: unset "
+            + "the variable, or set it to that key");
+    }
+
+    private static MailService ServiceOf(Func<string, string?> read) => new MailService
+    {
+        Name = read("SERVICE_NAME"),
+        Address = read("SERVICE_ADDRESS"),
+        Contact = read("SERVICE_CONTACT"),
+        Logo = read("SERVICE_LOGO"),
+        Templates = read("TEMPLATES"),
+        Unsubscribe = read("UNSUBSCRIBE_MAILTO"),
+        Signer = MailSigner.Parse(read("DKIM_DOMAIN"), read("DKIM_SELECTOR"), read("DKIM_KEY")),
+    }.Check();
 
     private static LocalEmulator EmulatorOf(string home, string? port)
     {

@@ -243,7 +243,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
 
     private static PipelineParts Context(string connection, IBreachDatabase database, string log)
     {
-        var options = new TestOptions { Journal = { Log = JournalMode.On } };
+        var options = new TestOptions { Journal = { Mode = JournalMode.On } };
         Directory.CreateDirectory(log);
         return PipelineParts.Of(
             StorageAccount.Open(connection, NullLoggerFactory.Instance), database, NotificationSenders.Create("pickup:."), options,

@@ -29,7 +29,7 @@ internal static class RemovalBenchmark
             using var requests = new CountedRequests();
             using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance, null, requests);
             await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"removal{purged}.db"), TimeProvider.System);
-            var options = new TestOptions { Journal = { Log = JournalMode.Off } };
+            var options = new TestOptions { Journal = { Mode = JournalMode.Off } };
             var context = PipelineParts.Of(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
             await context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);

@@ -111,7 +111,7 @@ internal sealed class DemoCommand : HibpCommand
                 Emulator = null,
                 Storage = emulator.ConnectionString,
                 FurtherStorage = [],
-                LogStorage = null,
+                JournalStorage = null,
                 Database = session.Parsed.GetValue(CommonOptions.Database)
                 ?? Path.Combine(folder, "hibp.db"),
                 Mail = "pickup:" + mails,

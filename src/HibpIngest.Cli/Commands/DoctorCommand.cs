@@ -199,7 +199,7 @@ internal sealed class DoctorCommand : HibpCommand
         if (belong)
         {
             await CheckLayoutsAsync(database, register, checks, cancellationToken);
-            await CheckLogAsync(database, settings.Get<JournalOptions>().Log, checks, cancellationToken);
+            await CheckLogAsync(database, settings.Get<JournalOptions>().Mode, checks, cancellationToken);
             checks.Add(await LookAsync(
                 "suppressions", () => "the key is the one that they were made under, or there are none", "set HIBP_SUPPRESSION_KEY",
                 services.GetRequiredService<ApplySuppressions>().CheckKeyAsync));
@@ -333,7 +333,7 @@ internal sealed class DoctorCommand : HibpCommand
         if (mode == JournalMode.Off)
         {
             checks.Add(new DoctorLine(
-                Check, Missing, "HIBP_LOG is off", "nothing, where loads are kept elsewhere: SQL's rows are all there is"));
+                Check, Missing, "HIBP_JOURNAL is off", "nothing, where loads are kept elsewhere: SQL's rows are all there is"));
             return;
         }
         try

@@ -93,8 +93,8 @@ internal sealed class JournalWriteCommand : HibpCommand
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var database = services.GetRequiredService<IBreachDatabase>();
-        if (session.Settings.Get<JournalOptions>().Log == JournalMode.Off)
-            throw new NotPossibleException("the account log is off: HIBP_LOG=on turns it on");
+        if (session.Settings.Get<JournalOptions>().Mode == JournalMode.Off)
+            throw new NotPossibleException("the account log is off: HIBP_JOURNAL=on turns it on");
         await services.GetRequiredService<IJournalBlobs>().CreateAsync(cancellationToken);
         if (session.Parsed.GetValue(_again) && session.Parsed.GetValue(_load) is { } repaired)
             await services.GetRequiredService<RepairJournal>().RunAsync(repaired, cancellationToken);

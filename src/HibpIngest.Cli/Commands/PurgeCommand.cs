@@ -14,7 +14,7 @@ internal sealed class PurgeCommand : HibpCommand
 
     private readonly Option<bool> _withoutLog = new("--without-log")
     {
-        Description = "Where there is no account log (HIBP_LOG=off): purge all the same."
+        Description = "Where there is no account log (HIBP_JOURNAL=off): purge all the same."
     };
 
     public PurgeCommand()

@@ -160,7 +160,7 @@ internal sealed class StatusCommand : HibpCommand
             if (most is { } count)
                 shown = Fit(shown, count);
             return StatusView.Create(
-                shown, now, MailsPerSecond, session.Settings.Get<JournalOptions>().Log == JournalMode.On, _motion.Moves,
+                shown, now, MailsPerSecond, session.Settings.Get<JournalOptions>().Mode == JournalMode.On, _motion.Moves,
                 picture.Loads.Count - shown.Loads.Count);
         }
 

@@ -5,7 +5,7 @@ public sealed class JournalSchedule(ILoads loads, ILoadRows log, IStoreMarks ope
     IOptions<JournalOptions> options)
 {
     /// <summary>Whether the journal is written.</summary>
-    public bool IsOn => options.Value.Log == JournalMode.On;
+    public bool IsOn => options.Value.Mode == JournalMode.On;
 
     /// <summary>Sends the message that journals a load as far as is possible now.</summary>
     public async Task SendAsync(long load, CancellationToken cancellationToken)

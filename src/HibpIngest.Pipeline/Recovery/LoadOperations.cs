@@ -141,12 +141,12 @@ public sealed class LoadOperations(
         if (log.IsOn && withoutLog)
         {
             throw new NotPossibleException("the account log is on: what is purged has to be in it, and --without-log is for a store that "
-                + "has none (HIBP_LOG=off)");
+                + "has none (HIBP_JOURNAL=off)");
         }
         if (!log.IsOn && !withoutLog)
         {
-            throw new NotPossibleException($"the account log is off (HIBP_LOG=off), so that nothing but its archive is left of load {load} "
-                + "once its rows are gone; where that is meant: hibp purge --without-log");
+            throw new NotPossibleException("the account log is off (HIBP_JOURNAL=off), so that nothing but its archive is left of "
+                + $"load {load} once its rows are gone; where that is meant: hibp purge --without-log");
         }
         if (found.State is not (LoadState.Done or LoadState.Failed))
         {

@@ -103,12 +103,12 @@ public sealed class ReconcileRestoredDatabase(
     private async Task TakeOverAsync(JournalManifest? logged, CancellationToken cancellationToken)
     {
         if (logged is null)
-            throw new NotPossibleException("an empty database is filled from the account log, which is off: HIBP_LOG=on turns it on");
+            throw new NotPossibleException("an empty database is filled from the account log, which is off: HIBP_JOURNAL=on turns it on");
         var plan = RecoveryPlan.Of(logged, null);
         if (plan.Stores.Count == 0)
         {
             throw new NotPossibleException("the account log tells of no load: there is nothing to fill an empty database from; name the "
-                + "log that is meant by HIBP_LOG_STORAGE or HIBP_STORAGE");
+                + "log that is meant by HIBP_JOURNAL_STORAGE or HIBP_STORAGE");
         }
         if (plan.Stores.Count > 1)
         {

@@ -99,7 +99,7 @@ public sealed class RecoveryPlan
             if (store is not null && by != store)
             {
                 _problems.Add($"folder '{load.Folder}' of the account log is of another store ({by}) than this ({store}): move it away, or "
-                    + "name the log that is meant in HIBP_LOG_STORAGE");
+                    + "name the log that is meant in HIBP_JOURNAL_STORAGE");
                 return;
             }
             _stores.Add(by);

@@ -150,7 +150,7 @@ public sealed partial class RemoveBreach(
     /// </summary>
     private async Task<JournalEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
         await rows.GetLogEntryAsync(load, cancellationToken) is { } entry
-        && (entry.Segments.Count > 0 || (journal.Value.Log == JournalMode.On && entry.Mark > 0)) ? entry : null;
+        && (entry.Segments.Count > 0 || (journal.Value.Mode == JournalMode.On && entry.Mark > 0)) ? entry : null;
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 

@@ -1,4 +1,5 @@
 using System.ComponentModel.DataAnnotations;
+using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Pipeline.Settings;
 
@@ -6,7 +7,8 @@ namespace HibpIngest.Pipeline.Settings;
 public sealed class JournalOptions
 {
     /// <summary>Whether loads are written to the journal.</summary>
-    public JournalMode Log { get; set; } = JournalMode.On;
+    [ConfigurationKeyName("JOURNAL")]
+    public JournalMode Mode { get; set; } = JournalMode.On;
 
     /// <summary>
     /// Batches per segment, for loads that are not yet cut into segments; 400 batches of 20,000 rows are about 100 MB. A segment has at

@@ -60,7 +60,7 @@ public sealed class StoreSetup(
     internal async Task CreateStoresAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);
-        if (journal.Value.Log == JournalMode.On)
+        if (journal.Value.Mode == JournalMode.On)
             await log.CreateAsync(cancellationToken);
         await callbacks.CreateAsync(cancellationToken);
         foreach (var queue in QueueNames.AllWithPoison)

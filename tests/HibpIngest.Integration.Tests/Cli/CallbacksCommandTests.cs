@@ -135,7 +135,7 @@ public sealed class CallbacksCommandTests
             ["HIBP_STORAGE"] = rig.Stores.Connection,
             ["HIBP_DATABASE"] = rig.Stores.DatabaseFile,
             ["HIBP_MAIL"] = $"pickup:{rig.Stores.MailFolder}",
-            ["HIBP_LOG"] = "off",
+            ["HIBP_JOURNAL"] = "off",
         };
         if (secretKey is not null)
             variables["HIBP_SECRET_KEY"] = secretKey;

@@ -127,15 +127,15 @@ public sealed class CommandTests : CommandTestBase
     [Fact]
     public async Task What_was_loaded_without_a_log_is_logged_later_read_back_and_copied()
     {
-        Variables["HIBP_LOG"] = "off";
+        Variables["HIBP_JOURNAL"] = "off";
         await using (var host = await StartAsync("ready", "run"))
         {
             var zip = Zip("Tiny.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com")));
             (await RunAsync("drop", zip, "--wait")).Succeeded();
             Assert.Contains("--without-log", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
-            Assert.Contains("HIBP_LOG", (await RunAsync("log", "write")).FailedWithOneLine(), StringComparison.Ordinal);
+            Assert.Contains("HIBP_JOURNAL", (await RunAsync("log", "write")).FailedWithOneLine(), StringComparison.Ordinal);
         }
-        Variables["HIBP_LOG"] = "on";
+        Variables["HIBP_JOURNAL"] = "on";
         Assert.Empty((await JsonAsync("log", "list", "--json")).GetProperty("loads").EnumerateArray());
         Assert.Contains("load 1 of Tiny is not logged", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
         Assert.Equal("missing", StatesOf(await JsonAsync("doctor", "--json"))["account log"]);

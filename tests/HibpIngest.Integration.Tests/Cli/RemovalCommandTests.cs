@@ -14,7 +14,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     public async Task InitializeAsync()
     {
         _rig = await PipelineRig.StartAsync(
-            options => (options.Journal.Log, options.Upsert.Ranges) = (JournalMode.On, RangesMode.On));
+            options => (options.Journal.Mode, options.Upsert.Ranges) = (JournalMode.On, RangesMode.On));
         await _rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 10))));
         await _rig.RunToEndAsync();
         _variables["HIBP_STORAGE"] = _rig.Connection;

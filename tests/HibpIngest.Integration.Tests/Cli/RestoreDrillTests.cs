@@ -103,7 +103,7 @@ public sealed class RestoreDrillTests
     };
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, JournalMode.On));
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Mode) = (100, 50, JournalMode.On));
 
     private static async Task LoadAsync(PipelineRig rig, string zip, int first, string? metadata = null)
     {

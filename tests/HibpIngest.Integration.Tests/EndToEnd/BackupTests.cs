@@ -187,7 +187,7 @@ public sealed class BackupTests : IDisposable
         new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).ClaimAsync(to ?? _folder.Path, Nobody, None);
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log) = (100, 50, JournalMode.On));
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Mode) = (100, 50, JournalMode.On));
 
     private static async Task DropAsync(PipelineRig rig, string zip, int first, string? metadata = null)
     {

@@ -358,7 +358,7 @@ public sealed class CallbackTests
     public async Task A_database_that_was_put_back_calls_again_of_what_was_to_be_looked_through_then()
     {
         var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock, options => options.Journal.Log = JournalMode.On);
+        await using var rig = await CallRig.StartAsync(clock, options => options.Journal.Mode = JournalMode.On);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30);
         await PipelineRig.RunToEndAsync(rig.Context with { Keys = null });

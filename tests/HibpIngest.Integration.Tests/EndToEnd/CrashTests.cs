@@ -35,7 +35,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(
             options =>
                 (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage,
-                    options.Mail.MatchRows, options.Journal.Log, options.Journal.SegmentBatches, options.Upsert.Ranges)
+                    options.Mail.MatchRows, options.Journal.Mode, options.Journal.SegmentBatches, options.Upsert.Ranges)
                     = (5, 3, 1, 2, 6, JournalMode.On, 2, RangesMode.On), clock);
         await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("owner@example.net", "example.com"));
         await rig.DropAsync("X.zip", PipelineRig.Zip(Entries));

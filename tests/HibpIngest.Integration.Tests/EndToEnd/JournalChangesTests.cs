@@ -30,7 +30,7 @@ public sealed class TellLogTests
     public async Task A_load_that_is_not_logged_yet_is_written_within_the_command()
     {
         await using var rig = await StartAsync(JournalMode.Off);
-        rig.Options.Journal.Log = JournalMode.On;
+        rig.Options.Journal.Mode = JournalMode.On;
         await rig.Context.Log.CreateAsync(None);
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.Equal([true, true], (await DocumentsAsync(rig)).Select(document => document.Hidden));
@@ -77,7 +77,7 @@ public sealed class TellLogTests
     /// <summary>Starts with two loads of one breach.</summary>
     private static async Task<PipelineRig> StartAsync(JournalMode log = JournalMode.On)
     {
-        var rig = await PipelineRig.StartAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Log)
+        var rig = await PipelineRig.StartAsync(options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Mode)
             = (100, 50, log));
         foreach (var (zip, first) in new[] { ("Adobe.zip", 0), ("Adobe.2.zip", 10) })
         {

@@ -226,7 +226,7 @@ public sealed class LogTests
     [Fact]
     public async Task Without_the_log_nothing_is_written_and_a_purge_has_to_be_meant()
     {
-        await using var rig = await StartAsync(options => options.Journal.Log = JournalMode.Off);
+        await using var rig = await StartAsync(options => options.Journal.Mode = JournalMode.Off);
         await LoadAsync(rig, "Adobe.zip", 0);
         Assert.Empty(await ListAsync(rig));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
@@ -241,7 +241,7 @@ public sealed class LogTests
         PipelineRig.StartAsync(
             options =>
             {
-                (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
+                (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Mode)
                     = (100, 50, 2, JournalMode.On);
                 configure?.Invoke(options);
             },

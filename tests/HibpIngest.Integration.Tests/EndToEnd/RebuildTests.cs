@@ -16,7 +16,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
 
     private static readonly Action<TestOptions> Logged =
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log,
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Mode,
             options.Upsert.Ranges) = (100, 50, 1, JournalMode.On, RangesMode.On);
 
     [Fact]
@@ -57,7 +57,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
             options =>
             {
                 Logged(options);
-                options.Journal.Log = logged ? JournalMode.On : JournalMode.Off;
+                options.Journal.Mode = logged ? JournalMode.On : JournalMode.Off;
             },
             storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 60);

@@ -23,7 +23,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
-            options.Journal.Log = JournalMode.On;
+            options.Journal.Mode = JournalMode.On;
         });
         await rig.ImportAsync((InBoth, null));
         var other = await LoadAsync(rig, "Other", FirstOfNew, New);

@@ -97,7 +97,7 @@ public sealed class RepairRemovedTests
     private static void Logging(TestOptions options)
     {
         Small(options);
-        options.Journal.Log = JournalMode.On;
+        options.Journal.Mode = JournalMode.On;
     }
 
     /// <summary>

@@ -112,7 +112,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             var clock = new TestClock();
             var rig = await PipelineRig.StartAsync(
                 options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight,
-                    options.Journal.SegmentBatches, options.Journal.Log, options.Upsert.Ranges)
+                    options.Journal.SegmentBatches, options.Journal.Mode, options.Upsert.Ranges)
                     = (100, 50, 1, 1, JournalMode.On, RangesMode.On),
                 clock);
             var world = new World(rig, clock);

@@ -99,10 +99,10 @@ public sealed class RestoreTests(ITestOutputHelper output)
     public async Task A_breach_that_was_removed_before_it_was_logged_stays_removed()
     {
         await using var rig = await StartAsync();
-        rig.Options.Journal.Log = JournalMode.Off;
+        rig.Options.Journal.Mode = JournalMode.Off;
         await LoadAsync(rig, "Adobe.zip", 0);
         await LoadAsync(rig, "Bold.zip", 20);
-        rig.Options.Journal.Log = JournalMode.On;
+        rig.Options.Journal.Mode = JournalMode.On;
         var backup = await rig.BackUpAsync("before");
         await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         await rig.RestoreAsync(backup);
@@ -532,7 +532,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     private static Task<PipelineRig> NewAsync(string? logConnection = null) => PipelineRig.NewAsync(
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log,
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Mode,
             options.Upsert.Ranges) = (100, 50, 1, JournalMode.On, RangesMode.On),
         logConnection: logConnection);
 }

@@ -171,6 +171,6 @@ public sealed class RestoredVisibilityTests
     }
 
     private static Task<PipelineRig> StartAsync(JournalMode log) => PipelineRig.StartAsync(
-        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Log)
+        options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Mode)
             = (100, 50, 1, log));
 }

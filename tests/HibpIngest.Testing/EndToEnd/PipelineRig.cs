@@ -64,7 +64,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         {
             Ingest = { DedupeCap = 1_000_000 },
             Mail = { MailsPerSecond = 10_000 },
-            Journal = { Log = JournalMode.Off },
+            Journal = { Mode = JournalMode.Off },
             Upsert = { Ranges = RangesMode.Off },
         };
         configure?.Invoke(options);

@@ -98,6 +98,22 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
+    public void Former_names_are_accepted_and_reported()
+    {
+        var former = Read(("HIBP_LOG", "off"), ("HIBP_LOG_STORAGE", "logs"));
+        Assert.Equal((JournalMode.Off, "logs"), (former.Get<JournalOptions>().Mode, former.JournalStorage));
+        Assert.Equal(
+            ["HIBP_LOG is now called HIBP_JOURNAL", "HIBP_LOG_STORAGE is now called HIBP_JOURNAL_STORAGE"], former.DescribeUnknown());
+        var both = Read(
+            ("HIBP_JOURNAL", "on"), ("HIBP_LOG", "off"), ("HIBP_JOURNAL_STORAGE", "journal"), ("HIBP_LOG_STORAGE", "logs"));
+        Assert.Equal((JournalMode.On, "journal"), (both.Get<JournalOptions>().Mode, both.JournalStorage));
+        Assert.Equal(former.DescribeUnknown(), both.DescribeUnknown());
+        Assert.Empty(Read(("HIBP_JOURNAL", "off"), ("HIBP_JOURNAL_STORAGE", "logs")).DescribeUnknown());
+        var wrong = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_LOG", "maybe")));
+        Assert.Equal("HIBP_JOURNAL is expected to be on or off, found 'maybe'", wrong.Message);
+    }
+
+    [Fact]
     public void Further_storage_accounts_have_an_order_without_gaps()
     {
         Assert.Empty(Read().FurtherStorage);
@@ -135,12 +151,12 @@ public sealed class PipelineSettingsTests
     public void What_is_on_or_off_may_be_true_or_false_everywhere(string value, bool isOn)
     {
         var settings = Read(
-            ("HIBP_CALLLOOPBACK", value), ("HIBP_TESTACCOUNTS", value), ("HIBP_LOG", value), ("HIBP_RANGES", value),
+            ("HIBP_CALLLOOPBACK", value), ("HIBP_TESTACCOUNTS", value), ("HIBP_JOURNAL", value), ("HIBP_RANGES", value),
             ("HIBP_ACCESSLOG", value));
         Assert.Equal(
             (isOn, isOn, isOn, isOn, isOn),
             (settings.Get<CallbackOptions>().CallLoopback, settings.Get<WebOptions>().TestAccounts,
-                settings.Get<JournalOptions>().Log == JournalMode.On, settings.Get<UpsertOptions>().Ranges == RangesMode.On,
+                settings.Get<JournalOptions>().Mode == JournalMode.On, settings.Get<UpsertOptions>().Ranges == RangesMode.On,
                 settings.Get<WebOptions>().AccessLog));
         var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_CALLLOOPBACK", "yes")));
         Assert.Contains("HIBP_CALLLOOPBACK is expected to be on or off, found 'yes'", refused.Message, StringComparison.Ordinal);

@@ -12,7 +12,8 @@ public sealed class HostServicesTests
     public async Task Everything_that_is_added_can_be_made()
     {
         using var folder = new TemporaryFolder();
-        var services = Add(folder, ("HIBP_STORAGE_2", "UseDevelopmentStorage=true"), ("HIBP_LOG_STORAGE", "UseDevelopmentStorage=true"));
+        var services = Add(
+            folder, ("HIBP_STORAGE_2", "UseDevelopmentStorage=true"), ("HIBP_JOURNAL_STORAGE", "UseDevelopmentStorage=true"));
         await using var provider = services.BuildServiceProvider(
             new ServiceProviderOptions { ValidateOnBuild = true, ValidateScopes = true });
         foreach (var service in services.Where(service => !service.ServiceType.IsGenericTypeDefinition && !service.IsKeyedService))
@@ -25,7 +26,7 @@ public sealed class HostServicesTests
     [Theory]
     [InlineData("HIBP_MAIL", "carrier pigeon")]
     [InlineData("HIBP_STORAGE", "AccountName=only")]
-    [InlineData("HIBP_LOG_STORAGE", "AccountName=only")]
+    [InlineData("HIBP_JOURNAL_STORAGE", "AccountName=only")]
     [InlineData("HIBP_SECRET_KEY", "short")]
     [InlineData("HIBP_SUPPRESSION_KEY", "short")]
     public void A_setting_that_opens_nothing_is_told_before_anything_is_done(string variable, string value)
@@ -39,8 +40,8 @@ public sealed class HostServicesTests
     {
         using var folder = new TemporaryFolder();
         var connections = Assert.Throws<WrongSettingsException>(
-            () => Add(folder, ("HIBP_STORAGE_2", "AccountName=only"), ("HIBP_LOG_STORAGE", "AccountName=only")));
-        Assert.Equal(["HIBP_LOG_STORAGE", "HIBP_STORAGE_2"], connections.Messages.Select(message => message.Split(':')[0]));
+            () => Add(folder, ("HIBP_STORAGE_2", "AccountName=only"), ("HIBP_JOURNAL_STORAGE", "AccountName=only")));
+        Assert.Equal(["HIBP_JOURNAL_STORAGE", "HIBP_STORAGE_2"], connections.Messages.Select(message => message.Split(':')[0]));
         var keys = Assert.Throws<WrongSettingsException>(
             () => Add(folder, ("HIBP_SECRET_KEY", "short"), ("HIBP_SUPPRESSION_KEY", "short")).OpenHibp());
         Assert.Equal(["HIBP_SECRET_KEY", "HIBP_SUPPRESSION_KEY"], keys.Messages.Select(message => message.Split(' ')[0]));
