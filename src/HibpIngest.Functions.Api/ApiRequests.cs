@@ -1,6 +1,5 @@
 using HibpIngest.Api;
 using HibpIngest.Api.Responses;
-using HibpIngest.Hosting;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Http;
 

@@ -1,7 +1,6 @@
 using HibpIngest.Api;
 using HibpIngest.Api.Callers;
 using HibpIngest.Api.Settings;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Settings;

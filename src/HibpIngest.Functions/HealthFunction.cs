@@ -1,7 +1,6 @@
 using System.Net;
 using HibpIngest.Api;
 using HibpIngest.Api.Responses;
-using HibpIngest.Hosting;
 using Microsoft.Azure.Functions.Worker.Http;
 
 namespace HibpIngest.Functions;

@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using HibpIngest.Hosting;
 using Microsoft.Azure.Functions.Worker.Converters;
 using Microsoft.Azure.Functions.Worker.Middleware;
 

@@ -1,5 +1,4 @@
 using Azure.Storage.Blobs;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;

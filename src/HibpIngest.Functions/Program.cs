@@ -1,5 +1,4 @@
 using HibpIngest.Api;
-using HibpIngest.Hosting;
 using Microsoft.Azure.Functions.Worker.Builder;
 
 namespace HibpIngest.Functions;

@@ -1,5 +1,3 @@
-using HibpIngest.Hosting;
-
 namespace HibpIngest.Functions;
 
 /// <summary>Re-sends messages that were lost between two steps, every minute. It doesn't query the database unless there is work.</summary>
