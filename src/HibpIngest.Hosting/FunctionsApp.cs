@@ -60,13 +60,11 @@ public sealed partial class FunctionsApp
     }
 
     /// <summary>Reads and checks the settings, and adds the services of both apps and, if the settings are valid, the app's own.</summary>
-    /// <param name="read">Reads the app's settings from its environment.</param>
     /// <param name="open">Opens the stores that the settings name, without calling them, and logs their names.</param>
     public static FunctionsApp Configure(
         IHostApplicationBuilder builder, Func<IDictionary, PipelineSettings> read, Action<IServiceCollection, PipelineSettings> add,
         Action<IServiceProvider> open) => new(builder, read, add, open);
 
-    /// <summary>Runs the app until the host stops it.</summary>
     public async Task RunAsync(IHost host)
     {
         // Disposal sends the remaining log lines, even if the host doesn't start.

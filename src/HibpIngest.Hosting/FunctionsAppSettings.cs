@@ -18,7 +18,6 @@ public static class FunctionsAppSettings
     // 9.5 minutes with the default budget of 8, which is within 10; 26.5 with one of 25, which is within 30.
     private static readonly TimeSpan LimitBeyondBudget = TimeSpan.FromSeconds(90);
 
-    // Upper limit of HIBP_PLANLIMIT.
     private static readonly TimeSpan MaxPlanLimit = TimeSpan.FromDays(7);
 
     /// <summary>Reads the settings of the API's app: it needs a storage account, and nothing of the pipeline.</summary>
@@ -30,7 +29,6 @@ public static class FunctionsAppSettings
         return Read(environment, storage, errors);
     }
 
-    /// <summary>Reads the settings of the pipeline's app.</summary>
     /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
     public static PipelineSettings ReadPipeline(IDictionary environment)
     {

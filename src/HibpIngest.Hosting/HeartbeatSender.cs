@@ -1,4 +1,5 @@
 using HibpIngest.Pipeline.Messaging;
+using Microsoft.Extensions.Hosting;
 
 namespace HibpIngest.Hosting;
 
@@ -6,12 +7,11 @@ namespace HibpIngest.Hosting;
 /// Sends this process's heartbeats, on a dedicated thread: in a busy process the thread pool may have no free thread for seconds, and
 /// readers that miss its heartbeats for <see cref="Heartbeat.MissedAfter"/> consider it dead.
 /// </summary>
-/// <param name="signs">The store of heartbeats, over a connection that the process's other work can't saturate.</param>
-/// <param name="roles">The host's roles, separated by ", ".</param>
-/// <param name="time">Clock for the recorded times.</param>
+/// <param name="store">Uses a connection that the process's other work can't saturate.</param>
+/// <param name="roles">Separated by ", ".</param>
 /// <param name="onBeat">Called after each heartbeat: null, or its error.</param>
 public sealed class HeartbeatSender(
-    IHeartbeats signs, string roles, BlockedWork troubles, TimeProvider time, Action<HibpException?>? onBeat = null) : IAsyncDisposable
+    IHeartbeats store, string roles, BlockedWork blocked, TimeProvider time, Action<HibpException?>? onBeat = null) : IAsyncDisposable
 {
     private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
 
@@ -19,8 +19,8 @@ public sealed class HeartbeatSender(
     private readonly CancellationTokenSource _stop = new();
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private bool _hasStarted;
-    private bool _mayBeThere;
-    private bool _hasGiven;
+    private bool _mayBeStored;
+    private bool _hasSent;
 
     /// <summary>
     /// Sends heartbeats until disposal. The first one also removes hosts whose last heartbeat is older than
@@ -41,12 +41,12 @@ public sealed class HeartbeatSender(
         if (_hasStarted)
             await _ended.Task;
         _stop.Dispose();
-        if (!_mayBeThere)
+        if (!_mayBeStored)
             return;
         using var timeout = new CancellationTokenSource(FarewellTimeout, time);
         try
         {
-            await signs.RemoveHeartbeatAsync(LoadLeases.Host, timeout.Token);
+            await store.RemoveHeartbeatAsync(LoadLeases.Host, timeout.Token);
         }
         catch (Exception e) when (e is HibpException or OperationCanceledException)
         {
@@ -89,24 +89,62 @@ public sealed class HeartbeatSender(
     {
         var now = time.GetUtcNow();
         // A write that is interrupted by the stop may still have been stored.
-        _mayBeThere = true;
-        signs.PutHeartbeat(
+        _mayBeStored = true;
+        store.PutHeartbeat(
             new Heartbeat(
                 LoadLeases.Host, Environment.MachineName, Environment.ProcessId, roles, ProgramVersion.Short, _startedAt, now,
-                troubles.List()),
+                blocked.List()),
             _stop.Token);
-        if (_hasGiven)
+        if (_hasSent)
             return;
-        _hasGiven = true;
+        _hasSent = true;
         RemoveForgottenAsync(now).GetAwaiter().GetResult();
     }
 
     private async Task RemoveForgottenAsync(DateTimeOffset now)
     {
-        foreach (var sign in await signs.ListHeartbeatsAsync(_stop.Token))
+        foreach (var heartbeat in await store.ListHeartbeatsAsync(_stop.Token))
         {
-            if (now - sign.SeenAt > Heartbeat.ForgottenAfter)
-                await signs.RemoveHeartbeatAsync(sign.Host, _stop.Token);
+            if (now - heartbeat.SeenAt > Heartbeat.ForgottenAfter)
+                await store.RemoveHeartbeatAsync(heartbeat.Host, _stop.Token);
         }
     }
+}
+
+/// <summary>Sends a host's heartbeats until all of its other services have stopped.</summary>
+internal sealed class HeartbeatService(HeartbeatSender heartbeats) : IHostedLifecycleService, IAsyncDisposable
+{
+    public Task StartingAsync(CancellationToken cancellationToken)
+    {
+        heartbeats.Start();
+        return Task.CompletedTask;
+    }
+
+    public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StoppingAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StoppedAsync(CancellationToken cancellationToken) => heartbeats.DisposeAsync().AsTask();
+
+    // A host whose start failed is disposed without having been stopped.
+    public ValueTask DisposeAsync() => heartbeats.DisposeAsync();
+}
+
+public static class HeartbeatServices
+{
+    /// <summary>Adds the heartbeats, and the list of blocked work that they report. Parameters: see the sender.</summary>
+    public static IServiceCollection AddHeartbeats(
+        this IServiceCollection services, string roles, Action<IServiceProvider, HibpException?>? onBeat = null) =>
+        services.AddSingleton<BlockedWork>().AddHostedService(provider =>
+        {
+            var blocked = provider.GetRequiredService<BlockedWork>();
+            provider.GetRequiredService<Deferrals>().Subscribe(blocked.Note);
+            return new HeartbeatService(new HeartbeatSender(
+                provider.GetRequiredService<IHeartbeats>(), roles, blocked, provider.GetRequiredService<TimeProvider>(),
+                error => onBeat?.Invoke(provider, error)));
+        });
 }

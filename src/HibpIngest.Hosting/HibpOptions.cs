@@ -12,11 +12,10 @@ namespace HibpIngest.Hosting;
 /// <summary>Registers the options that HIBP_ variables set.</summary>
 public static class HibpOptions
 {
-    /// <summary>Prefix of the environment variables.</summary>
     public const string Prefix = "HIBP_";
 
     /// <summary>Adds all options classes, bound from the variables and validated at host start, or when they are first read.</summary>
-    /// <param name="variables">The variables without their prefix.</param>
+    /// <param name="variables">Their names have no prefix.</param>
     public static IServiceCollection AddHibpOptions(this IServiceCollection services, IConfiguration variables) => services
         .Add<IngestOptions>(variables).Add<UpsertOptions>(variables)
         .Add<MailOptions>(variables, mail => MailFrom.Parse(mail.MailFrom))
@@ -24,7 +23,6 @@ public static class HibpOptions
         .Add<SiteOptions>(variables, site => site.WebUrl = WebAddress.ParseBase(Prefix + PipelineSettings.WebUrlVariable, site.WebUrl))
         .Add<SweepOptions>(variables).Add<WebOptions>(variables).Add<PasswordOptions>(variables);
 
-    /// <summary>Returns the environment variable that sets a property of options.</summary>
     public static string VariableOf(PropertyInfo property) => new OptionVariable(property).Name;
 
     private static IServiceCollection Add<T>(this IServiceCollection services, IConfiguration variables, Func<T, object>? check = null)

@@ -16,7 +16,6 @@ public static class HomeFolder
     /// <c>hibp</c> in the platform's data folder (<c>~/.local/share</c> by the XDG base directory specification, <c>~/Library/Application
     /// Support</c>, <c>%LOCALAPPDATA%</c>). The path is relative if it lies below the current folder.
     /// </summary>
-    /// <param name="named">Value of <see cref="Variable"/>.</param>
     public static string Find(string? named)
     {
         var current = Environment.CurrentDirectory;
@@ -54,5 +53,21 @@ public static class HomeFolder
     {
         var relative = Path.GetRelativePath(current, path);
         return Path.IsPathRooted(relative) || relative.StartsWith("..", StringComparison.Ordinal) ? path : relative;
+    }
+}
+
+public static class RepositoryFolder
+{
+    /// <summary>Returns the full path of a file or folder in the nearest parent folder that contains it; null: none does.</summary>
+    /// <param name="from">The folder to begin in; null: the program's.</param>
+    public static string? Find(string relative, string? from = null)
+    {
+        for (var folder = new DirectoryInfo(from ?? AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
+        {
+            var candidate = Path.Combine(folder.FullName, relative);
+            if (Path.Exists(candidate))
+                return candidate;
+        }
+        return null;
     }
 }

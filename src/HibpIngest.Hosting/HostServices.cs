@@ -10,15 +10,12 @@ using Microsoft.Extensions.DependencyInjection.Extensions;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>Builds a host's services from its settings.</summary>
 public static partial class HostServices
 {
     /// <summary>
     /// Adds the stores, the stages and operations, and the senders of mails and callbacks. The clock defaults to the system's and the logs
     /// to the console, unless the caller has added others.
     /// </summary>
-    /// <param name="services">The services of a host or of a command.</param>
-    /// <param name="settings">Names the stores and everything else.</param>
     /// <param name="storage">Retries and timeouts of the storage account; null: those of the pipeline.</param>
     /// <param name="setsUpStores">As for <see cref="PipelineServices.AddHibpPipeline"/>.</param>
     public static IServiceCollection AddHibp(
@@ -63,7 +60,7 @@ public static partial class HostServices
         }
     }
 
-    /// <summary>Opens the same services as <see cref="OpenHibp"/>, from a host's provider.</summary>
+    /// <summary>Opens the same services, from a host's provider.</summary>
     /// <exception cref="WrongSettingsException">Settings are wrong; each message names one.</exception>
     public static void OpenStores(this IServiceProvider services)
     {

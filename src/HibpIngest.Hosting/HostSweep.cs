@@ -10,8 +10,6 @@ using HibpIngest.Storage.Sql.Sqlite;
 namespace HibpIngest.Hosting;
 
 /// <summary>Work that a host with the sweep role does once a minute. Sweeps run concurrently: a slow one delays no other.</summary>
-/// <param name="Name">Names the sweep in logs.</param>
-/// <param name="RunAsync">Runs the sweep once.</param>
 public sealed record HostSweep(string Name, Func<CancellationToken, Task> RunAsync);
 
 public static class HostSweeps

@@ -14,7 +14,6 @@ namespace HibpIngest.Hosting;
 /// <param name="port">The first port; further emulators are ten ports apart.</param>
 public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnownPort)
 {
-    /// <summary>The default port.</summary>
     public const int WellKnownPort = 10000;
 
     /// <summary>Highest first port, so that further emulators have ports too.</summary>
@@ -22,36 +21,28 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
 
     private const int Services = 3;
 
-    /// <summary>A supervisor restarts it after a pause of at most 30 s, and loading its data takes seconds.</summary>
+    // A supervisor restarts it after a pause of at most 30 s, and loading its data takes seconds.
     private static readonly TimeSpan RestartTimeout = TimeSpan.FromSeconds(60);
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>
-    /// Loopback refuses a connection at once. If it isn't refused, the accept queue of a listening process is full, and connects are
-    /// retried after 1, 3 and 7 s.
-    /// </summary>
-    public static readonly TimeSpan DefaultAcceptTimeout = TimeSpan.FromSeconds(10);
-
     /// <summary>Whether it uses the default ports, so that <c>UseDevelopmentStorage=true</c> connects to it.</summary>
     public bool IsAtWellKnownPorts => port == WellKnownPort;
 
-    /// <summary>Connection string of the first emulator.</summary>
     public string Connection => ConnectionOf(1);
 
     /// <summary>Returns whether a connection string refers to the emulator, at any ports.</summary>
     public static bool IsMeantBy(string connection) =>
         connection.Split(';').Any(pair => pair.Trim().Equals(PipelineSettings.DefaultStorage, StringComparison.OrdinalIgnoreCase));
 
-    /// <summary>Maximum time for a connection to be accepted.</summary>
-    internal TimeSpan AcceptTimeout { get; init; } = DefaultAcceptTimeout;
+    // Loopback refuses a connection at once. If it isn't refused, the accept queue of a listening process is full, and connects are
+    // retried after 1, 3 and 7 s.
+    internal TimeSpan AcceptTimeout { get; init; } = TimeSpan.FromSeconds(10);
 
-    /// <summary>The error message for a required emulator that is <see cref="EmulatorState.Busy"/>.</summary>
     public string BusyMessage =>
         $"the storage emulator runs, but has accepted no connection within {AcceptTimeout.TotalSeconds:0.#} s: it is busy or stopped";
 
-    /// <summary>Returns whether its three services accept connections.</summary>
-    /// <param name="number">Number of the emulator: 1, or that of one that stands for a further storage account of the store.</param>
+    /// <param name="number">1, or the number of an emulator that stands for a further storage account of the store.</param>
     public async Task<EmulatorState> FindStateAsync(CancellationToken cancellationToken, int number = 1)
     {
         var states = await Task.WhenAll(
@@ -59,10 +50,7 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
         return states.Contains(EmulatorState.Stopped) ? EmulatorState.Stopped : states.Max();
     }
 
-    /// <summary>
-    /// Returns whether its services accept connections. Waits while one that ended may be restarted, as by <c>hibp run</c>, or one that is
-    /// ending still saves.
-    /// </summary>
+    /// <summary>Waits while an emulator that ended may be restarted, as by <c>hibp run</c>, or one that is ending still saves.</summary>
     /// <param name="progress">Receives a line if there is something to wait for.</param>
     public async Task<EmulatorState> WaitForStateAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1)
     {
@@ -123,7 +111,6 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
         }
     }
 
-    /// <summary>Returns the first of its three ports.</summary>
     public int PortOf(int number) => port + (10 * (number - 1));
 
     private string ConnectionOf(int number)

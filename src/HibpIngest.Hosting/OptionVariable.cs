@@ -4,7 +4,6 @@ using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>A property of options, and the variable that sets it.</summary>
 /// <param name="parent">The options property that holds the object with this property; null: the options class itself has it.</param>
 internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent = null)
 {
@@ -15,7 +14,6 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
 
     public string Name => PipelineSettings.NameOf(Key);
 
-    /// <summary>Returns the variables of an options class, with those of <see cref="ArchiveLimits"/> as separate entries.</summary>
     public static IReadOnlyList<OptionVariable> Of(Type options) =>
     [
         .. options.GetProperties().SelectMany(one => one.PropertyType == typeof(ArchiveLimits)
@@ -59,7 +57,6 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
         BadInputException Unexpected(string expected) => new($"{Name} is expected to be {expected}, found '{text}'");
     }
 
-    /// <summary>Returns an error for each validation attribute that the value violates.</summary>
     public IEnumerable<string> Check(object options)
     {
         var value = Get(options);
@@ -69,7 +66,6 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
                 + $", found {value}");
     }
 
-    /// <returns>Null for any other text.</returns>
     private static bool? SwitchOf(string text) => text.ToLowerInvariant() switch
     {
         "on" or "true" => true,

@@ -12,10 +12,8 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>Adds Pwned Passwords to a host's services.</summary>
 public static class PasswordServices
 {
-    /// <summary>Calls the purge URL; one instance for the process.</summary>
     internal static readonly HttpClient Http =
         new(new SocketsHttpHandler { PooledConnectionLifetime = TimeSpan.FromMinutes(5) }) { Timeout = TimeSpan.FromSeconds(30) };
 

@@ -13,10 +13,6 @@ public sealed class ReplicaAccounts : IDisposable
 
     private readonly List<StorageAccount> _accounts = [];
 
-    private ReplicaAccounts()
-    {
-    }
-
     public IReadOnlyList<PasswordReplica> Replicas { get; private set; } = [];
 
     /// <summary>Opens the accounts; calls nothing.</summary>
@@ -37,7 +33,7 @@ public sealed class ReplicaAccounts : IDisposable
                 if (account.BlobEndpoint == primary.BlobEndpoint)
                     throw new BadInputException($"{Setting} names {account.DisplayName}, which is the account that is copied from");
             }
-            if (opened._accounts.GroupBy(account => account.BlobEndpoint).FirstOrDefault(same => same.Count() > 1) is { } twice)
+            if (opened._accounts.GroupBy(account => account.BlobEndpoint).FirstOrDefault(group => group.Count() > 1) is { } twice)
                 throw new BadInputException($"{Setting} names {twice.First().DisplayName} twice");
         }
         catch

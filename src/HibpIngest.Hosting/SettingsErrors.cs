@@ -7,7 +7,6 @@ public sealed class SettingsErrors
 {
     private readonly List<string> _messages = [];
 
-    /// <summary>One line for each wrong or missing setting.</summary>
     public IReadOnlyList<string> Messages => _messages;
 
     /// <summary>The same lines for callers without a key: without the values that were found, which may be secrets.</summary>
@@ -15,8 +14,7 @@ public sealed class SettingsErrors
 
     public void Add(string message) => _messages.Add(message);
 
-    /// <summary>Runs code that reads or opens settings, and adds the messages of its exception.</summary>
-    /// <returns>The default value if it threw.</returns>
+    /// <summary>Runs code that reads or opens settings. If it throws, adds the messages and returns the default value.</summary>
     public T? Try<T>(Func<T> read)
     {
         try
@@ -38,7 +36,6 @@ public sealed class SettingsErrors
         return default;
     }
 
-    /// <exception cref="WrongSettingsException">There are errors.</exception>
     public void ThrowIfAny()
     {
         if (_messages.Count > 0)

@@ -14,13 +14,11 @@ namespace HibpIngest.Hosting.Messages;
 /// <summary>A type of queue messages, the stage that processes them, and the role of the hosts that receive them.</summary>
 public sealed record MessageRoute(Type Message, Type Stage, HostRoles Role)
 {
-    /// <summary>The queue that carries the messages.</summary>
     public string Queue { get; } = WorkMessage.QueueOf(Message);
 
     internal Func<IServiceProvider, string, CancellationToken, Task> DispatchAsync { get; init; } = null!;
 }
 
-/// <summary>The list of all message types and their stages.</summary>
 public static class MessageRoutes
 {
     /// <summary>All messages, in pipeline order.</summary>
@@ -38,8 +36,7 @@ public static class MessageRoutes
         Simple<AccessMessage, RollUpAccess>(HostRoles.Access),
     ];
 
-    /// <summary>Returns the role that receives messages from a queue, as named in <see cref="Stores.Heartbeat.Roles"/>.</summary>
-    /// <returns>Null: no stage receives messages from the queue.</returns>
+    /// <summary>Returns the role that receives messages from a queue, as named in heartbeats; null: there is none.</summary>
     public static string? FindRole(string queue) =>
         All.FirstOrDefault(route => route.Queue == queue)?.Role.ToString().ToLowerInvariant();
 
@@ -63,13 +60,46 @@ public static class MessageRoutes
         };
 }
 
-/// <summary>Dispatches each message to its stage.</summary>
 public sealed class MessageDispatcher(IServiceProvider services)
 {
     /// <summary>Returns when the message's work is durably done, or the message is deferred; only then may it be deleted.</summary>
-    /// <param name="queue">The queue that the message was received from.</param>
     /// <param name="cancellationToken">Stops the stage at a batch boundary.</param>
     /// <exception cref="UnreadableMessageException">The body is no message of that queue.</exception>
     public Task DispatchAsync(string queue, string body, CancellationToken cancellationToken) =>
         MessageRoutes.All.Single(route => route.Queue == queue).DispatchAsync(services, body, cancellationToken);
+}
+
+/// <summary>The work that a host does; several hosts may share it.</summary>
+[Flags]
+public enum HostRoles
+{
+    None = 0,
+
+    /// <summary>Finds dropped breaches, and ingests one at a time.</summary>
+    Ingest = 1,
+
+    Upsert = 2,
+
+    /// <summary>Matches subscribers and sends mails.</summary>
+    Notify = 4,
+
+    /// <summary>Re-sends messages that were lost between two steps.</summary>
+    Sweep = 8,
+
+    /// <summary>Serves lookups; needs no database.</summary>
+    Web = 16,
+
+    /// <summary>Imports dropped files of Pwned Passwords.</summary>
+    Passwords = 32,
+
+    /// <summary>Writes the account log.</summary>
+    Log = 64,
+
+    /// <summary>Aggregates the access log.</summary>
+    Access = 128,
+
+    Call = 256,
+
+    /// <summary>The whole pipeline.</summary>
+    All = Ingest | Upsert | Notify | Sweep | Passwords | Log | Access | Call,
 }

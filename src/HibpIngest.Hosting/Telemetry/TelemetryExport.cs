@@ -20,12 +20,11 @@ namespace HibpIngest.Hosting.Telemetry;
 /// </summary>
 public static class TelemetryExport
 {
-    /// <summary>Connection string of an Application Insights resource.</summary>
     public const string ApplicationInsightsVariable = "APPLICATIONINSIGHTS_CONNECTION_STRING";
 
     /// <summary>
-    /// Connection string of the resource for this program only; takes precedence. The Functions host reads the other variable too, and its
-    /// own telemetry of a web app contains paths, which contain accounts.
+    /// Takes precedence. The Functions host reads the other variable too, and its own telemetry of a web app contains paths, which contain
+    /// accounts.
     /// </summary>
     public const string OwnApplicationInsightsVariable = "HIBP_APPINSIGHTS";
 
@@ -35,21 +34,18 @@ public static class TelemetryExport
     /// </summary>
     public const string OtlpVariable = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-    /// <summary>
-    /// Authentication to Application Insights, in the format of the Functions host: <c>Authorization=AAD</c>, with <c>ClientId=...</c> for
-    /// a user-assigned identity. Unset: the key of the connection string.
-    /// </summary>
+    // Format of the Functions host: Authorization=AAD, with ClientId=... for a user-assigned identity. Unset: the connection string's key.
     private const string AuthenticationVariable = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING";
 
     private const string ProtocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL";
 
-    /// <summary>Prefix of all own categories; other categories may log their input.</summary>
+    // Other categories may log their input.
     private const string OwnCategories = "HibpIngest";
 
-    /// <summary>Application Insights expects metrics as aggregates of one minute.</summary>
+    // Application Insights expects metrics as aggregates of one minute.
     private const int MetricPeriodMilliseconds = 60_000;
 
-    /// <summary>Maximum spans, or lines, that wait for Application Insights: a load has thousands, and none may be dropped.</summary>
+    // Spans, or lines, that wait for Application Insights: a load has thousands, and none may be dropped.
     private const int MaxQueued = 65_536;
 
     /// <summary>Adds the exports that the environment names, if any. Disposing the container sends what is left.</summary>
@@ -180,3 +176,28 @@ public static class TelemetryExport
         public IDisposable? OnChange(Action<OpenTelemetryLoggerOptions, string?> listener) => null;
     }
 }
+
+/// <summary>
+/// Removes from a logged exception everything that could contain input data, such as addresses: keeps types and stack, not the message.
+/// Runs before every exporter of logs.
+/// </summary>
+/// <param name="keepsItem">Replaces the exception by a <see cref="LoggedException"/>, for an exporter that makes another kind of item of
+/// lines with an exception.</param>
+internal sealed class ExceptionGuard(bool keepsItem) : BaseProcessor<LogRecord>
+{
+    public override void OnEnd(LogRecord data)
+    {
+        if (data.Exception is not { } exception)
+            return;
+        data.Exception = keepsItem ? new LoggedException(data.FormattedMessage) : null;
+        // Attribute names of OpenTelemetry: opentelemetry.io/docs/specs/semconv/exceptions/exceptions-logs.
+        data.Attributes =
+        [
+            .. data.Attributes ?? [], new("exception.type", exception.GetType().FullName),
+            new("exception.stacktrace", UnexpectedError.Describe(exception)),
+        ];
+    }
+}
+
+/// <summary>Stands in for an exception that was logged; its message is that of the log line.</summary>
+internal sealed class LoggedException(string? line) : Exception(line);

@@ -24,9 +24,6 @@ public static class ApiStorage
     private static readonly StorageOptions NearestRetries = new() { MaxRetries = 0, NetworkTimeout = TimeSpan.FromSeconds(10) };
 
     /// <summary>Adds the storage ports of the API, and the account that passwords are read from first. Calls nothing.</summary>
-    /// <param name="services">Must also provide the logs.</param>
-    /// <param name="connection">Connection string (HIBP_STORAGE).</param>
-    /// <param name="further">Connection strings of the store's further accounts, in their order.</param>
     /// <param name="nearest">Connection string of the account to read first (HIBP_PASSWORDS_NEAREST); null or empty: there is none.</param>
     /// <param name="options">Retries and timeouts; null: <see cref="Retries"/>.</param>
     public static IServiceCollection AddHibpApiStorage(

@@ -23,14 +23,14 @@ internal sealed class FrameworkLogs(ILoggerFactory logs) : ILoggerFactory
 
     public void AddProvider(ILoggerProvider provider) => logs.AddProvider(provider);
 
-    /// <summary>Does nothing: the inner factory belongs to its creator.</summary>
+    // The inner factory belongs to its creator.
     public void Dispose()
     {
     }
 
     private sealed class WarningsOnly(ILogger log) : ILogger
     {
-        /// <summary>Returns null: scopes contain the request's path.</summary>
+        // Scopes contain the request's path.
         public IDisposable? BeginScope<TState>(TState state)
             where TState : notnull => null;
 

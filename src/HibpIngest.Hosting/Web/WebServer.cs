@@ -2,6 +2,7 @@ using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using HibpIngest.Api;
+using HibpIngest.Api.Settings;
 using HibpIngest.Passwords.Serving;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
@@ -17,14 +18,12 @@ namespace HibpIngest.Hosting.Web;
 /// <summary>The API on a port of this machine: Kestrel, without any environment settings that could change how it listens.</summary>
 public sealed class WebServer : IAsyncDisposable
 {
-    /// <summary>Maximum length of a request line; equal to that of the Functions host.</summary>
+    // Equal to that of the Functions host.
     private const int MaxRequestLineBytes = 8 * 1024;
-
     private const int MaxHeaderBytes = 32 * 1024;
 
     // A client that sends its headers slowly holds a connection, not a thread; this ends it.
     private static readonly TimeSpan HeadersTimeout = TimeSpan.FromSeconds(10);
-
     private static readonly TimeSpan IdleTimeout = TimeSpan.FromMinutes(2);
 
     private readonly IHost _host;
@@ -37,7 +36,6 @@ public sealed class WebServer : IAsyncDisposable
     public IServiceProvider Services => _host.Services;
 
     /// <summary>Starts the server; it responds when this returns.</summary>
-    /// <param name="options">How and where it listens.</param>
     /// <param name="addStorage">Adds the storage ports (<see cref="ApiStorage.AddHibpApiStorage"/>).</param>
     /// <exception cref="BadInputException">An address is invalid, or not allowed for a server without keys.</exception>
     /// <exception cref="NotPossibleException">An address is in use.</exception>
@@ -152,4 +150,13 @@ public sealed class WebServer : IAsyncDisposable
                 $"{file} is expected to be a certificate and its key in PEM: {e.Message.ReplaceLineEndings(" ")}", e);
         }
     }
+}
+
+/// <summary>Where the API listens, and for which callers.</summary>
+public sealed record WebServerOptions : ApiOptions
+{
+    public IReadOnlyList<string> Urls { get; init; } = [DefaultUrl];
+
+    /// <summary>PEM file of the certificate and its key, for https addresses; these also accept HTTP/2.</summary>
+    public string? CertificateFile { get; init; }
 }
