@@ -21,10 +21,7 @@ internal sealed class CommandSession : IDisposable
     private readonly ServiceProvider _logging;
     private PipelineSettings? _settings;
 
-    /// <param name="screen">Output of the command.</param>
-    /// <param name="exportsTelemetry">Whether the command does the pipeline's work; its telemetry is then exported as the environment
-    /// configures it.</param>
-    /// <exception cref="BadInputException">A variable has an invalid value.</exception>
+    /// <param name="exportsTelemetry">Whether the command does the pipeline's work.</param>
     public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;
@@ -72,8 +69,7 @@ internal sealed class CommandSession : IDisposable
 
     public TimeProvider Time => TimeProvider.System;
 
-    /// <exception cref="BadInputException">A setting is wrong.</exception>
-    /// <remarks>With the emulator, the further storage accounts are those that <c>hibp run --accounts</c> has created.</remarks>
+    /// <summary>With the emulator, the further storage accounts are those that <c>hibp run --accounts</c> has created.</summary>
     public PipelineSettings Settings
     {
         get
@@ -89,11 +85,9 @@ internal sealed class CommandSession : IDisposable
     /// <summary>Sets a variable for this run, overriding the environment.</summary>
     public void Set(string variable, string value) => _settings = (_settings ?? Settings).With(variable, value);
 
-    /// <summary>Whether a database is configured, or exists at the default path.</summary>
     public bool NamesDatabase =>
         Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase);
 
-    /// <summary>Warns of unknown variables: most likely misspelt.</summary>
     public void WarnOfUnknownVariables()
     {
         foreach (var line in Settings.DescribeUnknown())
@@ -111,7 +105,6 @@ internal sealed class CommandSession : IDisposable
         return StorageAccount.Open(Settings.Storage, Logs, null, Settings.FurtherStorage);
     }
 
-    /// <summary>Opens the stores as <see cref="OpenAsync(CancellationToken)"/> does, for a host in this process.</summary>
     public async Task<IHost> OpenHostAsync(LocalHostOptions options, CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
@@ -130,7 +123,6 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    /// <summary>Opens Pwned Passwords, which need no database.</summary>
     /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
     public async Task<ServiceProvider> OpenPasswordsAsync(CancellationToken cancellationToken, StorageOptions? replicas = null)
     {
@@ -148,7 +140,6 @@ internal sealed class CommandSession : IDisposable
         return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddHibp(Settings).OpenHibp();
     }
 
-    /// <exception cref="StoreUnavailableException">The emulator is configured, but isn't running or accepts no connection.</exception>
     public async Task RequireEmulatorAsync(CancellationToken cancellationToken)
     {
         if (Settings.Emulator is not { } emulator)
@@ -164,8 +155,6 @@ internal sealed class CommandSession : IDisposable
     }
 
     /// <summary>Opens existing stores: checks that they exist and belong together, and creates nothing.</summary>
-    /// <exception cref="NotPossibleException">The stores don't exist.</exception>
-    /// <exception cref="StoreMismatchException">The stores don't belong together.</exception>
     public Task<ServiceProvider> OpenExistingAsync(CancellationToken cancellationToken) => OpenAsync(
         async services =>
         {
@@ -186,7 +175,6 @@ internal sealed class CommandSession : IDisposable
     /// access to the container. A database that is configured, or exists at the default path, must belong to the storage account: otherwise
     /// the upload would go to another installation.
     /// </summary>
-    /// <exception cref="StoreMismatchException">Database and storage account belong to two installations.</exception>
     public Task<ServiceProvider> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
         async services =>
         {
@@ -195,8 +183,7 @@ internal sealed class CommandSession : IDisposable
         },
         cancellationToken);
 
-    /// <summary>Opens only the database, without changing it.</summary>
-    /// <exception cref="NotPossibleException">It doesn't exist.</exception>
+    /// <summary>Opens only the database, which must exist, without changing it.</summary>
     public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) =>
         OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
 

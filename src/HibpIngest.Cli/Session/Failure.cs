@@ -14,3 +14,9 @@ internal static class Failure
         _ => $"unexpected {e.GetType().Name}; --verbose shows where",
     }).ReplaceLineEndings(" ");
 }
+
+/// <summary>The command ran, but its outcome is not the requested one: a load failed, a check found an error.</summary>
+internal sealed class CommandFailedException(string message) : HibpException(message);
+
+/// <summary>An error of the command line that is only detected when the command runs; its message refers to the help.</summary>
+internal sealed class WrongUsageException(string message) : HibpException(message);
