@@ -7,12 +7,11 @@ namespace HibpIngest.Cli.Samples;
 /// The accounts of a sample: account i is a function of (seed, i) alone and differs from every other of that seed, so a sample of any size
 /// takes no memory and two samples can share accounts. Names are common ones with random numbers: no real address is intended.
 /// </summary>
-internal sealed class SampleAccounts
+internal sealed class SampleAccounts(int seed)
 {
     /// <summary>Maximum index: 36 bits, 16 for style and names, 20 for the number.</summary>
     public const long MaxIndex = (1L << (2 * HalfBits)) - 1;
 
-    /// <summary>Maximum length of an account, in bytes.</summary>
     public const int MaxBytes = 80;
 
     private const int HalfBits = 18;
@@ -68,9 +67,7 @@ internal sealed class SampleAccounts
     private const int ProviderPercent = 82;
     private static readonly int ProviderShares = Providers.Sum(provider => provider.Share);
 
-    private readonly ulong _key;
-
-    public SampleAccounts(int seed) => _key = SplitMix64.Mix((uint)seed + 1UL);
+    private readonly ulong _key = SplitMix64.Mix((uint)seed + 1UL);
 
     /// <summary>Writes account <paramref name="index"/>, lower-case.</summary>
     /// <returns>Its length.</returns>
@@ -158,5 +155,29 @@ internal sealed class SampleAccounts
         var list = words.Split(' ', StringSplitOptions.RemoveEmptyEntries);
         return [.. Enumerable.Range(0, count).Select(
             i => Encoding.ASCII.GetBytes(list[i % list.Length] + (i < list.Length ? "" : "son"[..Math.Min(3, i / list.Length)])))];
+    }
+}
+
+/// <summary>
+/// SplitMix64 (Steele, Lea, Flood 2014), implemented here because a sample must be the same on every runtime version, which System.Random
+/// doesn't guarantee.
+/// </summary>
+internal struct SplitMix64(ulong state)
+{
+    private const ulong Gamma = 0x9E3779B97F4A7C15;
+
+    private ulong _state = state;
+
+    public ulong Next() => Mix(_state += Gamma);
+
+    /// <summary>Returns a number from 0 to below the bound (at most 2^32).</summary>
+    public int Below(int bound) => (int)(((Next() >> 32) * (ulong)bound) >> 32);
+
+    /// <summary>The finaliser: a bijection whose result looks random.</summary>
+    public static ulong Mix(ulong value)
+    {
+        value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+        value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+        return value ^ (value >> 31);
     }
 }

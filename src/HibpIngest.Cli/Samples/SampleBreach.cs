@@ -9,7 +9,7 @@ namespace HibpIngest.Cli.Samples;
 /// also holds about 5% duplicates, addresses in mixed case, passwords and hashes, names outside ASCII, binary noise, and candidates that
 /// break each rule. The text is a function of the options; the zip's bytes also depend on the compressor. Memory is flat.
 /// </summary>
-public static class SampleBreach
+internal static class SampleBreach
 {
     private const int RowsPerInsert = 4_000;
     private const int DuplicatesPerThousand = 50;
@@ -46,7 +46,6 @@ public static class SampleBreach
     ];
 
     /// <summary>Writes the zip to a stream, which stays open and need not be seekable.</summary>
-    /// <exception cref="ArgumentOutOfRangeException">An option is outside its range.</exception>
     public static void Write(Stream output, SampleOptions options, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(options.Accounts, 1);
@@ -154,30 +153,17 @@ public static class SampleBreach
         }
     }
 
-    private sealed class Writer
+    private sealed class Writer(Stream stream, SampleOptions options, string entry, CancellationToken cancellationToken)
     {
-        private readonly Stream _stream;
         private readonly byte[] _buffer = new byte[FlushBytes + 4096];
-        private readonly SampleAccounts _own;
-        private readonly SampleAccounts _shared;
-        private readonly int _overlapPercent;
-        private readonly CancellationToken _cancellationToken;
+        private readonly SampleAccounts _own = new(options.Seed);
+        private readonly SampleAccounts _shared = new(options.OverlapSeed);
         private int _used;
         private long _index;
         private bool _duplicate;
         private bool _junk;
 
-        public Writer(Stream stream, SampleOptions options, string entry, CancellationToken cancellationToken)
-        {
-            _stream = stream;
-            _own = new SampleAccounts(options.Seed);
-            _shared = new SampleAccounts(options.OverlapSeed);
-            _overlapPercent = options.OverlapPercent;
-            _cancellationToken = cancellationToken;
-            Random = new SplitMix64(SplitMix64.Mix((uint)options.Seed) + (ulong)entry.Length);
-        }
-
-        public SplitMix64 Random;
+        public SplitMix64 Random = new(SplitMix64.Mix((uint)options.Seed) + (ulong)entry.Length);
 
         /// <summary>1-based number of the row within its entry.</summary>
         public long Row { get; private set; }
@@ -186,7 +172,7 @@ public static class SampleBreach
         public int RowsOf(long index)
         {
             if ((index & (CancellationRows - 1)) == 0)
-                _cancellationToken.ThrowIfCancellationRequested();
+                cancellationToken.ThrowIfCancellationRequested();
             _index = index;
             var chance = Random.Below(1000);
             _duplicate = chance < DuplicatesPerThousand;
@@ -221,7 +207,8 @@ public static class SampleBreach
         private int Account(long index, Span<byte> destination)
         {
             var (hundred, place) = Math.DivRem(index, 100);
-            return place < _overlapPercent ? _shared.Write(hundred * _overlapPercent + place, destination) : _own.Write(index, destination);
+            return place < options.OverlapPercent
+                ? _shared.Write(hundred * options.OverlapPercent + place, destination) : _own.Write(index, destination);
         }
 
         private void ChangeCase(Span<byte> account)
@@ -291,8 +278,27 @@ public static class SampleBreach
 
         public void Flush()
         {
-            _stream.Write(_buffer, 0, _used);
+            stream.Write(_buffer, 0, _used);
             _used = 0;
         }
     }
+}
+
+/// <summary>Options of a synthetic breach. The same options give the same text.</summary>
+internal sealed record SampleOptions
+{
+    public const long MaxAccounts = SampleAccounts.MaxIndex + 1;
+
+    /// <summary>Distinct accounts; 1 to <see cref="MaxAccounts"/>.</summary>
+    public required long Accounts { get; init; }
+
+    /// <summary>Another seed gives other accounts: two samples of a million each share about ten.</summary>
+    public int Seed { get; init; } = 1;
+
+    /// <summary>
+    /// Accounts in each hundred that are shared with the sample with <see cref="OverlapSeed"/> and at least as many accounts; 0 to 100.
+    /// </summary>
+    public int OverlapPercent { get; init; }
+
+    public int OverlapSeed { get; init; }
 }

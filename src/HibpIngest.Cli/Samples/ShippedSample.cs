@@ -1,10 +1,9 @@
 namespace HibpIngest.Cli.Samples;
 
 /// <summary>The sample that is shipped with the program: a breach, its metadata, and subscribers, some of whom are in it.</summary>
-public static class ShippedSample
+internal static class ShippedSample
 {
     public const string Archive = "Contoso.zip";
-
     public const string Subscribers = "subscribers.csv";
 
     private const string Prefix = "samples/";
