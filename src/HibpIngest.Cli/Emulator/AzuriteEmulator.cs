@@ -9,29 +9,28 @@ namespace HibpIngest.Cli.Emulator;
 /// ready when <see cref="StartAsync"/> returns, and ends with <see cref="DisposeAsync"/> or with this process, even if that is killed.
 /// Needs Node 20 or later on the path.
 /// </summary>
-public sealed partial class AzuriteEmulator : IAsyncDisposable
+internal sealed partial class AzuriteEmulator : IAsyncDisposable
 {
-    /// <summary>Names the installation folder; default: one in the user's cache folder.</summary>
     public const string FolderVariable = "HIBP_EMULATOR_DIR";
 
     /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite). Not a secret.</summary>
     public const string Account = "devstoreaccount1";
 
-    /// <summary>Preloaded scripts, from the package's folder.</summary>
+    // Preloaded, from the package's folder.
     private static readonly string[] Scripts =
         ["stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "paced-saves.cjs", "encoded-names.cjs"];
 
     private const string AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-    /// <summary>It usually starts in one to two seconds; a busy machine takes longer.</summary>
+    // It usually starts in one to two seconds; a busy machine takes longer.
     private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(60);
 
-    /// <summary>Maximum time for saving its data; after it, the process is killed.</summary>
+    // For saving its data; after it, the process is killed.
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>A process that was ended by a signal has this plus the signal's number as exit code.</summary>
+    // A process that was ended by a signal has this plus the signal's number as exit code.
     private const int SignalBase = 128;
 
     private static readonly string[] Services = ["Blob", "Queue", "Table"];
@@ -45,29 +44,19 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     private string _lastError = "";
     private int _disposed;
 
-    /// <param name="folderLock">Lock of the data folder; null: data is kept in memory.</param>
+    /// <param name="folderLock">Null: data is kept in memory.</param>
     private AzuriteEmulator(Process process, FileStream? folderLock) => (_process, _folderLock) = (process, folderLock);
 
-    /// <summary>Connection string of the well-known account.</summary>
     public string ConnectionString => GetConnectionString(0);
 
-    /// <summary>Process id of the emulator.</summary>
     public int ProcessId { get; private set; }
 
-    /// <summary>
-    /// Completes when the emulator has ended, for any reason, with a description: <c>ended with signal 9</c>. Unsaved data in memory is
-    /// then lost.
-    /// </summary>
+    /// <summary>Completes when the emulator has ended, for any reason, with a description: <c>ended with signal 9</c>.</summary>
     public Task<string> Ended => _ended.Task;
 
-    /// <summary>Returns whether the emulator is installed, so that a start downloads nothing.</summary>
-    /// <exception cref="NotPossibleException">There is no folder for the installation.</exception>
     public static bool IsInstalled() => File.Exists(ServerScript(EmulatorPackage.Folder));
 
-    /// <summary>
-    /// Returns the connection string of an account: 0 is the well-known one, 1 to <see cref="AzuriteOptions.ExtraAccounts"/> the extra
-    /// ones.
-    /// </summary>
+    /// <param name="account">0: the well-known one; 1 to <see cref="AzuriteOptions.ExtraAccounts"/>: the extra ones.</param>
     public string GetConnectionString(int account)
     {
         var name = AccountName(account);
@@ -77,8 +66,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     }
 
     /// <summary>Installs the emulator if missing, starts it, and returns when all three services accept connections.</summary>
-    /// <exception cref="NotPossibleException">No Node, no package, or a port or the folder is in use; the message says what to
-    /// do.</exception>
+    /// <exception cref="NotPossibleException">No Node, no package, or a port or the folder is in use.</exception>
     public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
     {
         var folder = EmulatorPackage.Folder;
@@ -94,33 +82,20 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             folderLock = await LockAsync(workingFolder, cancellationToken);
         }
 
-        var start = new ProcessStartInfo("node")
-        {
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-            UseShellExecute = false,
-            WorkingDirectory = workingFolder,
-        };
-        foreach (var script in Scripts)
-        {
-            start.ArgumentList.Add("--require");
-            start.ArgumentList.Add(Path.Combine(folder, script));
-        }
-        start.ArgumentList.Add(ServerScript(folder));
-        // Port 0: the system picks a free one, which the emulator prints.
-        Add(start, "--blobPort", options.BlobPort ?? 0);
-        Add(start, "--queuePort", options.QueuePort ?? 0);
-        Add(start, "--tablePort", options.TablePort ?? 0);
-        // The default of 5 s closes connections that clients are about to reuse.
-        Add(start, "--blobKeepAliveTimeout", 120);
-        Add(start, "--queueKeepAliveTimeout", 120);
-        Add(start, "--tableKeepAliveTimeout", 120);
-        start.ArgumentList.Add("--disableTelemetry");
-        start.ArgumentList.Add("--skipApiVersionCheck");
-        start.ArgumentList.Add("--silent");
-        if (options.DataFolder is null)
-            start.ArgumentList.Add("--inMemoryPersistence");
+        var start = NodePackages.Command(
+            "node",
+            [
+                .. Scripts.SelectMany(script => (string[])["--require", Path.Combine(folder, script)]),
+                ServerScript(folder),
+                // Port 0: the system picks a free one, which the emulator prints.
+                "--blobPort", PortText(options.BlobPort), "--queuePort", PortText(options.QueuePort),
+                "--tablePort", PortText(options.TablePort),
+                // The default of 5 s closes connections that clients are about to reuse.
+                "--blobKeepAliveTimeout", "120", "--queueKeepAliveTimeout", "120", "--tableKeepAliveTimeout", "120",
+                "--disableTelemetry", "--skipApiVersionCheck", "--silent",
+                .. options.DataFolder is null ? (string[])["--inMemoryPersistence"] : [],
+            ],
+            workingFolder);
         if (options.ExtraAccounts > 0)
             start.Environment["AZURITE_ACCOUNTS"] = string.Join(
                 ';', Enumerable.Range(0, options.ExtraAccounts + 1).Select(i => $"{AccountName(i)}:{AccountKey}"));
@@ -200,11 +175,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         }
     }
 
-    private static void Add(ProcessStartInfo start, string name, int value)
-    {
-        start.ArgumentList.Add(name);
-        start.ArgumentList.Add(value.ToString(CultureInfo.InvariantCulture));
-    }
+    private static string PortText(int? port) => (port ?? 0).ToString(CultureInfo.InvariantCulture);
 
     private static string AccountName(int account) =>
         account == 0 ? Account : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
@@ -226,7 +197,6 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         _ = WatchAsync();
     }
 
-    /// <summary>Fails the start, with the last error line, if the emulator ends before it is ready.</summary>
     private async Task WatchAsync()
     {
         await _process.WaitForExitAsync(CancellationToken.None).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
@@ -251,4 +221,20 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     [GeneratedRegex(
         @"^Azurite (?<service>\w+) service is successfully listening at (?<address>http://\S+)$", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex ListeningLine();
+}
+
+internal sealed class AzuriteOptions
+{
+    /// <summary>Data folder, created if missing. Null: data is in memory, and lost when the emulator ends.</summary>
+    public string? DataFolder { get; init; }
+
+    /// <summary>Loopback port; null: a free one. Likewise the next two.</summary>
+    public int? BlobPort { get; init; }
+    public int? QueuePort { get; init; }
+    public int? TablePort { get; init; }
+
+    /// <summary>Storage accounts in addition to the well-known one, for tests that need one each.</summary>
+    public int ExtraAccounts { get; init; }
+
+    public IProgress<string>? Progress { get; init; }
 }

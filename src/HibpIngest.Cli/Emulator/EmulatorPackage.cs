@@ -18,7 +18,6 @@ internal static class EmulatorPackage
            select (resource[Prefix.Length..], Read(resource)),
     ];
 
-    /// <summary>The installation folder.</summary>
     /// <exception cref="NotPossibleException">The user has no cache folder, and the variable is not set.</exception>
     public static string Folder
     {
@@ -34,7 +33,6 @@ internal static class EmulatorPackage
     }
 
     /// <summary>Writes the files that are missing or differ.</summary>
-    /// <exception cref="NotPossibleException">The folder can't be written to.</exception>
     public static void Unpack(string folder)
     {
         try
@@ -58,13 +56,8 @@ internal static class EmulatorPackage
         }
     }
 
-    private static string Version()
-    {
-        using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
-        foreach (var (_, content) in Files)
-            hash.AppendData(content);
-        return Convert.ToHexStringLower(hash.GetHashAndReset().AsSpan(0, 4));
-    }
+    private static string Version() =>
+        Convert.ToHexStringLower(SHA256.HashData([.. Files.SelectMany(file => file.Content)]).AsSpan(0, 4));
 
     private static byte[] Read(string resource)
     {

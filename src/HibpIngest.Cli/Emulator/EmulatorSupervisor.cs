@@ -4,18 +4,16 @@ namespace HibpIngest.Cli.Emulator;
 /// Runs storage emulators until disposal: an emulator that ends is restarted on its data. An emulator of another process that responds at
 /// the same ports is left alone.
 /// </summary>
-/// <param name="progress">Receives one line for each event.</param>
-/// <param name="time">Clock for the pauses.</param>
-public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string> progress, TimeProvider time) : IAsyncDisposable
+internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string> progress, TimeProvider time) : IAsyncDisposable
 {
     private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan MaxPause = TimeSpan.FromSeconds(30);
 
     // Interval for checking an emulator that another process has started at the same ports.
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(5);
 
     // After this uptime the start counts as successful, and the pause is reset.
-    private static readonly TimeSpan WellAfter = TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan SteadyAfter = TimeSpan.FromMinutes(1);
 
     private readonly CancellationTokenSource _stop = new();
     private readonly List<Task> _watching = [];
@@ -23,12 +21,9 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     // By these locks other processes know that an emulator will be restarted, and wait for it.
     private readonly List<IDisposable> _holds = [];
 
-    /// <summary>Whether any emulator was started here.</summary>
     public bool HasStarted => _watching.Count > 0;
 
     /// <summary>Starts the first emulators that are not running yet, and supervises them.</summary>
-    /// <param name="count">Number of emulators; at least 1.</param>
-    /// <exception cref="NotPossibleException">An emulator can't be started; the message says what to do.</exception>
     public async Task StartAsync(int count, CancellationToken cancellationToken)
     {
         for (var number = 1; number <= count; number++)
@@ -48,7 +43,6 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
         }
     }
 
-    /// <summary>Ends the emulators that were started here; they save first.</summary>
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
@@ -78,7 +72,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
             {
                 var startedAt = time.GetTimestamp();
                 var ended = await running.Ended.WaitAsync(_stop.Token);
-                if (time.GetElapsedTime(startedAt) > WellAfter)
+                if (time.GetElapsedTime(startedAt) > SteadyAfter)
                     pause = FirstPause;
                 progress.Report(
                     $"the storage emulator (pid {running.ProcessId}) {ended}; starting it again. What it was told in its last seconds may "
@@ -100,22 +94,22 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     /// <returns>The new emulator, and the pause before the next restart.</returns>
     private async Task<(AzuriteEmulator Running, TimeSpan Pause)> StartAgainAsync(int number, TimeSpan pause)
     {
-        var isOthers = false;
+        var isForeign = false;
         while (true)
         {
-            await Task.Delay(isOthers ? PollInterval : pause, time, _stop.Token);
+            await Task.Delay(isForeign ? PollInterval : pause, time, _stop.Token);
             try
             {
                 if (await emulator.FindStateAsync(_stop.Token, number) != EmulatorState.Stopped)
                 {
                     // A command's emulator (hibp backup, for one) ends with the command.
-                    if (!isOthers)
+                    if (!isForeign)
                         progress.Report("another process has started the storage emulator: it is used until that one ends it");
-                    isOthers = true;
+                    isForeign = true;
                     continue;
                 }
-                isOthers = false;
-                pause = pause * 2 < LongestPause ? pause * 2 : LongestPause;
+                isForeign = false;
+                pause = pause * 2 < MaxPause ? pause * 2 : MaxPause;
                 var running = await StartOneAsync(number, _stop.Token);
                 progress.Report($"the storage emulator runs again (pid {running.ProcessId})");
                 return (running, pause);
@@ -123,7 +117,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
             catch (Exception e) when (e is not OperationCanceledException)
             {
                 // Catches any failure, such as exhausted file handles: no other process retries.
-                isOthers = false;
+                isForeign = false;
                 progress.Report($"{(e is HibpException ? e.Message : UnexpectedError.Describe(e))}; next try in {pause.TotalSeconds:0} s");
             }
         }

@@ -8,13 +8,12 @@ namespace HibpIngest.Cli.Emulator;
 /// <summary>Installs the Node programs of a folder's package.json and lock file. Needs Node 20 or later on the path.</summary>
 internal static class NodePackages
 {
-    /// <summary>Enough for a cold npm cache over a slow connection.</summary>
+    // Enough for a cold npm cache over a slow connection.
     private static readonly TimeSpan InstallTimeout = TimeSpan.FromMinutes(10);
 
     /// <summary>Runs <c>npm ci</c> unless it has already completed for this lock file; one process at a time.</summary>
     /// <param name="what">Name of the program, for messages.</param>
     /// <param name="proof">A file that exists if the program is installed.</param>
-    /// <exception cref="NotPossibleException">No Node or no package; the message says what to do.</exception>
     public static async Task InstallAsync(
         string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
     {
@@ -22,22 +21,16 @@ internal static class NodePackages
 
         if (IsInstalled())
             return;
-        using var mine = await LockAsync(Path.Combine(folder, ".install.lock"), cancellationToken);
+        using var installing = await LockAsync(Path.Combine(folder, ".install.lock"), cancellationToken);
         if (IsInstalled())
             return;
 
         progress?.Report($"installing {what} (npm ci in {Path.GetRelativePath(Environment.CurrentDirectory, folder)}; once)");
-        var start = new ProcessStartInfo(OperatingSystem.IsWindows() ? "npm.cmd" : "npm")
+        using var npm = new Process
         {
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-            UseShellExecute = false,
-            WorkingDirectory = folder,
+            StartInfo = Command(
+                OperatingSystem.IsWindows() ? "npm.cmd" : "npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder),
         };
-        foreach (var argument in (ReadOnlySpan<string>)["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
-            start.ArgumentList.Add(argument);
-        using var npm = new Process { StartInfo = start };
         var errors = new StringBuilder();
         npm.OutputDataReceived += (_, _) => { };
         npm.ErrorDataReceived += (_, e) =>
@@ -67,8 +60,16 @@ internal static class NodePackages
             throw new NotPossibleException($"{what} could not be installed (npm ci in {folder} ended with {npm.ExitCode}):{errors}");
     }
 
-    /// <summary>Starts a process of Node.</summary>
-    /// <exception cref="NotPossibleException">It can't be started: Node is missing.</exception>
+    public static ProcessStartInfo Command(string program, IEnumerable<string> arguments, string folder) => new(program, arguments)
+    {
+        RedirectStandardInput = true,
+        RedirectStandardOutput = true,
+        RedirectStandardError = true,
+        UseShellExecute = false,
+        WorkingDirectory = folder,
+    };
+
+    /// <exception cref="NotPossibleException">The process can't be started: Node is missing.</exception>
     public static void Start(Process process, string what, string? instead = null)
     {
         try
