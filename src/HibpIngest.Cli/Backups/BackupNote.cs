@@ -4,14 +4,12 @@ using System.Text.Json.Serialization;
 namespace HibpIngest.Cli.Backups;
 
 /// <summary>The note next to a backup of a database, as JSON: identifies the store and verifies that the backup is complete.</summary>
-/// <param name="Format">1.</param>
 /// <param name="File">Name of the backup, in the same folder.</param>
-/// <param name="Sha256">Checksum of the backup, in hex.</param>
 /// <param name="TakenAt">The time at which the backup began; the copied state is no older.</param>
 /// <param name="Program">Version of the program that made it.</param>
 /// <param name="Highest">The highest ids in the backup.</param>
 /// <param name="Confirmed">The ids that the register had confirmed when the backup was made.</param>
-public sealed record BackupNote(
+internal sealed record BackupNote(
     int Format, string File, long Bytes, string Sha256, DateTimeOffset TakenAt, string Program, Guid Store, int Schema, StoreIds Highest,
     StoreIds Confirmed)
 {
@@ -22,12 +20,9 @@ public sealed record BackupNote(
 
     private const string Suffix = ".json";
 
-    /// <summary>Returns the path of a backup's note.</summary>
     public static string PathOf(string backup) => backup + Suffix;
 
     /// <summary>Reads the note of a backup, or of the newest backup in a folder.</summary>
-    /// <exception cref="NotPossibleException">There is no backup.</exception>
-    /// <exception cref="BadInputException">The note can't be read.</exception>
     public static async Task<(BackupNote Note, string File)> FindAsync(string fileOrFolder, CancellationToken cancellationToken)
     {
         if (!Directory.Exists(fileOrFolder))
@@ -41,7 +36,7 @@ public sealed record BackupNote(
         var found = new List<(BackupNote Note, string File)>();
         foreach (var backup in backups)
             found.Add((await ReadAsync(backup, cancellationToken), backup));
-        return found.Count > 0 ? found.MaxBy(one => one.Note.TakenAt)
+        return found.Count > 0 ? found.MaxBy(backup => backup.Note.TakenAt)
             : throw new NotPossibleException($"there is no backup in folder '{fileOrFolder}': each is a file with its note beside it");
     }
 

@@ -7,15 +7,13 @@ namespace HibpIngest.Cli.Backups;
 /// Backs up the SQL side while hosts are running: a consistent copy of the database, checked for damage, and a note that describes it. It
 /// doesn't include the tables: they are rebuilt from the account log.
 /// </summary>
-public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister register, TimeProvider time)
+internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister register, TimeProvider time)
 {
-    /// <summary>The first schema version whose database contains the highest ids.</summary>
+    // The first version whose database contains the highest ids.
     private const int FirstSchemaWithIds = 2;
 
-    /// <summary>Prefix of the names of backups in a folder.</summary>
     private const string NamePrefix = "hibp-";
 
-    /// <summary>Returns the database as an SQLite file.</summary>
     /// <exception cref="NotPossibleException">The database is on a server.</exception>
     public static SqliteBreachDatabase RequireFile(IBreachDatabase database) => database as SqliteBreachDatabase
         ?? throw new NotPossibleException($"database {database.DisplayName} is on a server, which backs up and restores by its own means "
@@ -24,9 +22,6 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
     /// <summary>Makes the backup, after its note. An interrupted backup leaves neither.</summary>
     /// <param name="to">A file that doesn't exist, or an existing folder, in which the file is named by the time.</param>
     /// <param name="progress">Receives the bytes copied, and then those read again: twice the database's size in all.</param>
-    /// <exception cref="NotPossibleException">There is nothing to back up, or the target exists.</exception>
-    /// <exception cref="StoreMismatchException">Database and storage account don't belong together.</exception>
-    /// <exception cref="StoreRefusedException">The database is damaged.</exception>
     public async Task<(string File, BackupNote Note)> ClaimAsync(string to, IProgress<long> progress, CancellationToken cancellationToken)
     {
         var source = RequireFile(database);
@@ -87,7 +82,9 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         var (confirmed, _) = await register.GetConfirmedAsync(cancellationToken);
         var (identity, schema, highest) = await LookThroughAsync(copy, cancellationToken);
         var bytes = new FileInfo(copy).Length;
-        var sha256 = await FileCopy.HashAsync(copy, to: null, new Behind(progress, bytes), cancellationToken);
+        // On top of the bytes already copied.
+        var hashing = new ImmediateProgress<long>(value => progress.Report(bytes + value));
+        var sha256 = await FileCopy.HashAsync(copy, to: null, hashing, cancellationToken);
         return new BackupNote(
             BackupNote.CurrentFormat, name, bytes, sha256, takenAt, ProgramVersion.Full, identity.Id, schema, highest, confirmed);
     }
@@ -127,11 +124,5 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
             throw new StoreMismatchException($"database {source.DisplayName} (store {identity.Id}) and the account table (store "
                 + $"{inTable?.Id.ToString() ?? "none"}) do not belong together: use the pair that does");
         }
-    }
-
-    /// <summary>Reports progress on top of the bytes already copied.</summary>
-    private sealed class Behind(IProgress<long> progress, long before) : IProgress<long>
-    {
-        public void Report(long value) => progress.Report(before + value);
     }
 }

@@ -8,18 +8,15 @@ namespace HibpIngest.Cli.Backups;
 /// <summary>
 /// Replaces the database by a backup while no host is running. The whole backup is checked before anything is changed, and the previous
 /// database is kept. From just before the exchange until <see cref="ReconcileRestoredDatabase"/> has ended, the register has a flag set:
-/// hosts refuse to
-/// start, and every mail that was not sent at the time of the backup is held, even if no load has been added since.
+/// hosts refuse to start, and every mail that was not sent at the time of the backup is held, even if no load has been added since.
 /// </summary>
 /// <param name="database">The target file; not opened yet.</param>
-/// <param name="keys">The suppression key is checked if there are suppressions.</param>
-public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, InstallationKeys keys, TimeProvider time)
+internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, InstallationKeys keys, TimeProvider time)
     : IDisposable
 {
     private const string StagedSuffix = ".restoring";
 
     private readonly string _file = FileOf(database.DisplayName);
-
     private string? _staged;
     private FileStream? _held;
     private BackupNote? _note;
@@ -28,14 +25,11 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     /// Copies the backup next to the database, checks the copy, and upgrades it to this program's schema. The database stays unchanged.
     /// </summary>
     /// <param name="progress">Receives the bytes copied.</param>
-    /// <param name="cancellationToken">Stops the work; no files are left.</param>
-    /// <exception cref="NotPossibleException">A host is running.</exception>
-    /// <exception cref="BadInputException">The backup doesn't match its note.</exception>
     /// <exception cref="StoreMismatchException">The backup is from another store or a newer program, or HIBP_SUPPRESSION_KEY is not the key
     /// that was used.</exception>
     public async Task PrepareAsync(string backup, BackupNote note, IProgress<long> progress, CancellationToken cancellationToken)
     {
-        await RequireNobodyAsync(cancellationToken);
+        await RequireNoHostAsync(cancellationToken);
         if (new FileInfo(backup).Length is var length && length != note.Bytes)
             throw new BadInputException($"backup '{backup}' has {length} bytes, its note says {note.Bytes}: it is not whole; use another");
         await RequireStoreAsync(backup, note, cancellationToken);
@@ -75,10 +69,9 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
 
     /// <summary>Moves the prepared copy to the database's place. <see cref="ReconcileRestoredDatabase"/> does the rest.</summary>
     /// <returns>The file to which the previous database was moved. Null: there was none.</returns>
-    /// <exception cref="NotPossibleException">A host is running, or the database is in use.</exception>
     public async Task<string?> PutInPlaceAsync(CancellationToken cancellationToken)
     {
-        await RequireNobodyAsync(cancellationToken);
+        await RequireNoHostAsync(cancellationToken);
         SettleCurrent();
         // Ids are raised, never lowered: no id that was ever confirmed is assigned again.
         await register.ConfirmAsync(_note!.Confirmed, cancellationToken);
@@ -89,7 +82,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         try
         {
             // A host may have started before the flag was set.
-            await RequireNobodyAsync(cancellationToken);
+            await RequireNoHostAsync(cancellationToken);
             SettleCurrent();
             // Closed while no connection has the file open: closing it would release their locks (sqlite.org/howtocorrupt.html, 2.2).
             _held?.Dispose();
@@ -102,7 +95,6 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         }
     }
 
-    /// <summary>Deletes the prepared copy if it was not put in place.</summary>
     public void Dispose()
     {
         _held?.Dispose();
@@ -111,7 +103,6 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     }
 
     /// <summary>Deletes full copies of the database that killed restores have left next to it, unless a restore is using them.</summary>
-    /// <param name="database">The database's file.</param>
     public static void RemoveLeft(string database)
     {
         var file = FileOf(database);
@@ -125,16 +116,16 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     private string? Exchange()
     {
         var name = $"{_file}.before-restore-{time.GetUtcNow().ToString("yyyyMMdd'T'HHmmss'Z'", CultureInfo.InvariantCulture)}";
-        var kept = name;
-        for (var number = 2; Path.Exists(kept); number++)
-            kept = $"{name}-{number}";
+        var previous = name;
+        for (var number = 2; Path.Exists(previous); number++)
+            previous = $"{name}-{number}";
         var moved = new List<string>();
         try
         {
             // A log of another database must not stay next to the new one, even if the previous database is missing.
             foreach (var suffix in SqliteBreachDatabase.Companions.Where(suffix => File.Exists(_file + suffix)))
             {
-                File.Move(_file + suffix, kept + suffix);
+                File.Move(_file + suffix, previous + suffix);
                 moved.Add(suffix);
             }
             if (!File.Exists(_file))
@@ -143,13 +134,13 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
                 return null;
             }
             // One atomic step: at any time there is a database at this path, the new or the previous one.
-            File.Replace(_staged!, _file, kept);
-            return kept;
+            File.Replace(_staged!, _file, previous);
+            return previous;
         }
         catch
         {
             foreach (var suffix in moved)
-                File.Move(kept + suffix, _file + suffix);
+                File.Move(previous + suffix, _file + suffix);
             throw;
         }
     }
@@ -171,10 +162,10 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         }
     }
 
-    private async Task RequireNobodyAsync(CancellationToken cancellationToken)
+    private async Task RequireNoHostAsync(CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
-        if ((await register.ListHeartbeatsAsync(cancellationToken)).FirstOrDefault(sign => !sign.IsMissed(now)) is not { } host)
+        if ((await register.ListHeartbeatsAsync(cancellationToken)).FirstOrDefault(heartbeat => !heartbeat.IsMissed(now)) is not { } host)
             return;
         throw new NotPossibleException($"a host is at work on {host.Machine} (process {host.ProcessId}, {host.Roles}): stop every host "
             + $"first; one that was killed counts as stopped {(int)Heartbeat.MissedAfter.TotalSeconds} seconds later");

@@ -54,8 +54,6 @@ internal static class FileCopy
     }
 
     /// <summary>Returns the SHA-256 of a file in hex, and copies the file at the same time if there is a target.</summary>
-    /// <param name="to">Target of the copy; null: none.</param>
-    /// <param name="progress">Receives the bytes read.</param>
     public static async Task<string> HashAsync(string from, Stream? to, IProgress<long> progress, CancellationToken cancellationToken)
     {
         using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
