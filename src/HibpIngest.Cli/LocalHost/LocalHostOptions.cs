@@ -2,8 +2,7 @@ using HibpIngest.Hosting.Messages;
 
 namespace HibpIngest.Cli.LocalHost;
 
-/// <summary>The roles of a local host and its intervals.</summary>
-public sealed record LocalHostOptions
+internal sealed record LocalHostOptions
 {
     public HostRoles Roles { get; init; } = HostRoles.All;
 
@@ -14,8 +13,8 @@ public sealed record LocalHostOptions
     public TimeSpan SweepEvery { get; init; } = TimeSpan.FromMinutes(1);
 
     /// <summary>
-    /// How queues are polled. <see cref="QueueListenerOptions.MaxDequeueCount"/> is taken from
-    /// <see cref="Pipeline.Settings.RetryOptions.MaxTries"/>, and the ingest queue is processed one message at a time.
+    /// <see cref="QueueListenerOptions.MaxDequeueCount"/> is taken from <see cref="Pipeline.Settings.RetryOptions.MaxTries"/> instead, and
+    /// the ingest queue is processed one message at a time.
     /// </summary>
     public QueueListenerOptions Queues { get; init; } = new();
 
@@ -24,4 +23,38 @@ public sealed record LocalHostOptions
 
     /// <summary>Called when the host is asked to stop, with the number of messages in progress by queue.</summary>
     public Action<IReadOnlyDictionary<string, int>>? OnStopping { get; init; }
+}
+
+/// <summary>How a queue is polled. The defaults follow the Functions host (host.json, <c>extensions.queues</c>) where possible.</summary>
+internal sealed record QueueListenerOptions
+{
+    /// <summary>Messages per receive, at most 32 (learn.microsoft.com/rest/api/storageservices/get-messages).</summary>
+    public int BatchSize { get; init; } = 16;
+
+    /// <summary>Another batch is received when at most this many messages are in progress: by default at most 24 in flight.</summary>
+    public int NewBatchThreshold { get; init; } = 8;
+
+    /// <summary>Maximum attempts, by dequeue count; after them the message goes to the poison queue.</summary>
+    public int MaxDequeueCount { get; init; } = 5;
+
+    /// <summary>
+    /// How long a received message stays invisible; renewed at half of it while the work runs. The Functions host uses ten minutes, during
+    /// which the messages of a killed process stay hidden. The 45 seconds left at a renewal are enough for several attempts to renew.
+    /// </summary>
+    public TimeSpan Visibility { get; init; } = TimeSpan.FromSeconds(90);
+
+    /// <summary>
+    /// How long a failed message stays invisible before the next attempt. The Functions host's default is zero, which uses up five attempts
+    /// within a second; at 30 seconds they span two minutes, four times the lease of a load whose ingester has crashed.
+    /// </summary>
+    public TimeSpan RetryDelay { get; init; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>First pause after an empty receive; each further one doubles it.</summary>
+    public TimeSpan MinPause { get; init; } = TimeSpan.FromMilliseconds(100);
+
+    /// <summary>Maximum pause. The Functions host goes up to a minute, to save billed transactions; here a person may be waiting.</summary>
+    public TimeSpan MaxPause { get; init; } = TimeSpan.FromSeconds(2);
+
+    /// <summary>Maximum time for messages in progress to end after a stop.</summary>
+    public TimeSpan ShutdownTimeout { get; init; } = TimeSpan.FromSeconds(30);
 }

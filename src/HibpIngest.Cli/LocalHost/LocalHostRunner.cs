@@ -10,31 +10,26 @@ namespace HibpIngest.Cli.LocalHost;
 /// <summary>
 /// Runs the hosted services of a local host, which stands in for the Functions host on a laptop, a VM or a container and keeps its rules
 /// (<see cref="QueueListenerOptions"/>). Any number of local hosts may run against the same stores.
-/// </summary>
-/// <remarks>
 /// If one service ends with an error, all of them stop: a host that does half of its work would look alive.
-/// </remarks>
-public sealed partial class LocalHostRunner(
-    LocalHostOptions options, BlockedWork troubles, IHostApplicationLifetime lifetime, TimeProvider time, ILoggerFactory logs)
+/// </summary>
+internal sealed partial class LocalHostRunner(
+    LocalHostOptions options, BlockedWork blocked, IHostApplicationLifetime lifetime, TimeProvider time, ILoggerFactory logs)
     : IHostLifetime
 {
     private readonly ILogger _log = logs.CreateLogger("HibpIngest.LocalHost");
 
-    /// <summary>Counts the messages in progress, by queue.</summary>
+    // Messages in progress, by queue.
     private readonly ConcurrentDictionary<string, int> _working = new();
 
     private Exception? _failure;
 
     internal StoreHealth Health { get; } = new(
-        logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => troubles.Note(0, what, reason, pause));
+        logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => blocked.Note(0, what, reason, pause));
 
     /// <summary>
     /// Sets up the stores, then runs the host's services until cancelled. Returns when all have stopped: stages stop at a batch boundary,
     /// and unfinished messages become visible at once. Waits for a store that is unavailable.
     /// </summary>
-    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's file is no longer the one that
-    /// was opened.</exception>
-    /// <exception cref="StoreRefusedException">A store refuses this program's credentials.</exception>
     public static async Task RunAsync(IHost host, CancellationToken cancellationToken)
     {
         await host.Services.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
@@ -48,7 +43,7 @@ public sealed partial class LocalHostRunner(
         using var stopping = cancellationToken.Register(() =>
         {
             // Before the stop, so that the count includes all messages in progress.
-            options.OnStopping?.Invoke(_working.Where(one => one.Value > 0).ToDictionary());
+            options.OnStopping?.Invoke(_working.Where(queue => queue.Value > 0).ToDictionary());
             lifetime.StopApplication();
         });
         await host.WaitForShutdownAsync(CancellationToken.None);

@@ -11,12 +11,11 @@ using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Cli.LocalHost;
 
-public static class LocalHostServices
+internal static class LocalHostServices
 {
     private const string HeartbeatName = "heartbeat";
 
     /// <summary>Adds one hosted service for each scan, sweep and queue of the host's roles, and its heartbeats.</summary>
-    /// <exception cref="ArgumentException">There is no role.</exception>
     public static IServiceCollection AddHibpLocalHost(this IServiceCollection services, LocalHostOptions options)
     {
         var roles = options.Roles;

@@ -20,7 +20,7 @@ namespace HibpIngest.Cli.LocalHost;
 /// process's instruments (<see cref="TelemetryNames"/>) in the Prometheus format. Serves only direct requests from this machine, and none
 /// through a proxy.
 /// </summary>
-public sealed class OperatorListener : IAsyncDisposable
+internal sealed class OperatorListener : IAsyncDisposable
 {
     // A month: each hour is one partition to read.
     private const int MaxHours = 31 * 24;
@@ -34,8 +34,6 @@ public sealed class OperatorListener : IAsyncDisposable
     public string Address => _app.Urls.First();
 
     /// <summary>Starts the listener; it responds when this returns.</summary>
-    /// <exception cref="BadInputException">The address is not a loopback address.</exception>
-    /// <exception cref="NotPossibleException">The address is in use.</exception>
     public static async Task<OperatorListener> StartAsync(
         string url, StorageAccount account, TimeProvider time, CancellationToken cancellationToken)
     {
@@ -116,17 +114,14 @@ public sealed class OperatorListener : IAsyncDisposable
             await SayAsync(StatusCodes.Status503ServiceUnavailable, e.Message);
         }
 
-        async Task SayAsync(int status, string words)
+        async Task SayAsync(int status, string text)
         {
             (response.StatusCode, response.ContentType) = (status, "text/plain; charset=utf-8");
-            await response.WriteAsync(words + "\n", context.RequestAborted);
+            await response.WriteAsync(text + "\n", context.RequestAborted);
         }
     }
 
-    private static bool TryParse(string? name, out UsageBy by)
-    {
-        // Matches names only: enum parsing would also accept numbers.
-        by = Enum.GetValues<UsageBy>().FirstOrDefault(one => one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase));
-        return by.ToString().Equals(name, StringComparison.OrdinalIgnoreCase);
-    }
+    // Enum parsing also accepts numbers and lists.
+    private static bool TryParse(string? name, out UsageBy by) => Enum.TryParse(name, ignoreCase: true, out by)
+        && by.ToString().Equals(name, StringComparison.OrdinalIgnoreCase);
 }

@@ -7,33 +7,26 @@ namespace HibpIngest.Cli.LocalHost;
 /// while the work runs, deleted when it is done, made visible again for a retry when it failed, and moved to <c>{queue}-poison</c> when the
 /// attempts are used up (written to the poison queue first, so that nothing is lost).
 /// </summary>
-/// <param name="queues">Holds the queue and its poison queue.</param>
 /// <param name="work">Returns when the message's work is done; throws if it failed.</param>
-/// <param name="time">Clock for pauses and renewals.</param>
-/// <param name="log">Receives ids and counts only.</param>
-/// <param name="health">Receives the state of the queue's store.</param>
 /// <param name="onFailure">Called for every failed attempt.</param>
 internal sealed partial class QueueListener(
     IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
     ILogger log, StoreHealth health, Action<Exception>? onFailure = null)
 {
     // Calls made after the stop are limited: a process that is asked to stop has only some seconds.
-    private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(5);
 
     private readonly IMessageQueue _queue = queues.Get(name);
     private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
 
-    /// <summary>
-    /// Listens until <paramref name="stop"/>; then waits for the messages in progress, and makes those that were not finished visible
-    /// again.
+    /// <summary>Listens until the stop; then waits for the messages in progress, and makes those that were not finished visible again.
     /// </summary>
-    /// <exception cref="StoreRefusedException">The queue doesn't exist, or refuses this program.</exception>
     public async Task RunAsync(CancellationToken stop)
     {
         var inProgress = new List<InProgress>();
         using var stopWork = CancellationTokenSource.CreateLinkedTokenSource(stop);
         using var stopReceive = new CancellationTokenSource();
-        using var onStop = stop.Register(() => stopReceive.CancelAfter(FarewellTimeout));
+        using var onStop = stop.Register(() => stopReceive.CancelAfter(StopTimeout));
         try
         {
             await ListenAsync(inProgress, stopWork.Token, stopReceive.Token, stop);
@@ -74,25 +67,19 @@ internal sealed partial class QueueListener(
                 health.Down(name, e, pause);
                 received = [];
             }
-            foreach (var message in received)
-                inProgress.Add(Start(message, stopWork));
+            foreach (var message in received.Select(message => new InProgress(message)))
+            {
+                message.Work = Task.Run(() => WorkAsync(message, stopWork), CancellationToken.None);
+                inProgress.Add(message);
+            }
             if (received.Count > 0)
             {
                 pause = options.MinPause;
                 continue;
             }
             await Task.Delay(pause, time, stop);
-            pause = Longer(pause);
+            pause = pause * 2 < options.MaxPause ? pause * 2 : options.MaxPause;
         }
-    }
-
-    private TimeSpan Longer(TimeSpan pause) => pause * 2 < options.MaxPause ? pause * 2 : options.MaxPause;
-
-    private InProgress Start(QueuedMessage message, CancellationToken stopWork)
-    {
-        var inProgress = new InProgress(message);
-        inProgress.Work = Task.Run(() => WorkAsync(inProgress, stopWork), CancellationToken.None);
-        return inProgress;
     }
 
     private async Task WorkAsync(InProgress message, CancellationToken stopWork)
@@ -103,7 +90,7 @@ internal sealed partial class QueueListener(
             if (tries > options.MaxDequeueCount)
             {
                 // The last attempt ended with its process.
-                await PoisonAsync(message, CancellationToken.None);
+                await PoisonAsync(message);
                 return;
             }
             using var working = new CancellationTokenSource();
@@ -126,7 +113,7 @@ internal sealed partial class QueueListener(
             }
             else if (stopWork.IsCancellationRequested)
             {
-                await GiveBackAsync(message);
+                await MakeVisibleAsync(message);
             }
             else
             {
@@ -135,7 +122,7 @@ internal sealed partial class QueueListener(
                     ? failure.Message : UnexpectedError.Describe(failure));
                 onFailure?.Invoke(failure);
                 if (tries >= options.MaxDequeueCount)
-                    await PoisonAsync(message, CancellationToken.None);
+                    await PoisonAsync(message);
                 else
                     await _queue.ExtendAsync(message.Current, options.RetryDelay, CancellationToken.None);
             }
@@ -147,9 +134,7 @@ internal sealed partial class QueueListener(
         }
     }
 
-    /// <summary>
-    /// Keeps the message invisible while it is being processed. Work on a message that was lost continues: a second run changes nothing.
-    /// </summary>
+    // Work on a message that was lost continues: a second run changes nothing.
     private async Task RenewAsync(InProgress message, CancellationToken working)
     {
         var pause = options.Visibility / 2;
@@ -179,17 +164,17 @@ internal sealed partial class QueueListener(
         }
     }
 
-    private async Task PoisonAsync(InProgress message, CancellationToken cancellationToken)
+    private async Task PoisonAsync(InProgress message)
     {
-        await _poison.CreateAsync(cancellationToken);
-        await _poison.SendAsync(message.Current.Body, TimeSpan.Zero, cancellationToken);
-        await _queue.DeleteAsync(message.Current, cancellationToken);
+        await _poison.CreateAsync(CancellationToken.None);
+        await _poison.SendAsync(message.Current.Body, TimeSpan.Zero, CancellationToken.None);
+        await _queue.DeleteAsync(message.Current, CancellationToken.None);
         LogPoisoned(name, message.Current.Id, message.Current.DequeueCount);
     }
 
-    private async Task GiveBackAsync(InProgress message)
+    private async Task MakeVisibleAsync(InProgress message)
     {
-        using var timeout = new CancellationTokenSource(FarewellTimeout, time);
+        using var timeout = new CancellationTokenSource(StopTimeout, time);
         try
         {
             await _queue.ExtendAsync(message.Current, TimeSpan.Zero, timeout.Token);
@@ -208,7 +193,7 @@ internal sealed partial class QueueListener(
             LogStillAtWork(name, message.Current.Id, options.ShutdownTimeout);
             try
             {
-                await GiveBackAsync(message);
+                await MakeVisibleAsync(message);
             }
             catch (HibpException e)
             {
@@ -219,6 +204,34 @@ internal sealed partial class QueueListener(
         foreach (var message in inProgress.Where(message => message.Work.IsCompleted))
             await message.Work;
     }
+
+    [LoggerMessage(
+        EventIds.QueueListenerFailed, LogLevel.Warning, "{Queue}: message {Message} failed (attempt {Attempt} of {Tries}): {Reason}")]
+    private partial void LogFailed(string queue, string message, long attempt, int tries, string reason);
+
+    [LoggerMessage(
+        EventIds.QueueListenerPoisoned, LogLevel.Error,
+        "{Queue}: message {Message} moved to {Queue}-poison after {Tries} attempts; see: hibp poison list {Queue}")]
+    private partial void LogPoisoned(string queue, string message, long tries);
+
+    [LoggerMessage(
+        EventIds.QueueListenerLost, LogLevel.Warning,
+        "{Queue}: message {Message} redelivered while its work was running; the work continues and may run twice")]
+    private partial void LogLost(string queue, string message);
+
+    [LoggerMessage(
+        EventIds.QueueListenerNotRenewed, LogLevel.Warning, "{Queue}: message {Message} visibility not renewed, retrying: {Reason}")]
+    private partial void LogNotRenewed(string queue, string message, string reason);
+
+    [LoggerMessage(
+        EventIds.QueueListenerNotSettled, LogLevel.Warning,
+        "{Queue}: message {Message} result not recorded in the queue, it will be redelivered: {Reason}")]
+    private partial void LogNotSettled(string queue, string message, string reason);
+
+    [LoggerMessage(
+        EventIds.QueueListenerStillAtWork, LogLevel.Warning,
+        "{Queue}: message {Message} still running {Timeout} after the stop; made visible again for redelivery")]
+    private partial void LogStillAtWork(string queue, string message, TimeSpan timeout);
 
     /// <summary>A message in progress, with its newest receipt.</summary>
     private sealed class InProgress(QueuedMessage message)
