@@ -2,9 +2,9 @@ using System.Collections;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>The process environment of a command: environment variables and standard streams.</summary>
 internal sealed class CommandEnvironment : InvocationConfiguration
 {
+    // Opened on first use: Console.In changes the terminal's mode.
     private readonly Lazy<TextReader> _input;
 
     private CommandEnvironment(Func<TextReader> openInput)
@@ -14,7 +14,6 @@ internal sealed class CommandEnvironment : InvocationConfiguration
     }
 
     /// <summary>Standard input as text. A command reads this or <see cref="OpenInput"/>, not both.</summary>
-    /// <remarks>Opened on first use: Console.In changes the terminal's mode.</remarks>
     public TextReader Input => _input.Value;
 
     public required Func<Stream> OpenInput { get; init; }

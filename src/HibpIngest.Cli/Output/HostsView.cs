@@ -4,10 +4,8 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows hosts, what they wait for, and the work held by hosts with missed heartbeats.</summary>
 internal static class HostsView
 {
-    /// <summary>The role's name in <see cref="Heartbeat.Roles"/>.</summary>
     public const string Ingest = "ingest";
 
     private const string Notify = "notify";
@@ -15,7 +13,6 @@ internal static class HostsView
     /// <summary>Describes a host for an operator: <c>laptop, process 4711</c>.</summary>
     public static string Name(Heartbeat host) => string.Create(CultureInfo.InvariantCulture, $"{host.Machine}, process {host.ProcessId}");
 
-    /// <summary>Describes hosts within a sentence.</summary>
     public static string Names(IReadOnlyList<Heartbeat> hosts) => hosts.Count == 1
         ? $"another host ({Name(hosts[0])})" : $"{TableFormat.Number(hosts.Count)} other hosts ({Name(hosts[0])} and others)";
 
@@ -25,9 +22,7 @@ internal static class HostsView
             return new Text("No host is at work here; start one: hibp run\n", new Style(Color.Yellow));
         // The version is shown only if hosts run different ones.
         var showsVersions = hosts.DistinctBy(host => host.Version).Count() > 1;
-        var table = showsVersions
-            ? TableFormat.Create("host", "works as", "since", "heartbeat", "version")
-            : TableFormat.Create("host", "works as", "since", "heartbeat");
+        var table = TableFormat.Create(["host", "works as", "since", "heartbeat", .. showsVersions ? (string[])["version"] : []]);
         foreach (var host in hosts)
         {
             var cells = new List<IRenderable>
@@ -69,14 +64,12 @@ internal static class HostsView
             : held.Any(work => work.Load == load.Id && HolderOf(work, alive) is not null);
     }
 
-    /// <summary>Returns the reasons why live hosts are waiting, each once.</summary>
     public static IEnumerable<string> Troubles(IReadOnlyList<Heartbeat> hosts, DateTimeOffset now) => hosts
         .Where(host => !host.IsMissed(now)).SelectMany(host => host.Troubles)
         .GroupBy(trouble => (trouble.Load, trouble.What, trouble.Reason)).Select(group =>
             (group.Key.Load > 0 ? $"load {group.Key.Load}, " : "") + $"{group.Key.What}: {group.Key.Reason}; next try "
             + Clock(group.Min(trouble => trouble.NextTry)));
 
-    /// <summary>Returns a line for each queue with messages for which no live host has the role.</summary>
     public static IEnumerable<string> Unserved(IReadOnlyList<QueueDocument> queues, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         foreach (var queue in queues.Where(queue => queue.Messages > 0))
@@ -92,8 +85,7 @@ internal static class HostsView
     /// <summary>Returns the role name of a process that removes a breach.</summary>
     public static string Removing(string breach) => $"removal of {breach}";
 
-    /// <summary>Returns the live process that removes a breach.</summary>
-    /// <returns>Null: there is none; the removal was interrupted.</returns>
+    /// <returns>Null: no live process removes the breach; the removal was interrupted.</returns>
     public static Heartbeat? RemoverOf(string breach, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now) =>
         hosts.FirstOrDefault(host => !host.IsMissed(now) && host.Roles == Removing(breach));
 

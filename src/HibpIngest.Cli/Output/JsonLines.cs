@@ -17,7 +17,7 @@ internal sealed class JsonLines(TimeProvider time)
 
     private static readonly JsonWriterOptions Options = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
-    public string Said(string line)
+    public string Message(string line)
     {
         const string Warning = "warning: ";
         return line.StartsWith(Warning, StringComparison.Ordinal)
@@ -69,4 +69,10 @@ internal sealed class JsonLines(TimeProvider time)
             default: json.WriteStringValue(Convert.ToString(value, CultureInfo.InvariantCulture)); break;
         }
     }
+}
+
+internal enum LogFormat
+{
+    Text,
+    Json,
 }

@@ -4,17 +4,13 @@ namespace HibpIngest.Cli.Output;
 internal sealed record LoadFigures
 {
     // A batch takes seconds; in a longer pause between two batches, no host is considered to have been ingesting.
-    private static readonly TimeSpan LongestBatch = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan MaxBatch = TimeSpan.FromMinutes(2);
 
     // An unfinished slice counts as at most this part.
-    private const double MaxBegun = 0.95;
+    private const double MaxOpenPart = 0.95;
 
     // With more rounds of slices left than this, the window's rate is the better estimate.
     private const int MaxRounds = 4;
-
-    private LoadFigures()
-    {
-    }
 
     /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
     public double Ingested { get; private init; }
@@ -22,13 +18,11 @@ internal sealed record LoadFigures
     /// <summary>Part of the whole load whose accounts are in the table, 0 to 1.</summary>
     public double Searchable { get; private init; }
 
-    /// <summary>Rows committed to SQL per second of ingest.</summary>
     public double RowsPerSecond { get; private init; }
 
     /// <summary>Accounts upserted per second in which slices were worked on.</summary>
     public double AccountsPerSecond { get; private init; }
 
-    /// <summary>Working time so far.</summary>
     public TimeSpan Elapsed { get; private init; }
 
     /// <summary>Estimated at the rate of the latest slices. Null: there is no estimate, as when no host works on the load.</summary>
@@ -60,11 +54,9 @@ internal sealed record LoadFigures
         };
     }
 
-    /// <summary>Describes the elapsed time and the time left.</summary>
     public string Times => $"for {TableFormat.Duration(Elapsed)}"
         + (Left is { TotalSeconds: >= 0.5 } left ? $", about {TableFormat.Duration(left)} left" : "");
 
-    /// <summary>Describes the load's progress in one line.</summary>
     public static string Line(Load load) =>
         $"load {load.Id} of {load.Breach}: {State(load)}, {TableFormat.Number(load.Accounts)} accounts, "
         + $"{Percent(load.SearchablePart)} searchable, {TableFormat.Number(load.Slices.Done)} of {Total(load, "about ")} slices, "
@@ -82,7 +74,6 @@ internal sealed record LoadFigures
     /// <summary>Rounded down, so that 100% means complete.</summary>
     public static string Percent(double part) => $"{Math.Floor((part * 100) + 1e-9):0}%";
 
-    /// <summary>Returns the expected final number of slices.</summary>
     public static string Total(Load load, string about) => load.IngestComplete || load.IngestedPart <= 0
         ? TableFormat.Number(load.Slices.Total) : about + TableFormat.Number((long)Math.Round(load.Slices.Total / load.IngestedPart));
 
@@ -103,7 +94,7 @@ internal sealed record LoadFigures
         return new WorkingTime(committed.Select((at, i) =>
         {
             var before = i == 0 ? load.StartedAt : committed[i - 1];
-            return (at - before > LongestBatch ? at - LongestBatch : before, at);
+            return (at - before > MaxBatch ? at - MaxBatch : before, at);
         }));
     }
 
@@ -121,7 +112,7 @@ internal sealed record LoadFigures
     {
         if (load.UpsertedAt is not { } upserted || load.State == LoadState.Held)
             return new WorkingTime([]);
-        var begun = work?.FirstMailAt - LongestBatch is { } mails && mails > upserted ? mails : upserted;
+        var begun = work?.FirstMailAt - MaxBatch is { } mails && mails > upserted ? mails : upserted;
         return new WorkingTime([(begun, load.FinishedAt ?? (holds ? now : work?.LastMailAt ?? begun))]);
     }
 
@@ -136,7 +127,7 @@ internal sealed record LoadFigures
         // A host records a slice's progress only now and then; in between, it is estimated from the average duration.
         var running = slices.Where(slice => slice is { BegunAt: not null, DoneAt: null }).ToList();
         var begun = running.Sum(slice => Math.Min(
-            MaxBegun, Math.Max(slice.Part, usual > 0 ? Between(slice.BegunAt!.Value, now).TotalSeconds / usual : 0)));
+            MaxOpenPart, Math.Max(slice.Part, usual > 0 ? Between(slice.BegunAt!.Value, now).TotalSeconds / usual : 0)));
         // The window begins at the completion of a slice. Of slices completed after it, the part that was done before the window is
         // excluded.
         var (from, after) = (DateTimeOffset.MinValue, 0);
@@ -181,8 +172,37 @@ internal sealed record LoadFigures
         return TimeSpan.FromSeconds(last);
     }
 
-    /// <summary>Returns the part of a slice that was done after a moment.</summary>
     private static double PartAfter(SliceTimes slice, DateTimeOffset moment) =>
         slice.BegunAt is not { } begun || begun >= moment || slice.DoneAt <= begun ? 1
         : Between(moment, slice.DoneAt!.Value) / (slice.DoneAt.Value - begun);
+}
+
+/// <summary>Spans of working time; overlapping ones count once.</summary>
+internal sealed class WorkingTime
+{
+    private readonly List<(DateTimeOffset From, DateTimeOffset To)> _spans = [];
+
+    /// <param name="spans">In any order; empty ones are ignored.</param>
+    public WorkingTime(IEnumerable<(DateTimeOffset From, DateTimeOffset To)> spans)
+    {
+        foreach (var (from, to) in spans.Where(span => span.To > span.From).OrderBy(span => span.From))
+        {
+            if (_spans.Count == 0 || from > _spans[^1].To)
+                _spans.Add((from, to));
+            else if (to > _spans[^1].To)
+                _spans[^1] = (_spans[^1].From, to);
+        }
+    }
+
+    public TimeSpan Total => Since(DateTimeOffset.MinValue);
+
+    public TimeSpan Since(DateTimeOffset moment)
+    {
+        var sum = TimeSpan.Zero;
+        for (var i = _spans.Count - 1; i >= 0 && _spans[i].To > moment; i--)
+            sum += _spans[i].To - (_spans[i].From > moment ? _spans[i].From : moment);
+        return sum;
+    }
+
+    public WorkingTime With(WorkingTime other) => new(_spans.Concat(other._spans));
 }

@@ -7,7 +7,6 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
 {
     // A person can't read faster, and one small query each time is negligible next to the load.
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(250);
-    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
     // Written by the polling loop, read by the rendering.
     private readonly ConcurrentDictionary<int, TimeSpan?> _left = [];
@@ -23,10 +22,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
     {
         if (!screen.IsLive)
             return await LinesAsync(blob, cancellationToken);
-        return await screen.Messages.Progress()
-            .Columns(
-                new TaskDescriptionColumn { Alignment = Justify.Left }, TableFormat.Bar(screen.Messages), new PercentageColumn(),
-                new TimesColumn(task => _left.GetValueOrDefault(task.Id)))
+        return await ProgressBars.Create(screen.Messages, new TimesColumn(task => _left.GetValueOrDefault(task.Id)))
             .StartAsync(context => BarsAsync(context, blob, cancellationToken));
     }
 
@@ -80,7 +76,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         var lineAt = time.GetTimestamp();
         return await WatchAsync(blob, (load, figures) =>
         {
-            if (load.State == state && time.GetElapsedTime(lineAt) < LineEvery)
+            if (load.State == state && time.GetElapsedTime(lineAt) < LineLimit.Interval)
                 return;
             state = load.State;
             lineAt = time.GetTimestamp();
@@ -93,7 +89,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         long? id = null;
         object? seen = null;
         var movedAt = time.GetTimestamp();
-        var (stallTold, notTakenTold) = (false, false);
+        var (isStallReported, isNotTakenReported) = (false, false);
         while (true)
         {
             var load = id is null
@@ -105,7 +101,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             {
                 seen = now;
                 movedAt = time.GetTimestamp();
-                stallTold = false;
+                isStallReported = false;
             }
             if (load is not null)
             {
@@ -114,17 +110,43 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
                 if (load.State is LoadState.Done or LoadState.Held or LoadState.Failed)
                     return load;
             }
-            if (Stalled is { } stalled && !stallTold && time.GetElapsedTime(movedAt) > stalled.After)
+            if (Stalled is { } stalled && !isStallReported && time.GetElapsedTime(movedAt) > stalled.After)
             {
                 screen.Say(stalled.Line);
-                stallTold = true;
+                isStallReported = true;
             }
-            if (id is null && NotTaken is { } notTaken && !notTakenTold && time.GetElapsedTime(movedAt) > notTaken.After)
+            if (id is null && NotTaken is { } notTaken && !isNotTakenReported && time.GetElapsedTime(movedAt) > notTaken.After)
             {
                 screen.Say(await notTaken.Line());
-                notTakenTold = true;
+                isNotTakenReported = true;
             }
             await Task.Delay(PollInterval, time, cancellationToken);
         }
+    }
+}
+
+/// <summary>Remembers when each load last made progress.</summary>
+internal sealed class LoadMotion(TimeProvider time)
+{
+    // Longer than a batch or a slice takes on a busy machine.
+    private static readonly TimeSpan StalledAfter = TimeSpan.FromSeconds(15);
+
+    private readonly Dictionary<long, (object Seen, long At)> _seen = [];
+
+    /// <summary>Returns the values that change when a load makes progress.</summary>
+    public static object Of(Load load) => (
+        load.State, load.LastPosition, load.Checkpoint.BlobBytesRead, load.Slices, load.MatchedPosition, load.Notifications, load.Calls);
+
+    /// <summary>Records a load's current values.</summary>
+    /// <returns>False: they haven't changed for 15 s.</returns>
+    public bool Moves(Load load)
+    {
+        var now = Of(load);
+        if (!_seen.TryGetValue(load.Id, out var before) || !before.Seen.Equals(now))
+        {
+            _seen[load.Id] = (now, time.GetTimestamp());
+            return true;
+        }
+        return time.GetElapsedTime(before.At) < StalledAfter;
     }
 }

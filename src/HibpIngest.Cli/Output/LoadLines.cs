@@ -3,25 +3,24 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Prints a line every 15 s for each load that made progress, until disposal. No open load: no database query.</summary>
 internal sealed class LoadLines : IAsyncDisposable
 {
-    // Often enough to show progress, seldom enough for a log file.
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(15);
 
     private readonly CancellationTokenSource _stop = new();
-    private readonly Task _saying;
+    private readonly Task _printing;
 
     public LoadLines(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
-        _saying = SayAsync(open, loads, screen, time, mailsPerSecond);
+        _printing = PrintAsync(open, loads, screen, time, mailsPerSecond);
 
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
-        await _saying;
+        await _printing;
         _stop.Dispose();
     }
 
-    private async Task SayAsync(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
+    private async Task PrintAsync(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
     {
-        var said = new Dictionary<long, object>();
+        var printed = new Dictionary<long, object>();
         try
         {
             while (true)
@@ -32,9 +31,9 @@ internal sealed class LoadLines : IAsyncDisposable
                     foreach (var (id, _) in await open.ListOpenAsync(_stop.Token))
                     {
                         if (await loads.GetLoadAsync(id, _stop.Token) is { } load && IsAtWork(load)
-                            && !LoadMotion.Of(load).Equals(said.GetValueOrDefault(id)))
+                            && !LoadMotion.Of(load).Equals(printed.GetValueOrDefault(id)))
                         {
-                            said[id] = LoadMotion.Of(load);
+                            printed[id] = LoadMotion.Of(load);
                             var work = await loads.ListWorkAsync([id], _stop.Token);
                             var figures = LoadFigures.Of(load, work[0], time.GetUtcNow(), mailsPerSecond);
                             screen.Say($"{LoadFigures.Line(load)}, {figures.Times}");
@@ -49,7 +48,6 @@ internal sealed class LoadLines : IAsyncDisposable
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
-            // DisposeAsync was called.
         }
     }
 

@@ -9,10 +9,10 @@ internal static class OutputPipe
 {
     private const int StandardOutput = 1;
 
-    /// <summary>Linux reports POLLERR for a pipe without a reader, macOS POLLHUP; both are reported even if not requested.</summary>
+    // Linux reports POLLERR for a pipe without a reader, macOS POLLHUP; both are reported even if not requested.
     private const short ErrorOrHangUp = 0x08 | 0x10;
 
-    /// <summary>Whether the reader is gone. Always false on Windows.</summary>
+    /// <summary>Always false on Windows.</summary>
     public static bool IsAbandoned
     {
         get

@@ -21,28 +21,21 @@ internal static class ProgressSpinner
     {
         if (!screen.IsLive)
         {
-            await using var lines = new Removal(what, time, LineEvery, (line, _) => screen.Say(line));
+            await using var lines = new Removal(what, time, LineLimit.Interval, (line, _) => screen.Say(line));
             return await work(lines);
         }
-        return await screen.Messages.Progress()
-            .Columns(
-                new TaskDescriptionColumn { Alignment = Justify.Left }, TableFormat.Bar(screen.Messages), new PercentageColumn(),
-                new TimesColumn(TimeLeft.AccountsOfPart))
-            .StartAsync(async context =>
+        return await ProgressBars.Create(screen.Messages, new TimesColumn(TimeLeft.AccountsOfPart)).StartAsync(async context =>
+        {
+            var task = context.AddTask(Markup.Escape(what), maxValue: 1);
+            await using var bar = new Removal(what, time, TimeSpan.Zero, (line, value) =>
             {
-                var task = context.AddTask(Markup.Escape(what), maxValue: 1);
-                await using var bar = new Removal(what, time, TimeSpan.Zero, (line, value) =>
-                {
-                    task.Description = Markup.Escape(line);
-                    task.MaxValue = Math.Max(value.Total, 1);
-                    task.Value = value.Done;
-                });
-                return await work(bar);
+                task.Description = Markup.Escape(line);
+                task.MaxValue = Math.Max(value.Total, 1);
+                task.Value = value.Done;
             });
+            return await work(bar);
+        });
     }
-
-    // Often enough to show progress, seldom enough for a log file.
-    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
     /// <summary>Shows the progress of a removal or, while nothing is reported, that it is waiting.</summary>
     internal sealed class Removal : IProgress<RemovalProgress>, IAsyncDisposable
@@ -57,7 +50,7 @@ internal static class ProgressSpinner
         private readonly CancellationTokenSource _ended = new();
         private readonly Lock _gate = new();
         private readonly TimeLeft _left = new();
-        private readonly long _began;
+        private readonly long _startedAt;
         private readonly Task _watching;
         private RemovalProgress _last;
         private long _reportedAt;
@@ -67,7 +60,7 @@ internal static class ProgressSpinner
         public Removal(string what, TimeProvider time, TimeSpan every, Action<string, RemovalProgress> show)
         {
             (_what, _time, _every, _show) = (what, time, every, show);
-            _began = _reportedAt = _shownAt = time.GetTimestamp();
+            _startedAt = _reportedAt = _shownAt = time.GetTimestamp();
             _watching = WatchAsync();
         }
 
@@ -76,7 +69,7 @@ internal static class ProgressSpinner
             lock (_gate)
             {
                 var left = _left.Next(
-                    _time.GetElapsedTime(_began), value.Done / TimeLeft.AccountsOfPart,
+                    _time.GetElapsedTime(_startedAt), value.Done / TimeLeft.AccountsOfPart,
                     (value.Total - value.Done) / TimeLeft.AccountsOfPart);
                 // While one request waits for a store, others still report: the reason stays until there is progress.
                 if (value.Reason is null && value.Done == _last.Done && _last.Reason is not null && !value.Waiting)
@@ -101,7 +94,7 @@ internal static class ProgressSpinner
             {
                 while (true)
                 {
-                    await Task.Delay(LineEvery, _time, _ended.Token);
+                    await Task.Delay(LineLimit.Interval, _time, _ended.Token);
                     lock (_gate)
                     {
                         if (_time.GetElapsedTime(_reportedAt) is var silent && silent >= SilentAfter)

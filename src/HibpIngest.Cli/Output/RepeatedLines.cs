@@ -7,27 +7,24 @@ namespace HibpIngest.Cli.Output;
 /// </summary>
 internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDisposable
 {
-    /// <summary>Time in which repeated lines are counted instead of printed.</summary>
     public static readonly TimeSpan Window = TimeSpan.FromSeconds(30);
 
     private readonly Lock _lock = new();
-    private readonly Dictionary<object, Repeated> _said = [];
+    private readonly Dictionary<object, Repeated> _printed = [];
     private bool _isDisposed;
 
     /// <summary>Returns whether to print a line now; false: it is a repetition, and is counted.</summary>
-    /// <param name="meaning">Equal for lines with the same meaning.</param>
-    /// <param name="line">Printed with the count if repetitions follow.</param>
     public bool IsNew(object meaning, string line)
     {
         lock (_lock)
         {
-            if (_said.TryGetValue(meaning, out var repeated))
+            if (_printed.TryGetValue(meaning, out var repeated))
             {
                 repeated.Count++;
                 return false;
             }
             if (!_isDisposed)
-                _said[meaning] = new Repeated(line, time.CreateTimer(_ => End(meaning), null, Window, Timeout.InfiniteTimeSpan));
+                _printed[meaning] = new Repeated(line, time.CreateTimer(_ => End(meaning), null, Window, Timeout.InfiniteTimeSpan));
             return true;
         }
     }
@@ -38,7 +35,7 @@ internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDi
         lock (_lock)
         {
             _isDisposed = true;
-            left = [.. _said.Keys];
+            left = [.. _printed.Keys];
         }
         left.ForEach(End);
     }
@@ -48,7 +45,7 @@ internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDi
         Repeated? repeated;
         lock (_lock)
         {
-            if (!_said.Remove(meaning, out repeated))
+            if (!_printed.Remove(meaning, out repeated))
                 return;
         }
         repeated.Timer.Dispose();
@@ -56,12 +53,8 @@ internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDi
             say(string.Create(CultureInfo.InvariantCulture, $"{repeated.Count} more like this: {repeated.Line}"));
     }
 
-    private sealed class Repeated(string line, ITimer timer)
+    private sealed record Repeated(string Line, ITimer Timer)
     {
-        public string Line => line;
-
-        public ITimer Timer => timer;
-
         public int Count { get; set; }
     }
 }

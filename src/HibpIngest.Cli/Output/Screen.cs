@@ -16,7 +16,7 @@ internal sealed class Screen
 
     private static readonly JsonWriterOptions Indented = new() { Indented = true };
 
-    private readonly Lock _saying = new();
+    private readonly Lock _writing = new();
 
     public Screen(bool json, CommandEnvironment environment)
         : this(json, Create(environment.Output), Create(environment.Error))
@@ -30,7 +30,6 @@ internal sealed class Screen
         Messages = ReferenceEquals(results, messages) ? Results : CleanedOutput.Attach(messages);
     }
 
-    /// <summary>Whether the result must be one JSON document.</summary>
     public bool Json { get; }
 
     public bool HasDocument { get; private set; }
@@ -45,13 +44,13 @@ internal sealed class Screen
     /// <summary>Whether a person watches the messages live.</summary>
     public bool IsLive => Lines is null && Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
 
-    /// <summary>Writes one line for a person, to standard error.</summary>
-    public void Say(string line) => Write(Lines?.Said(line) ?? line);
+    /// <summary>Writes a line to standard error.</summary>
+    public void Say(string line) => Write(Lines?.Message(line) ?? line);
 
-    /// <summary>Writes a formatted line to standard error.</summary>
+    /// <summary>Writes a line that is formatted already.</summary>
     public void Write(string line)
     {
-        lock (_saying)
+        lock (_writing)
         {
             // Bypasses the console's layout if there is no terminal: it would wrap.
             if (Messages.Profile.Out.IsTerminal)
@@ -64,11 +63,10 @@ internal sealed class Screen
     /// <summary>Writes a question to standard error; the answer follows on the same line.</summary>
     public void Ask(string question)
     {
-        lock (_saying)
+        lock (_writing)
             Messages.Profile.Out.Writer.Write(TerminalText.Clean(question));
     }
 
-    /// <summary>Shows the result as a table or another renderable.</summary>
     public void Show(IRenderable result) => Results.Write(result);
 
     public void Show(string line) => Results.Profile.Out.Writer.WriteLine(TerminalText.Clean(line));
@@ -82,7 +80,6 @@ internal sealed class Screen
         Results.Profile.Out.Writer.WriteLine(Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
     }
 
-    /// <summary>Writes the document with <c>--json</c>, and the line otherwise.</summary>
     public void ShowResult<T>(T document, JsonTypeInfo<T> type, string line)
     {
         if (Json)

@@ -36,18 +36,16 @@ internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProv
                 LogLevel.Error => "error",
                 _ => "critical",
             };
-            var message = OneLine(formatter(state, exception));
+            var message = formatter(state, exception).ReplaceLineEndings(" ");
             // Lines with the same reason differ only in the message id or the delay.
-            var reason = (state as IEnumerable<KeyValuePair<string, object?>>)?.FirstOrDefault(value => value.Key == Reason).Value;
+            var fields = state as IEnumerable<KeyValuePair<string, object?>>;
+            var reason = fields?.FirstOrDefault(value => value.Key == Reason).Value;
             if (!verbose && logLevel >= LogLevel.Warning
                 && !repeated.IsNew((category, eventId.Id, reason?.ToString() ?? message), $"{level} {category}: {message}"))
-            {
                 return;
-            }
             if (screen.Lines is { } lines)
             {
-                screen.Write(lines.Line(
-                    logLevel, category, eventId, message, state as IEnumerable<KeyValuePair<string, object?>>, exception));
+                screen.Write(lines.Line(logLevel, category, eventId, message, fields, exception));
                 return;
             }
             var line = $"{TableFormat.Utc(time.GetUtcNow())} {level} {category}: {message}";
@@ -55,7 +53,5 @@ internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProv
                 line += verbose ? Environment.NewLine + UnexpectedError.Describe(exception) : $" ({exception.GetType().Name})";
             screen.Say(line);
         }
-
-        private static string OneLine(string text) => text.ReplaceLineEndings(" ");
     }
 }

@@ -19,7 +19,7 @@ internal static class StatsDrawing
     {
         var body = new StringBuilder();
         var y = Margin + 8;
-        Text(Margin, y, $"{Number(figures.Accounts)} accounts in {Number(figures.Rows)} rows", 18, "start", "600");
+        Text(Margin, y, $"{TableFormat.Number(figures.Accounts)} accounts in {TableFormat.Number(figures.Rows)} rows", 18, "start", "600");
         y += Line;
         y = Chart("Breaches, by their distinct accounts", figures.Breaches.Select(one => (one.Name, one.Accounts)), "#3b6ea8", y);
         y = Chart("Domains", figures.LargestDomains.Select(one => (one.Name, one.Accounts)), "#4f8a5b", y);
@@ -42,16 +42,16 @@ internal static class StatsDrawing
                 return top;
             top += Line;
             Text(Margin, top, title, 14, "start", "600");
-            var most = Math.Max(shown.Max(one => one.Value), 1);
+            var largest = Math.Max(shown.Max(one => one.Value), 1);
             foreach (var (name, value) in shown)
             {
                 top += Line;
-                var width = Math.Max(BarWidth * value / most, 1);
+                var width = Math.Max(BarWidth * value / largest, 1);
                 Text(Margin + NameWidth - 8, top, name.Length > 32 ? name[..31] + "…" : name, 13, "end", "400");
                 body.Append(
                     CultureInfo.InvariantCulture,
                     $"<rect x=\"{Margin + NameWidth}\" y=\"{top - 13}\" width=\"{width}\" height=\"16\" fill=\"{colour}\"/>\n");
-                Text(Margin + NameWidth + (int)width + 6, top, Number(value), 13, "start", "400");
+                Text(Margin + NameWidth + (int)width + 6, top, TableFormat.Number(value), 13, "start", "400");
             }
             return top + Line;
         }
@@ -61,6 +61,4 @@ internal static class StatsDrawing
             $"<text x=\"{x}\" y=\"{at}\" font-size=\"{size}\" font-weight=\"{weight}\" text-anchor=\"{anchor}\" fill=\"#222222\">")
             .Append(SecurityElement.Escape(text)).Append("</text>\n");
     }
-
-    private static string Number(long value) => TableFormat.Number(value);
 }

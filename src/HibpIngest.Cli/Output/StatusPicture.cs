@@ -3,10 +3,7 @@ using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>A snapshot of the pipeline's state.</summary>
-/// <param name="Loads">All loads, or those of a breach.</param>
-/// <param name="Queues">All queues, with their poison queues.</param>
-/// <param name="Hosts">The last heartbeat of each host.</param>
+/// <summary>A snapshot of the pipeline's state, or of one breach's.</summary>
 /// <param name="Held">Leased work of these loads.</param>
 /// <param name="Waiting">Dropped files that no host has picked up; empty if only one breach is shown.</param>
 internal sealed record StatusPicture(
@@ -15,10 +12,9 @@ internal sealed record StatusPicture(
 {
     private static readonly TimeSpan RecentFor = TimeSpan.FromDays(1);
 
-    /// <summary>Removals that are not complete, of all breaches or of the one that is shown.</summary>
     public IReadOnlyList<OpenRemoval> Removals { get; init; } = [];
 
-    /// <summary>Working times by load, as far as they were read.</summary>
+    /// <summary>By load, as far as it was read.</summary>
     public IReadOnlyDictionary<long, LoadWork> Work { get; init; } = new Dictionary<long, LoadWork>();
 
     public static async Task<StatusPicture> ReadAsync(IServiceProvider services, string? breach, CancellationToken cancellationToken)
@@ -38,7 +34,6 @@ internal sealed record StatusPicture(
         };
     }
 
-    /// <summary>Returns all queues with their message counts; a queue that doesn't exist yet counts as empty.</summary>
     public static async Task<IReadOnlyList<QueueDocument>> ReadQueuesAsync(IMessageQueues queues, CancellationToken cancellationToken)
     {
         return await Task.WhenAll(QueueNames.All.Select(async queue => new QueueDocument(

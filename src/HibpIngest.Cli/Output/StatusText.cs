@@ -3,32 +3,52 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Shows a changing line: updated in place on a terminal, repeated every few seconds otherwise.</summary>
 internal static class StatusText
 {
-    // Often enough to show progress, seldom enough for a log file.
-    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
-
     /// <param name="title">Shown before the first line.</param>
     /// <param name="work">Calls its argument with each line, from any thread.</param>
     public static async Task<T> ShowAsync<T>(Screen screen, TimeProvider time, string title, Func<Action<string>, Task<T>> work)
     {
-        var gate = new Lock();
         if (!screen.IsLive)
         {
-            var last = time.GetTimestamp();
+            var limit = new LineLimit(time);
             return await work(line =>
             {
-                lock (gate)
-                {
-                    if (time.GetElapsedTime(last) < LineEvery)
-                        return;
-                    last = time.GetTimestamp();
+                if (limit.IsDue())
                     screen.Say(line);
-                }
             });
         }
+        var gate = new Lock();
         return await screen.Messages.Status().StartAsync(title, context => work(line =>
         {
             lock (gate)
                 context.Status = Markup.Escape(line);
         }));
+    }
+}
+
+/// <summary>Reports progress on the calling thread, so that a report is never late; Progress&lt;T&gt; posts it.</summary>
+internal sealed class ImmediateProgress<T>(Action<T> show) : IProgress<T>
+{
+    public void Report(T value) => show(value);
+}
+
+/// <summary>Limits how often progress is printed as a line. Safe for concurrent use.</summary>
+internal sealed class LineLimit(TimeProvider time)
+{
+    // Often enough to show progress, seldom enough for a log file.
+    public static readonly TimeSpan Interval = TimeSpan.FromSeconds(5);
+
+    private readonly Lock _gate = new();
+    private long _last = time.GetTimestamp();
+
+    /// <summary>Returns whether the interval is over, and begins the next one if so.</summary>
+    public bool IsDue()
+    {
+        lock (_gate)
+        {
+            if (time.GetElapsedTime(_last) < Interval)
+                return false;
+            _last = time.GetTimestamp();
+            return true;
+        }
     }
 }

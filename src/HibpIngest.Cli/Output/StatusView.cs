@@ -77,7 +77,6 @@ internal static class StatusView
         }
     }
 
-    /// <summary>Returns lines for loads with outstanding callbacks.</summary>
     private static IEnumerable<IRenderable> Calls(IReadOnlyList<Load> loads)
     {
         foreach (var load in loads)

@@ -6,9 +6,6 @@ internal static class TableFormat
 {
     public static FittingTable Create(params ReadOnlySpan<string> columns) => new(columns);
 
-    /// <summary>Returns a bar whose width leaves room for text on a narrow screen.</summary>
-    public static ProgressBarColumn Bar(IAnsiConsole console) => new() { Width = console.Profile.Width < 100 ? 8 : 30 };
-
     public static string Date(DateOnly? date) => date?.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture) ?? "";
 
     public static string Moment(DateTimeOffset? moment) =>

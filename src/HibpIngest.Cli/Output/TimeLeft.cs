@@ -26,7 +26,6 @@ internal sealed class TimeLeft
     /// <summary>Returns whether this much work in this much time allows an estimate.</summary>
     public static bool IsEnough(double parts, TimeSpan worked) => parts >= FewestParts || worked >= ShortestTime;
 
-    /// <summary>Returns whether a window with this much work and time is long enough.</summary>
     public static bool IsWindow(double parts, TimeSpan worked) => parts >= WindowParts && worked >= WindowTime;
 
     /// <summary>Returns the time for the rest at the rate of a window.</summary>
@@ -37,7 +36,6 @@ internal sealed class TimeLeft
 
     /// <summary>Records the progress of a run, and returns the time left.</summary>
     /// <param name="at">Working time of the run so far.</param>
-    /// <param name="done">Completed parts.</param>
     /// <returns>Null: not known yet.</returns>
     public TimeSpan? Next(TimeSpan at, double done, double rest)
     {

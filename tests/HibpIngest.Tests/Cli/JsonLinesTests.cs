@@ -38,7 +38,7 @@ public sealed class JsonLinesTests
     [InlineData("warning: HIBP_STORGE means nothing here", "warning", "HIBP_STORGE means nothing here")]
     public void What_is_said_beside_it_is_one_too(string said, string level, string message)
     {
-        var json = JsonDocument.Parse(_lines.Said(said)).RootElement;
+        var json = JsonDocument.Parse(_lines.Message(said)).RootElement;
         Assert.Equal(
             (level, "hibp", message),
             (json.GetProperty("level").GetString(), json.GetProperty("category").GetString(), json.GetProperty("message").GetString()));

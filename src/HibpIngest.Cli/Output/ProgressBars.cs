@@ -3,10 +3,20 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
+internal static class ProgressBars
+{
+    /// <summary>Creates bars whose width leaves room for text on a narrow screen.</summary>
+    public static Progress Create(IAnsiConsole console, params ReadOnlySpan<ProgressColumn> more) => console.Progress().Columns(
+    [
+        new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn { Width = console.Profile.Width < 100 ? 8 : 30 },
+        new PercentageColumn(), .. more,
+    ]);
+}
+
 /// <summary>Shows the elapsed time and the time left of a bar; for a full bar, its duration.</summary>
 internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : ProgressColumn
 {
-    /// <summary>Creates a column that estimates the time left from each bar's own values (<see cref="TimeLeft"/>).</summary>
+    /// <summary>Estimates the time left from each bar's own values (<see cref="TimeLeft"/>).</summary>
     /// <param name="valueOfPart">The bar value that one part represents.</param>
     public TimesColumn(double valueOfPart)
         : this(Estimate(valueOfPart))
@@ -33,4 +43,14 @@ internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : Progress
                 .Next(elapsed, task.Value / valueOfPart, (task.MaxValue - task.Value) / valueOfPart)
             : null;
     }
+}
+
+/// <summary>Bytes and rate of a progress bar, in the units of all other output: the standard columns call a MiB an MB.</summary>
+internal sealed class BytesColumn : ProgressColumn
+{
+    protected override bool NoWrap => true;
+
+    public override IRenderable Render(RenderOptions options, ProgressTask task, TimeSpan deltaTime) => new Text(
+        $"{TableFormat.Bytes((long)task.Value)} of {TableFormat.Bytes((long)task.MaxValue)}"
+        + (task.Speed is { } speed && !task.IsFinished ? $", {TableFormat.Bytes((long)speed)}/s" : ""));
 }
