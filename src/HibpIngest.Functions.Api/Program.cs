@@ -18,7 +18,7 @@ internal static partial class Program
     private static async Task Main(string[] args)
     {
         var builder = FunctionsApplication.CreateBuilder(args).ConfigureFunctionsWebApplication();
-        var app = FunctionsApp.Configure(builder, FunctionsAppSettings.ReadApi, AddApi, Open);
+        var app = new FunctionsApp(builder, FunctionsAppSettings.ReadApi, AddApi, Open);
         // While a store is down it logs an error for each probe, and the probes need no key.
         builder.Logging.AddFilter("Microsoft.Extensions.Diagnostics.HealthChecks", LogLevel.None);
         builder.Services.AddSingleton<ApiRequests>();

@@ -5,10 +5,7 @@ using Microsoft.Azure.Functions.Worker.Http;
 
 namespace HibpIngest.Functions;
 
-/// <summary>
-/// Serves <c>GET /api/health</c>, which needs no key: 200 if the settings are valid and the storage account responds, else 503 with a line
-/// for each wrong setting. It creates nothing and doesn't query the database.
-/// </summary>
+/// <summary>200 if the settings are valid and the storage account responds, else 503. Needs no key, and queries no database.</summary>
 public sealed class HealthFunction(SettingsErrors settings, CachedCheck store)
 {
     internal const string Name = "Health";

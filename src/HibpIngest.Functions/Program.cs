@@ -9,7 +9,7 @@ internal static class Program
     private static async Task Main(string[] args)
     {
         var builder = FunctionsApplication.CreateBuilder(args);
-        var app = FunctionsApp.Configure(
+        var app = new FunctionsApp(
             builder, FunctionsAppSettings.ReadPipeline, AddPipeline, services => services.OpenStores());
         builder.UseMiddleware<InvocationGuard>();
         builder.Services.AddHostedService(provider => provider.GetRequiredService<InvocationGuard>());

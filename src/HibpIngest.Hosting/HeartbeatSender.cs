@@ -3,17 +3,14 @@ using Microsoft.Extensions.Hosting;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>
-/// Sends this process's heartbeats, on a dedicated thread: in a busy process the thread pool may have no free thread for seconds, and
-/// readers that miss its heartbeats for <see cref="Heartbeat.MissedAfter"/> consider it dead.
-/// </summary>
+/// <summary>Sends heartbeats on a dedicated thread: in a busy process, the thread pool may have no free thread for seconds.</summary>
 /// <param name="store">Uses a connection that the process's other work can't saturate.</param>
 /// <param name="roles">Separated by ", ".</param>
 /// <param name="onBeat">Called after each heartbeat: null, or its error.</param>
 public sealed class HeartbeatSender(
     IHeartbeats store, string roles, BlockedWork blocked, TimeProvider time, Action<HibpException?>? onBeat = null) : IAsyncDisposable
 {
-    private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan RemoveTimeout = TimeSpan.FromSeconds(5);
 
     private readonly DateTimeOffset _startedAt = time.GetUtcNow();
     private readonly CancellationTokenSource _stop = new();
@@ -22,10 +19,7 @@ public sealed class HeartbeatSender(
     private bool _mayBeStored;
     private bool _hasSent;
 
-    /// <summary>
-    /// Sends heartbeats until disposal. The first one also removes hosts whose last heartbeat is older than
-    /// <see cref="Heartbeat.ForgottenAfter"/>.
-    /// </summary>
+    /// <summary>The first heartbeat also removes hosts that are older than <see cref="Heartbeat.ForgottenAfter"/>.</summary>
     public void Start()
     {
         _hasStarted = true;
@@ -43,7 +37,7 @@ public sealed class HeartbeatSender(
         _stop.Dispose();
         if (!_mayBeStored)
             return;
-        using var timeout = new CancellationTokenSource(FarewellTimeout, time);
+        using var timeout = new CancellationTokenSource(RemoveTimeout, time);
         try
         {
             await store.RemoveHeartbeatAsync(LoadLeases.Host, timeout.Token);
@@ -67,7 +61,6 @@ public sealed class HeartbeatSender(
                 }
                 catch (HibpException e)
                 {
-                    // Any listing of the hosts shows that the heartbeat is missing.
                     onBeat?.Invoke(e);
                 }
             }

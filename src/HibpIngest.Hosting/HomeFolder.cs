@@ -1,9 +1,6 @@
 namespace HibpIngest.Hosting;
 
-/// <summary>
-/// The folder of an installation on this machine: the SQLite database, the emulator's data, mails of the pickup folder, the demo's files.
-/// There is one per user, independent of the current directory: two folders would mean two databases sharing one emulator.
-/// </summary>
+/// <summary>The folder of an installation, one per user: two folders would mean two databases sharing one emulator.</summary>
 public static class HomeFolder
 {
     public const string Variable = "HIBP_HOME";
@@ -29,10 +26,7 @@ public static class HomeFolder
         return platform.Length == 0 ? InRepository : Below(current, Path.Combine(platform, Program));
     }
 
-    /// <summary>
-    /// Returns the folder for data that can be recreated: <c>hibp</c> in <c>XDG_CACHE_HOME</c> or <c>~/.cache</c>, <c>~/Library/Caches</c>,
-    /// or <c>%LOCALAPPDATA%</c>.
-    /// </summary>
+    /// <summary>Returns the folder for data that can be recreated.</summary>
     /// <returns>Null for a user without a home.</returns>
     public static string? FindCache()
     {

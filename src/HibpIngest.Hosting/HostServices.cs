@@ -1,9 +1,6 @@
 using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Delivery;
-using HibpIngest.Passwords.Releases;
 using HibpIngest.Pipeline;
-using HibpIngest.Pipeline.Settings;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.DependencyInjection.Extensions;
@@ -12,10 +9,7 @@ namespace HibpIngest.Hosting;
 
 public static partial class HostServices
 {
-    /// <summary>
-    /// Adds the stores, the stages and operations, and the senders of mails and callbacks. The clock defaults to the system's and the logs
-    /// to the console, unless the caller has added others.
-    /// </summary>
+    /// <summary>Adds everything of the pipeline. The clock and the logs have defaults, unless the caller has added others.</summary>
     /// <param name="storage">Retries and timeouts of the storage account; null: those of the pipeline.</param>
     /// <param name="setsUpStores">As for <see cref="PipelineServices.AddHibpPipeline"/>.</param>
     public static IServiceCollection AddHibp(
@@ -39,29 +33,26 @@ public static partial class HostServices
             .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddServingSweeps(sweep.SweepBlobAge);
     }
 
-    /// <summary>
-    /// Opens the stores and senders that the settings name, without calling them, so that a wrong setting is reported at once.
-    /// Disposing the provider closes them.
-    /// </summary>
+    /// <summary>Opens the stores and senders without calling them, so that a wrong setting is reported at once.</summary>
     /// <exception cref="BadInputException">A setting is wrong; the message names it.</exception>
-    public static ServiceProvider OpenHibp(this IServiceCollection services)
+    public static ServiceProvider OpenHibp(this IServiceCollection services) => services.Open(OpenStores);
+
+    internal static ServiceProvider Open(this IServiceCollection services, Action<IServiceProvider> open)
     {
         var provider = services.BuildServiceProvider();
         try
         {
-            provider.OpenStores();
+            open(provider);
             return provider;
         }
         catch
         {
-            // None of the services has been used, so there is no need to wait.
             _ = provider.DisposeAsync();
             throw;
         }
     }
 
     /// <summary>Opens the same services, from a host's provider.</summary>
-    /// <exception cref="WrongSettingsException">Settings are wrong; each message names one.</exception>
     public static void OpenStores(this IServiceProvider services)
     {
         var errors = new SettingsErrors();

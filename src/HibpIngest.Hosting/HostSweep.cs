@@ -2,7 +2,6 @@ using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Import.Drops;
-using HibpIngest.Passwords.Releases;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Sql.Sqlite;

@@ -2,7 +2,6 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
-using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Hosting;
 

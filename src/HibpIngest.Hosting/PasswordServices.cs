@@ -1,14 +1,10 @@
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Import.Drops;
-using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
 using HibpIngest.Passwords.Serving;
-using HibpIngest.Pipeline.Settings;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.DependencyInjection.Extensions;
-using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
@@ -17,10 +13,7 @@ public static class PasswordServices
     internal static readonly HttpClient Http =
         new(new SocketsHttpHandler { PooledConnectionLifetime = TimeSpan.FromMinutes(5) }) { Timeout = TimeSpan.FromSeconds(30) };
 
-    /// <summary>
-    /// Adds imports, appends, releases and replicas. The caller adds the storage account, the options, the clock and the logs. Replicas are
-    /// opened on first use; opening them calls nothing.
-    /// </summary>
+    /// <summary>The caller adds the storage account, the options, the clock and the logs. Replicas are opened on first use.</summary>
     /// <param name="replicaStorage">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
     public static IServiceCollection AddHibpPasswords(this IServiceCollection services, StorageOptions? replicaStorage = null)
     {
@@ -50,4 +43,55 @@ public static class PasswordServices
         : Uri.TryCreate(options.PurgeUrl, UriKind.Absolute, out var url) && url.Scheme is "http" or "https" ? url
         : throw new BadInputException("HIBP_PURGE_URL is expected to be an address, as https://HOST/PATH"),
         options.PurgeToken, Http, log);
+}
+
+/// <summary>The storage accounts that passwords are replicated to (HIBP_PASSWORDS_REPLICAS).</summary>
+public sealed class ReplicaAccounts : IDisposable
+{
+    private const string Setting = "HIBP_PASSWORDS_REPLICAS";
+
+    private readonly List<StorageAccount> _accounts = [];
+
+    public IReadOnlyList<PasswordReplica> Replicas { get; private set; } = [];
+
+    /// <summary>Opens the accounts; calls nothing.</summary>
+    /// <param name="primary">The installation's own account, which can't be a replica.</param>
+    /// <param name="storage">Retries and timeouts of the replicas; null: those of the pipeline.</param>
+    public static ReplicaAccounts Open(
+        StorageAccount primary, PasswordOptions options, TimeProvider time, ILoggerFactory logs, StorageOptions? storage = null)
+    {
+        var opened = new ReplicaAccounts();
+        try
+        {
+            foreach (var connection in options.ReplicaConnections())
+            {
+                StorageAccount.Check(connection, Setting);
+                var account = StorageAccount.Open(connection, logs, storage);
+                opened._accounts.Add(account);
+                if (account.BlobEndpoint == primary.BlobEndpoint)
+                    throw new BadInputException($"{Setting} names {account.DisplayName}, which is the account that is copied from");
+            }
+            if (opened._accounts.GroupBy(account => account.BlobEndpoint).FirstOrDefault(group => group.Count() > 1) is { } twice)
+                throw new BadInputException($"{Setting} names {twice.First().DisplayName} twice");
+        }
+        catch
+        {
+            opened.Dispose();
+            throw;
+        }
+        // Replicas don't purge: caches are purged once, after the primary's switch.
+        var purge = new PurgeHook(null, null, PasswordServices.Http, logs.CreateLogger<PurgeHook>());
+        opened.Replicas = [.. opened._accounts.Select(account =>
+        {
+            var stores = new PasswordStores(account.PasswordBlobs, account.PasswordTables);
+            return new PasswordReplica(account.DisplayName, stores, new PasswordReleases(stores, purge, time));
+        })];
+        return opened;
+    }
+
+    public void Dispose()
+    {
+        foreach (var account in _accounts)
+            account.Dispose();
+    }
 }

@@ -1,10 +1,7 @@
 using System.Collections;
 using System.Globalization;
 using HibpIngest.Pipeline.Mail;
-using HibpIngest.Pipeline.Settings;
-using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Configuration;
-using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Hosting;
 
@@ -43,7 +40,6 @@ public sealed record PipelineSettings
 
     private readonly IServiceProvider _options = null!;
 
-    /// <summary>The folder of <see cref="HomeFolder"/>.</summary>
     public required string Home { get; init; }
 
     /// <summary>Null: the connection string names a storage account.</summary>
@@ -60,13 +56,9 @@ public sealed record PipelineSettings
     /// <summary>A file path or a connection string.</summary>
     public required string Database { get; init; }
 
-    /// <summary>The default of <see cref="Database"/>, a file.</summary>
     public string DefaultDatabase => DatabaseIn(Home);
 
-    /// <summary>
-    /// The key files of an installation on this machine, used for keys that no variable sets. Empty if a storage account is used, since its
-    /// other hosts don't have these files.
-    /// </summary>
+    /// <summary>Used for keys that no variable sets. Empty with a storage account: its other hosts don't have these files.</summary>
     public IEnumerable<KeyFile> KeyFiles => Emulator is null ? [] : [KeyFileOf(SecretKeyFile), KeyFileOf(SuppressionKeyFile)];
 
     public required string Mail { get; init; }
@@ -110,7 +102,6 @@ public sealed record PipelineSettings
     public T Get<T>()
         where T : class => _options.GetRequiredService<IOptions<T>>().Value;
 
-    /// <summary>Returns the full path of a subfolder of <see cref="Home"/>.</summary>
     public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
 
     /// <returns>Null: there are no sealing keys.</returns>
@@ -124,7 +115,6 @@ public sealed record PipelineSettings
         HibpIngest.SuppressionKey.Parse(SuppressionKey)
         ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
 
-    /// <summary>Returns a copy of the settings with one variable set.</summary>
     /// <param name="variable">Name without the prefix.</param>
     public PipelineSettings With(string variable, string value) => this with
     {
@@ -145,7 +135,6 @@ public sealed record PipelineSettings
         });
     }
 
-    /// <summary>Reads and checks the settings.</summary>
     /// <param name="storage">From the command line; null: from the environment. Likewise the database and the port.</param>
     /// <param name="environment">All environment variables; those without the prefix are ignored.</param>
     /// <param name="defaults">The host's own defaults, by variable without the prefix.</param>
@@ -200,9 +189,7 @@ public sealed record PipelineSettings
         return settings;
     }
 
-    /// <summary>
-    /// Returns the options as name and value, for the log. No option is a secret; HIBP_MAIL_FROM is omitted, because it is an address.
-    /// </summary>
+    /// <summary>Returns the options for the log. None is a secret; HIBP_MAIL_FROM is omitted, because it is an address.</summary>
     public string Describe() => string.Join(", ",
         from options in AllOptions.Where(options => options.GetType().Assembly == typeof(SiteOptions).Assembly)
         from option in OptionVariable.Of(options.GetType())
@@ -210,7 +197,6 @@ public sealed record PipelineSettings
         let value = option.Get(options) is bool isOn ? isOn ? "on" : "off" : option.Get(options)
         select string.Create(CultureInfo.InvariantCulture, $"{option.Name}={value}"));
 
-    /// <summary>Returns the name of the variable for a key of <see cref="Variables"/>.</summary>
     internal static string NameOf(string key) =>
         HibpOptions.Prefix + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 

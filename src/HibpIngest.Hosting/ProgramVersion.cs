@@ -2,7 +2,6 @@ using System.Reflection;
 
 namespace HibpIngest.Hosting;
 
-/// <summary>The version of this program.</summary>
 public static class ProgramVersion
 {
     private const int ShortCommit = 7;

@@ -1,5 +1,3 @@
-using Microsoft.Extensions.Options;
-
 namespace HibpIngest.Hosting;
 
 /// <summary>Collects the errors of settings, so that all are reported at once. Not safe for concurrent use.</summary>
@@ -21,19 +19,16 @@ public sealed class SettingsErrors
         {
             return read();
         }
-        catch (WrongSettingsException e)
+        catch (Exception e) when (e is HibpException or OptionsValidationException)
         {
-            _messages.AddRange(e.Messages);
+            _messages.AddRange(e switch
+            {
+                WrongSettingsException several => several.Messages,
+                OptionsValidationException invalid => invalid.Failures,
+                _ => [e.Message],
+            });
+            return default;
         }
-        catch (OptionsValidationException e)
-        {
-            _messages.AddRange(e.Failures);
-        }
-        catch (HibpException e)
-        {
-            _messages.Add(e.Message);
-        }
-        return default;
     }
 
     public void ThrowIfAny()

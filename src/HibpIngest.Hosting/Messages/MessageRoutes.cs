@@ -21,7 +21,6 @@ public sealed record MessageRoute(Type Message, Type Stage, HostRoles Role)
 
 public static class MessageRoutes
 {
-    /// <summary>All messages, in pipeline order.</summary>
     public static readonly IReadOnlyList<MessageRoute> All =
     [
         Leased<IngestMessage, IngestBreach, LoadLease>(HostRoles.Ingest),
@@ -63,7 +62,6 @@ public static class MessageRoutes
 public sealed class MessageDispatcher(IServiceProvider services)
 {
     /// <summary>Returns when the message's work is durably done, or the message is deferred; only then may it be deleted.</summary>
-    /// <param name="cancellationToken">Stops the stage at a batch boundary.</param>
     /// <exception cref="UnreadableMessageException">The body is no message of that queue.</exception>
     public Task DispatchAsync(string queue, string body, CancellationToken cancellationToken) =>
         MessageRoutes.All.Single(route => route.Queue == queue).DispatchAsync(services, body, cancellationToken);
@@ -89,17 +87,43 @@ public enum HostRoles
     /// <summary>Serves lookups; needs no database.</summary>
     Web = 16,
 
-    /// <summary>Imports dropped files of Pwned Passwords.</summary>
     Passwords = 32,
-
-    /// <summary>Writes the account log.</summary>
     Log = 64,
-
-    /// <summary>Aggregates the access log.</summary>
     Access = 128,
-
     Call = 256,
-
-    /// <summary>The whole pipeline.</summary>
     All = Ingest | Upsert | Notify | Sweep | Passwords | Log | Access | Call,
+}
+
+/// <summary>Runs work on passwords and the access log, which need no database, once their stores are set up. Thread-safe.</summary>
+public sealed class ServingStores(
+    IPasswordBlobs passwords, IPasswordDrops drops, IPasswordAppends appends, IAccessBlobs access, IUsageTable usage, IMessageQueues queues)
+{
+    private readonly RunOnce _setUp = new(async cancellationToken =>
+    {
+        await passwords.CreateAsync(cancellationToken);
+        await drops.CreateAsync(cancellationToken);
+        await appends.CreateAsync(cancellationToken);
+        await access.CreateAsync(cancellationToken);
+        await usage.CreateAsync(cancellationToken);
+        foreach (var route in MessageRoutes.All.Where(route => route.Role is HostRoles.Passwords or HostRoles.Access))
+        {
+            await queues.Get(route.Queue).CreateAsync(cancellationToken);
+            await queues.Get(route.Queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
+        }
+    });
+
+    /// <exception cref="NotPossibleException">The work found a damaged blob. The work fails; a <see cref="StoreMismatchException"/> would
+    /// end the host, which has other work.</exception>
+    public async Task RunAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await _setUp.EnsureAsync(cancellationToken);
+            await work(cancellationToken);
+        }
+        catch (StoreMismatchException e)
+        {
+            throw new NotPossibleException(e.Message);
+        }
+    }
 }

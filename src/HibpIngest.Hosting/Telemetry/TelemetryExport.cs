@@ -3,7 +3,6 @@ using System.Data.Common;
 using Azure.Core;
 using Azure.Identity;
 using Azure.Monitor.OpenTelemetry.Exporter;
-using Microsoft.Extensions.Options;
 using OpenTelemetry;
 using OpenTelemetry.Exporter;
 using OpenTelemetry.Logs;
@@ -22,16 +21,10 @@ public static class TelemetryExport
 {
     public const string ApplicationInsightsVariable = "APPLICATIONINSIGHTS_CONNECTION_STRING";
 
-    /// <summary>
-    /// Takes precedence. The Functions host reads the other variable too, and its own telemetry of a web app contains paths, which contain
-    /// accounts.
-    /// </summary>
+    /// <summary>Takes precedence. The Functions host reads the other variable too, and its telemetry of a web app contains paths.</summary>
     public const string OwnApplicationInsightsVariable = "HIBP_APPINSIGHTS";
 
-    /// <summary>
-    /// Base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol, timeout) work as in the OpenTelemetry
-    /// specification.
-    /// </summary>
+    /// <summary>Base address. The other OTEL_EXPORTER_OTLP_ variables work as in the OpenTelemetry specification.</summary>
     public const string OtlpVariable = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
     // Format of the Functions host: Authorization=AAD, with ClientId=... for a user-assigned identity. Unset: the connection string's key.
@@ -93,10 +86,8 @@ public static class TelemetryExport
         string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
     }
 
-    /// <summary>
-    /// Adds the exporters directly: the AddAzureMonitor...Exporter methods would replace the sampler by one of five traces a second, and
-    /// add metrics of their own.
-    /// </summary>
+    // Not by the AddAzureMonitor...Exporter methods: they would replace the sampler by one of five traces a second, and add metrics of
+    // their own.
     private static void AddApplicationInsights(IServiceCollection services, AzureMonitorExporterOptions azure, ResourceBuilder resource)
     {
         try
@@ -124,9 +115,7 @@ public static class TelemetryExport
         }
     }
 
-    /// <summary>
-    /// Sends everything and stores nothing on disk: stored telemetry is sent before newer telemetry, or never by a short-lived process.
-    /// </summary>
+    // Nothing is stored on disk: stored telemetry is sent before newer telemetry, or never by a short-lived process.
     private static AzureMonitorExporterOptions AzureOptions(string connection, TokenCredential? credential)
     {
         // The exporter has no options for these: its reports to Microsoft, its own counters among the metrics, and an item of resource
@@ -161,7 +150,6 @@ public static class TelemetryExport
         }
         catch (ArgumentException)
         {
-            // Reported below.
         }
         throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for an identity of "
             + "one's own; found something else");
@@ -177,10 +165,7 @@ public static class TelemetryExport
     }
 }
 
-/// <summary>
-/// Removes from a logged exception everything that could contain input data, such as addresses: keeps types and stack, not the message.
-/// Runs before every exporter of logs.
-/// </summary>
+/// <summary>Keeps types and stack of a logged exception, not the message, which could contain input. Runs before every exporter.</summary>
 /// <param name="keepsItem">Replaces the exception by a <see cref="LoggedException"/>, for an exporter that makes another kind of item of
 /// lines with an exception.</param>
 internal sealed class ExceptionGuard(bool keepsItem) : BaseProcessor<LogRecord>
@@ -199,5 +184,4 @@ internal sealed class ExceptionGuard(bool keepsItem) : BaseProcessor<LogRecord>
     }
 }
 
-/// <summary>Stands in for an exception that was logged; its message is that of the log line.</summary>
 internal sealed class LoggedException(string? line) : Exception(line);

@@ -1,6 +1,4 @@
 using HibpIngest.Api;
-using HibpIngest.Passwords.Releases;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 
 namespace HibpIngest.Hosting.Web;
@@ -32,7 +30,6 @@ public static class ApiStorage
         services.AddHibpStorage(connection, further, options: options ?? Retries);
         if (string.IsNullOrWhiteSpace(nearest))
             return services;
-        // The container disposes the account.
         services.AddKeyedSingleton(ApiServices.NearestPasswords, (provider, _) =>
         {
             StorageAccount.Check(nearest, "HIBP_PASSWORDS_NEAREST");

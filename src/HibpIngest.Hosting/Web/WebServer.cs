@@ -12,6 +12,7 @@ using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Hosting.Web;
 
@@ -97,7 +98,6 @@ public sealed class WebServer : IAsyncDisposable
         server.Limits.KeepAliveTimeout = IdleTimeout;
     }
 
-    /// <summary>Completes the requests in progress, then stops listening.</summary>
     public async ValueTask DisposeAsync()
     {
         try
@@ -152,11 +152,50 @@ public sealed class WebServer : IAsyncDisposable
     }
 }
 
-/// <summary>Where the API listens, and for which callers.</summary>
 public sealed record WebServerOptions : ApiOptions
 {
     public IReadOnlyList<string> Urls { get; init; } = [DefaultUrl];
 
     /// <summary>PEM file of the certificate and its key, for https addresses; these also accept HTTP/2.</summary>
     public string? CertificateFile { get; init; }
+}
+
+// Below warnings, the web framework logs paths, queries and headers, which contain accounts, once an operator lowers the log level.
+internal sealed class FrameworkLogs(ILoggerFactory logs) : ILoggerFactory
+{
+    private const string OwnCategories = "HibpIngest.";
+
+    // While a store is down it logs an error for each probe, and the probes need no key.
+    private const string HealthChecks = "Microsoft.Extensions.Diagnostics.HealthChecks";
+
+    public ILogger CreateLogger(string categoryName)
+    {
+        if (categoryName.StartsWith(HealthChecks, StringComparison.Ordinal))
+            return NullLogger.Instance;
+        var log = logs.CreateLogger(categoryName);
+        return categoryName.StartsWith(OwnCategories, StringComparison.Ordinal) ? log : new WarningsOnly(log);
+    }
+
+    public void AddProvider(ILoggerProvider provider) => logs.AddProvider(provider);
+
+    // The inner factory belongs to its creator.
+    public void Dispose()
+    {
+    }
+
+    private sealed class WarningsOnly(ILogger log) : ILogger
+    {
+        // Scopes contain the request's path.
+        public IDisposable? BeginScope<TState>(TState state)
+            where TState : notnull => null;
+
+        public bool IsEnabled(LogLevel logLevel) => logLevel >= LogLevel.Warning && log.IsEnabled(logLevel);
+
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        {
+            if (IsEnabled(logLevel))
+                log.Log(logLevel, eventId, state, exception, formatter);
+        }
+    }
 }
