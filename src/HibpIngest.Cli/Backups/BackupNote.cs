@@ -32,7 +32,7 @@ internal sealed record BackupNote(
             return (await ReadAsync(fileOrFolder, cancellationToken), fileOrFolder);
         }
         var backups = Directory.GetFiles(fileOrFolder, "*" + Suffix).Select(note => note[..^Suffix.Length])
-            .Where(backup => !backup.EndsWith(PartSuffix, StringComparison.Ordinal) && System.IO.File.Exists(backup)).ToList();
+            .Where(backup => !backup.EndsWith(PartSuffix, StringComparison.Ordinal) && System.IO.File.Exists(backup));
         var found = new List<(BackupNote Note, string File)>();
         foreach (var backup in backups)
             found.Add((await ReadAsync(backup, cancellationToken), backup));

@@ -3,10 +3,7 @@ using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Cli.Backups;
 
-/// <summary>
-/// Backs up the SQL side while hosts are running: a consistent copy of the database, checked for damage, and a note that describes it. It
-/// doesn't include the tables: they are rebuilt from the account log.
-/// </summary>
+/// <summary>Copies and checks the database while hosts are running. The tables are rebuilt from the account log instead.</summary>
 internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister register, TimeProvider time)
 {
     // The first version whose database contains the highest ids.
@@ -14,7 +11,6 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
 
     private const string NamePrefix = "hibp-";
 
-    /// <exception cref="NotPossibleException">The database is on a server.</exception>
     public static SqliteBreachDatabase RequireFile(IBreachDatabase database) => database as SqliteBreachDatabase
         ?? throw new NotPossibleException($"database {database.DisplayName} is on a server, which backs up and restores by its own means "
             + "(BACKUP DATABASE and RESTORE DATABASE, or Azure's point in time): after a restore run 'hibp database restored'");
@@ -22,7 +18,7 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
     /// <summary>Makes the backup, after its note. An interrupted backup leaves neither.</summary>
     /// <param name="to">A file that doesn't exist, or an existing folder, in which the file is named by the time.</param>
     /// <param name="progress">Receives the bytes copied, and then those read again: twice the database's size in all.</param>
-    public async Task<(string File, BackupNote Note)> ClaimAsync(string to, IProgress<long> progress, CancellationToken cancellationToken)
+    public async Task<(string File, BackupNote Note)> BackUpAsync(string to, IProgress<long> progress, CancellationToken cancellationToken)
     {
         var source = RequireFile(database);
         await RequireStoreAsync(source, cancellationToken);
@@ -30,11 +26,8 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
         var file = Directory.Exists(to)
             ? Path.Combine(to, NamePrefix + takenAt.ToString("yyyyMMdd'T'HHmmss'Z'", CultureInfo.InvariantCulture) + ".db") : to;
         var note = BackupNote.PathOf(file);
-        foreach (var path in (string[])[file, note])
-        {
-            if (Path.Exists(path))
-                throw new NotPossibleException($"'{path}' is there already: name another file, or a folder");
-        }
+        if (((string[])[file, note]).FirstOrDefault(Path.Exists) is { } existing)
+            throw new NotPossibleException($"'{existing}' is there already: name another file, or a folder");
         var copy = $"{file}.{Guid.NewGuid():N}{BackupNote.PartSuffix}";
         var copyNote = BackupNote.PathOf(copy);
         // Before leftovers of interrupted backups are deleted: a missing folder can't be listed.

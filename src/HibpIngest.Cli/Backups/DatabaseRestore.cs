@@ -21,9 +21,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
     private FileStream? _held;
     private BackupNote? _note;
 
-    /// <summary>
-    /// Copies the backup next to the database, checks the copy, and upgrades it to this program's schema. The database stays unchanged.
-    /// </summary>
+    /// <summary>Copies the backup next to the database, checks the copy, and upgrades its schema. The database stays unchanged.</summary>
     /// <param name="progress">Receives the bytes copied.</param>
     /// <exception cref="StoreMismatchException">The backup is from another store or a newer program, or HIBP_SUPPRESSION_KEY is not the key
     /// that was used.</exception>

@@ -21,10 +21,7 @@ internal static class FileCopy
     /// <summary>Marks a copy in progress as in use, so that <see cref="RemoveLeft"/> in another process skips it.</summary>
     public static FileStream Hold(string path) => new(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
 
-    /// <summary>
-    /// Deletes the copies of a database, and their companion files, that killed processes have left: <c>NAME.GUID.SUFFIX</c>. A copy in use
-    /// (<see cref="Hold"/>) is skipped.
-    /// </summary>
+    /// <summary>Deletes <c>NAME.GUID.SUFFIX</c> files that killed processes have left, unless in use (<see cref="Hold"/>).</summary>
     /// <param name="name">The database's file name; may contain wildcards.</param>
     /// <param name="note">Returns the path of a copy's note; null: copies have none.</param>
     public static void RemoveLeft(string folder, string name, string suffix, Func<string, string>? note = null)

@@ -33,7 +33,7 @@ internal sealed class BackupCommand : HibpCommand
         var (file, note) = await Transfer.ShowAsync(
             screen, "copying and checking", source.Exists ? 2 * source.Length : 0, session.Time,
             progress => new DatabaseBackup(database, services.GetRequiredService<IStoreRegister>(), session.Time)
-                .ClaimAsync(to, progress, cancellationToken));
+                .BackUpAsync(to, progress, cancellationToken));
         if (screen.Json)
         {
             screen.ShowJson(

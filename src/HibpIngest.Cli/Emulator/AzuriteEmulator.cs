@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Text.RegularExpressions;
+using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Cli.Emulator;
 
@@ -13,14 +14,9 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
 {
     public const string FolderVariable = "HIBP_EMULATOR_DIR";
 
-    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite). Not a secret.</summary>
-    public const string Account = "devstoreaccount1";
-
     // Preloaded, from the package's folder.
     private static readonly string[] Scripts =
         ["stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "paced-saves.cjs", "encoded-names.cjs"];
-
-    private const string AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
     // It usually starts in one to two seconds; a busy machine takes longer.
     private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(60);
@@ -29,11 +25,10 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
+    private static readonly string[] Services = ["Blob", "Queue", "Table"];
 
     // A process that was ended by a signal has this plus the signal's number as exit code.
     private const int SignalBase = 128;
-
-    private static readonly string[] Services = ["Blob", "Queue", "Table"];
 
     private readonly Process _process;
     private readonly FileStream? _folderLock;
@@ -60,13 +55,12 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
     public string GetConnectionString(int account)
     {
         var name = AccountName(account);
-        return $"DefaultEndpointsProtocol=http;AccountName={name};AccountKey={AccountKey};"
+        return $"DefaultEndpointsProtocol=http;AccountName={name};AccountKey={StorageAccount.EmulatorKey};"
             + $"BlobEndpoint={_addresses["Blob"]}/{name};"
             + $"QueueEndpoint={_addresses["Queue"]}/{name};TableEndpoint={_addresses["Table"]}/{name};";
     }
 
     /// <summary>Installs the emulator if missing, starts it, and returns when all three services accept connections.</summary>
-    /// <exception cref="NotPossibleException">No Node, no package, or a port or the folder is in use.</exception>
     public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
     {
         var folder = EmulatorPackage.Folder;
@@ -98,7 +92,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
             workingFolder);
         if (options.ExtraAccounts > 0)
             start.Environment["AZURITE_ACCOUNTS"] = string.Join(
-                ';', Enumerable.Range(0, options.ExtraAccounts + 1).Select(i => $"{AccountName(i)}:{AccountKey}"));
+                ';', Enumerable.Range(0, options.ExtraAccounts + 1).Select(i => $"{AccountName(i)}:{StorageAccount.EmulatorKey}"));
         else
             start.Environment.Remove("AZURITE_ACCOUNTS");
 
@@ -150,10 +144,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
         }
     }
 
-    /// <summary>
-    /// Locks the data folder: two emulators with one folder would overwrite each other's data when they save. An emulator that is stopping
-    /// still saves after its ports are free, so this waits for it.
-    /// </summary>
+    // Two emulators with one folder would overwrite each other's data. One that is stopping still saves after its ports are free.
     private static async Task<FileStream> LockAsync(string folder, CancellationToken cancellationToken)
     {
         var began = Stopwatch.GetTimestamp();
@@ -178,7 +169,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
     private static string PortText(int? port) => (port ?? 0).ToString(CultureInfo.InvariantCulture);
 
     private static string AccountName(int account) =>
-        account == 0 ? Account : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
+        account == 0 ? StorageAccount.EmulatorAccount : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
 
     private static string ServerScript(string folder) => Path.Combine(folder, "node_modules", "azurite", "dist", "src", "azurite.js");
 

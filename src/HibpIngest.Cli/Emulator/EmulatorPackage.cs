@@ -2,10 +2,7 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Cli.Emulator;
 
-/// <summary>
-/// The emulator's installation files, embedded in the program: package.json, lock file and preloaded scripts. They are unpacked to a folder
-/// of the user's that is named by their content, so that two versions of this program don't overwrite each other's files.
-/// </summary>
+// The folder is named by the files' content: two versions of this program don't overwrite each other's.
 internal static class EmulatorPackage
 {
     private const string Prefix = "emulator/";
@@ -18,7 +15,6 @@ internal static class EmulatorPackage
            select (resource[Prefix.Length..], Read(resource)),
     ];
 
-    /// <exception cref="NotPossibleException">The user has no cache folder, and the variable is not set.</exception>
     public static string Folder
     {
         get

@@ -1,9 +1,6 @@
 namespace HibpIngest.Cli.Emulator;
 
-/// <summary>
-/// Runs storage emulators until disposal: an emulator that ends is restarted on its data. An emulator of another process that responds at
-/// the same ports is left alone.
-/// </summary>
+/// <summary>Restarts emulators that end, on their data, until disposal. One of another process at the same ports is left alone.</summary>
 internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string> progress, TimeProvider time) : IAsyncDisposable
 {
     private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
@@ -23,7 +20,6 @@ internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<strin
 
     public bool HasStarted => _watching.Count > 0;
 
-    /// <summary>Starts the first emulators that are not running yet, and supervises them.</summary>
     public async Task StartAsync(int count, CancellationToken cancellationToken)
     {
         for (var number = 1; number <= count; number++)
@@ -83,7 +79,6 @@ internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<strin
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
-            // This process ends, and its emulators with it.
         }
         finally
         {
@@ -91,7 +86,6 @@ internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<strin
         }
     }
 
-    /// <returns>The new emulator, and the pause before the next restart.</returns>
     private async Task<(AzuriteEmulator Running, TimeSpan Pause)> StartAgainAsync(int number, TimeSpan pause)
     {
         var isForeign = false;

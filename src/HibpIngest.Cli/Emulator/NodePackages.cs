@@ -12,7 +12,6 @@ internal static class NodePackages
     private static readonly TimeSpan InstallTimeout = TimeSpan.FromMinutes(10);
 
     /// <summary>Runs <c>npm ci</c> unless it has already completed for this lock file; one process at a time.</summary>
-    /// <param name="what">Name of the program, for messages.</param>
     /// <param name="proof">A file that exists if the program is installed.</param>
     public static async Task InstallAsync(
         string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
@@ -83,10 +82,7 @@ internal static class NodePackages
         }
     }
 
-    /// <summary>
-    /// Returns whether npm has installed the versions that the lock file names. npm writes its list last, so that a partial installation is
-    /// not mistaken for a complete one. Packages for other operating systems are not in the list.
-    /// </summary>
+    // npm writes its list last, so a partial installation is not mistaken for a complete one. Packages for other systems aren't listed.
     internal static bool IsAsLocked(string folder)
     {
         var list = Path.Combine(folder, "node_modules", ".package-lock.json");

@@ -12,10 +12,7 @@ internal sealed record LocalHostOptions
     /// <summary>Pause between two sweeps; the timer of the Functions app is the same.</summary>
     public TimeSpan SweepEvery { get; init; } = TimeSpan.FromMinutes(1);
 
-    /// <summary>
-    /// <see cref="QueueListenerOptions.MaxDequeueCount"/> is taken from <see cref="Pipeline.Settings.RetryOptions.MaxTries"/> instead, and
-    /// the ingest queue is processed one message at a time.
-    /// </summary>
+    // MaxDequeueCount is that of RetryOptions; the ingest queue is processed one message at a time.
     public QueueListenerOptions Queues { get; init; } = new();
 
     /// <summary>Called for every failed run or attempt, with the name of the scan, sweep or queue.</summary>
@@ -37,16 +34,12 @@ internal sealed record QueueListenerOptions
     /// <summary>Maximum attempts, by dequeue count; after them the message goes to the poison queue.</summary>
     public int MaxDequeueCount { get; init; } = 5;
 
-    /// <summary>
-    /// How long a received message stays invisible; renewed at half of it while the work runs. The Functions host uses ten minutes, during
-    /// which the messages of a killed process stay hidden. The 45 seconds left at a renewal are enough for several attempts to renew.
-    /// </summary>
+    // Renewed at half of it while the work runs: 45 seconds are enough for several attempts to renew. The Functions host uses ten minutes,
+    // during which the messages of a killed process stay hidden.
     public TimeSpan Visibility { get; init; } = TimeSpan.FromSeconds(90);
 
-    /// <summary>
-    /// How long a failed message stays invisible before the next attempt. The Functions host's default is zero, which uses up five attempts
-    /// within a second; at 30 seconds they span two minutes, four times the lease of a load whose ingester has crashed.
-    /// </summary>
+    // The Functions host's default is zero, which uses up five attempts within a second; at 30 seconds they span two minutes, four times
+    // the lease of a load whose ingester has crashed.
     public TimeSpan RetryDelay { get; init; } = TimeSpan.FromSeconds(30);
 
     /// <summary>First pause after an empty receive; each further one doubles it.</summary>
@@ -55,6 +48,5 @@ internal sealed record QueueListenerOptions
     /// <summary>Maximum pause. The Functions host goes up to a minute, to save billed transactions; here a person may be waiting.</summary>
     public TimeSpan MaxPause { get; init; } = TimeSpan.FromSeconds(2);
 
-    /// <summary>Maximum time for messages in progress to end after a stop.</summary>
     public TimeSpan ShutdownTimeout { get; init; } = TimeSpan.FromSeconds(30);
 }

@@ -18,18 +18,14 @@ internal sealed partial class LocalHostRunner(
 {
     private readonly ILogger _log = logs.CreateLogger("HibpIngest.LocalHost");
 
-    // Messages in progress, by queue.
-    private readonly ConcurrentDictionary<string, int> _working = new();
+    private readonly ConcurrentDictionary<string, int> _inProgress = new();
 
     private Exception? _failure;
 
     internal StoreHealth Health { get; } = new(
         logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => blocked.Note(0, what, reason, pause));
 
-    /// <summary>
-    /// Sets up the stores, then runs the host's services until cancelled. Returns when all have stopped: stages stop at a batch boundary,
-    /// and unfinished messages become visible at once. Waits for a store that is unavailable.
-    /// </summary>
+    /// <summary>Sets up the stores, waiting for unavailable ones, then runs until cancelled. Stages stop at a batch boundary.</summary>
     public static async Task RunAsync(IHost host, CancellationToken cancellationToken)
     {
         await host.Services.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
@@ -43,7 +39,7 @@ internal sealed partial class LocalHostRunner(
         using var stopping = cancellationToken.Register(() =>
         {
             // Before the stop, so that the count includes all messages in progress.
-            options.OnStopping?.Invoke(_working.Where(queue => queue.Value > 0).ToDictionary());
+            options.OnStopping?.Invoke(_inProgress.Where(queue => queue.Value > 0).ToDictionary());
             lifetime.StopApplication();
         });
         await host.WaitForShutdownAsync(CancellationToken.None);
@@ -97,21 +93,20 @@ internal sealed partial class LocalHostRunner(
 
     internal async Task WorkAsync(string queue, Func<Task> work)
     {
-        _working.AddOrUpdate(queue, 1, (_, count) => count + 1);
+        _inProgress.AddOrUpdate(queue, 1, (_, count) => count + 1);
         try
         {
             await work();
         }
         catch (StoreMismatchException e)
         {
-            // Every other message would fail in the same way. The host stops before the listener handles the failure, so that the message
-            // becomes visible again and no attempt is counted.
+            // Every other message would fail too. Stopped before the listener handles the failure, no attempt of this one is counted.
             Stop(e);
             throw;
         }
         finally
         {
-            _working.AddOrUpdate(queue, 0, (_, count) => count - 1);
+            _inProgress.AddOrUpdate(queue, 0, (_, count) => count - 1);
         }
     }
 

@@ -15,7 +15,6 @@ internal static class LocalHostServices
 {
     private const string HeartbeatName = "heartbeat";
 
-    /// <summary>Adds one hosted service for each scan, sweep and queue of the host's roles, and its heartbeats.</summary>
     public static IServiceCollection AddHibpLocalHost(this IServiceCollection services, LocalHostOptions options)
     {
         var roles = options.Roles;

@@ -15,10 +15,8 @@ using OpenTelemetry.Metrics;
 namespace HibpIngest.Cli.LocalHost;
 
 /// <summary>
-/// Reports the state of this process: <c>/healthz</c> (it is alive); <c>/readyz</c> (its storage account responds; the database is not
-/// queried, since a probe would keep it awake); <c>/usage</c>, request counts by route, key, hour or status; and <c>/metrics</c>, this
-/// process's instruments (<see cref="TelemetryNames"/>) in the Prometheus format. Serves only direct requests from this machine, and none
-/// through a proxy.
+/// Reports the state of this process to direct requests from this machine: <c>/healthz</c>, <c>/readyz</c> (queries no database, which a
+/// probe would keep awake), <c>/usage</c>, and <c>/metrics</c> (<see cref="TelemetryNames"/>) in the Prometheus format.
 /// </summary>
 internal sealed class OperatorListener : IAsyncDisposable
 {
@@ -33,7 +31,6 @@ internal sealed class OperatorListener : IAsyncDisposable
 
     public string Address => _app.Urls.First();
 
-    /// <summary>Starts the listener; it responds when this returns.</summary>
     public static async Task<OperatorListener> StartAsync(
         string url, StorageAccount account, TimeProvider time, CancellationToken cancellationToken)
     {

@@ -19,8 +19,7 @@ internal sealed partial class QueueListener(
     private readonly IMessageQueue _queue = queues.Get(name);
     private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
 
-    /// <summary>Listens until the stop; then waits for the messages in progress, and makes those that were not finished visible again.
-    /// </summary>
+    /// <summary>Listens until the stop; then waits for the messages in progress, and makes unfinished ones visible again.</summary>
     public async Task RunAsync(CancellationToken stop)
     {
         var inProgress = new List<InProgress>();
@@ -56,8 +55,7 @@ internal sealed partial class QueueListener(
             IReadOnlyList<QueuedMessage> received;
             try
             {
-                // Not cancelled at once: a message that the service returns at that moment would stay invisible for the full visibility
-                // timeout.
+                // Not cancelled at once: a message that the service returns at that moment would stay invisible for its full time.
                 stop.ThrowIfCancellationRequested();
                 received = await _queue.ReceiveAsync(options.BatchSize, options.Visibility, stopReceive);
                 health.Up(name);
@@ -236,13 +234,7 @@ internal sealed partial class QueueListener(
     /// <summary>A message in progress, with its newest receipt.</summary>
     private sealed class InProgress(QueuedMessage message)
     {
-        private volatile QueuedMessage _current = message;
-
-        public QueuedMessage Current
-        {
-            get => _current;
-            set => _current = value;
-        }
+        public volatile QueuedMessage Current = message;
 
         public Task Work { get; set; } = Task.CompletedTask;
     }

@@ -2,10 +2,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.LocalHost;
 
-/// <summary>
-/// Logs when a store that the host's loops depend on becomes unavailable, each reason once, and when all are available again: not for each
-/// poll, and not for each loop. Safe for concurrent use.
-/// </summary>
+/// <summary>Logs each reason why stores are unavailable once, not for each poll or loop, and when all are back. Thread-safe.</summary>
 /// <param name="onDown">Called each time, with the loop's name, the reason and the pause before the next try.</param>
 internal sealed partial class StoreHealth(ILogger log, Action<string, string, TimeSpan>? onDown = null)
 {

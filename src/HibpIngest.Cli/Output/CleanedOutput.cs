@@ -5,7 +5,6 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Cleans everything that a console draws (<see cref="TerminalText"/>), but keeps the console's own escape sequences.</summary>
 internal sealed class CleanedOutput : IRenderHook
 {
-    /// <summary>Cleans everything that this console draws from now on. Hooks run from the last attached to the first.</summary>
     public static IAnsiConsole Attach(IAnsiConsole console)
     {
         console.Pipeline.Attach(new CleanedOutput());

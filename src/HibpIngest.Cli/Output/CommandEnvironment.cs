@@ -1,4 +1,5 @@
 using System.Collections;
+using System.Runtime.InteropServices;
 
 namespace HibpIngest.Cli.Output;
 
@@ -18,7 +19,6 @@ internal sealed class CommandEnvironment : InvocationConfiguration
 
     public required Func<Stream> OpenInput { get; init; }
 
-    /// <summary>Opens standard output as bytes; text goes to <see cref="InvocationConfiguration.Output"/>.</summary>
     public required Func<Stream> OpenOutput { get; init; }
 
     public required IDictionary Variables { get; init; }
@@ -26,7 +26,6 @@ internal sealed class CommandEnvironment : InvocationConfiguration
     /// <summary>Whether a person reads standard error and answers on standard input. Questions go to standard error.</summary>
     public bool CanAsk { get; private init; }
 
-    /// <summary>Returns whether standard output is a pipe whose reader is gone.</summary>
     public Func<bool> IsOutputAbandoned { get; private init; } = () => false;
 
     public static CommandEnvironment OfProcess() => new(() => Console.In)
@@ -40,8 +39,6 @@ internal sealed class CommandEnvironment : InvocationConfiguration
         IsOutputAbandoned = () => OutputPipe.IsAbandoned,
     };
 
-    /// <summary>Returns an environment without a terminal.</summary>
-    /// <param name="output">Standard output; text is written to it in UTF-8.</param>
     public static CommandEnvironment Redirected(IDictionary variables, Stream input, Stream output, TextWriter error) =>
         new(() => new StreamReader(input))
         {
@@ -53,4 +50,37 @@ internal sealed class CommandEnvironment : InvocationConfiguration
         };
 
     public static CommandEnvironment Of(ParseResult parsed) => (CommandEnvironment)parsed.InvocationConfiguration;
+}
+
+// Writes don't show that a pipe has no reader: the console drops what it can't write, without an error.
+internal static class OutputPipe
+{
+    private const int StandardOutput = 1;
+
+    // Linux reports POLLERR for a pipe without a reader, macOS POLLHUP; both are reported even if not requested.
+    private const short ErrorOrHangUp = 0x08 | 0x10;
+
+    /// <summary>Always false on Windows.</summary>
+    public static bool IsAbandoned
+    {
+        get
+        {
+            if (OperatingSystem.IsWindows() || !Console.IsOutputRedirected)
+                return false;
+            var output = new PollDescriptor { Descriptor = StandardOutput };
+            return Poll(ref output, 1, timeoutMilliseconds: 0) > 0 && (output.Returned & ErrorOrHangUp) != 0;
+        }
+    }
+
+    [DllImport("libc", EntryPoint = "poll")]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int Poll(ref PollDescriptor descriptors, nuint count, int timeoutMilliseconds);
+
+    [StructLayout(LayoutKind.Sequential)]
+    private struct PollDescriptor
+    {
+        public int Descriptor;
+        public short Events;
+        public short Returned;
+    }
 }

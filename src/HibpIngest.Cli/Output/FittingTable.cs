@@ -46,7 +46,7 @@ internal sealed class FittingTable : Renderable
             ? ((IRenderable)_table).Render(options, maxWidth) : Blocks(options, maxWidth);
     }
 
-    /// <summary>Returns the table's width with every word wrapped, and without wrapping.</summary>
+    // With every word wrapped, and without wrapping.
     private (int Least, int All) Width(RenderOptions options)
     {
         // Around each column: one space of padding on each side, and the border.

@@ -7,10 +7,8 @@ namespace HibpIngest.Cli.Output;
 internal static class HostsView
 {
     public const string Ingest = "ingest";
-
     private const string Notify = "notify";
 
-    /// <summary>Describes a host for an operator: <c>laptop, process 4711</c>.</summary>
     public static string Name(Heartbeat host) => string.Create(CultureInfo.InvariantCulture, $"{host.Machine}, process {host.ProcessId}");
 
     public static string Names(IReadOnlyList<Heartbeat> hosts) => hosts.Count == 1
@@ -45,17 +43,14 @@ internal static class HostsView
             .GroupBy(work => (work.Load, work.Breach, Host: HolderOf(work, hosts))))
         {
             var slices = group.Count(work => work.Slice is not null);
-            var what = slices == 0 ? "it" : slices == 1 ? "1 slice" : $"{TableFormat.Number(slices)} slices";
+            var what = slices == 0 ? "it" : TableFormat.Count(slices, "slice");
             var who = group.Key.Host is { } host ? $"a host whose heartbeat is missed ({Name(host)})" : "a host whose heartbeat is missed";
             yield return $"load {group.Key.Load} of {group.Key.Breach}: {what} {(slices > 1 ? "are" : "is")} held by {who}; free again at "
                 + Clock(group.Max(work => work.Until));
         }
     }
 
-    /// <summary>
-    /// Returns whether live hosts work on a load. Mails have no holder: live hosts with the notify role count, unless one reports trouble
-    /// with the load.
-    /// </summary>
+    // Mails have no holder: live hosts with the notify role count, unless one reports trouble with the load.
     public static bool IsInProgress(Load load, IReadOnlyList<HeldWork> held, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         var alive = hosts.Where(host => !host.IsMissed(now)).ToList();
@@ -76,13 +71,12 @@ internal static class HostsView
         {
             if (MessageRoutes.FindRole(queue.Name) is { } role && !HasRole(hosts, role, now))
             {
-                var waits = queue.Messages == 1 ? "1 message waits" : $"{TableFormat.Number(queue.Messages)} messages wait";
-                yield return $"{queue.Name}: {waits} for a host with the role '{role}', and no live host has it: hibp run --roles {role}";
+                var waiting = $"{TableFormat.Count(queue.Messages, "message")} {(queue.Messages == 1 ? "waits" : "wait")}";
+                yield return $"{queue.Name}: {waiting} for a host with the role '{role}', and no live host has it: hibp run --roles {role}";
             }
         }
     }
 
-    /// <summary>Returns the role name of a process that removes a breach.</summary>
     public static string Removing(string breach) => $"removal of {breach}";
 
     /// <returns>Null: no live process removes the breach; the removal was interrupted.</returns>
@@ -92,7 +86,6 @@ internal static class HostsView
     public static bool HasRole(IReadOnlyList<Heartbeat> hosts, string role, DateTimeOffset now) =>
         hosts.Any(host => !host.IsMissed(now) && host.Does(role));
 
-    /// <summary>Formats a time of today or tomorrow.</summary>
     public static string Clock(DateTimeOffset time) => time.ToLocalTime().ToString("HH:mm:ss", CultureInfo.InvariantCulture);
 
     private static string Recently(DateTimeOffset time, DateTimeOffset now) =>

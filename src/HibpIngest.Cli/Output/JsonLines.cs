@@ -6,11 +6,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>
-/// Formats a host's log as JSON, one object a line: <c>time</c> (UTC), <c>level</c>, <c>category</c>, <c>event</c> and <c>name</c> if
-/// present, <c>message</c>, the message's <c>fields</c>, the type of an <c>exception</c>. Output of the host other than its log has the
-/// category <c>hibp</c>.
-/// </summary>
+/// <summary>Formats a host's log as JSON, one object a line. Output other than its log has the category <c>hibp</c>.</summary>
 internal sealed class JsonLines(TimeProvider time)
 {
     private const string Format = "{OriginalFormat}";

@@ -102,7 +102,7 @@ internal sealed record LoadFigures
     {
         var times = new WorkingTime(slices.Where(slice => slice.BegunAt is not null)
             .Select(slice => (slice.BegunAt!.Value, slice.DoneAt ?? now)));
-        // Slices of an older version that didn't record when they were begun.
+        // Slices of an older version that didn't record their start.
         return times.Total > TimeSpan.Zero || load.Slices.Done == 0 ? times
             : new WorkingTime([(load.StartedAt, load.UpsertedAt ?? load.FinishedAt ?? now)]);
     }
@@ -112,8 +112,8 @@ internal sealed record LoadFigures
     {
         if (load.UpsertedAt is not { } upserted || load.State == LoadState.Held)
             return new WorkingTime([]);
-        var begun = work?.FirstMailAt - MaxBatch is { } mails && mails > upserted ? mails : upserted;
-        return new WorkingTime([(begun, load.FinishedAt ?? (holds ? now : work?.LastMailAt ?? begun))]);
+        var start = work?.FirstMailAt - MaxBatch is { } mails && mails > upserted ? mails : upserted;
+        return new WorkingTime([(start, load.FinishedAt ?? (holds ? now : work?.LastMailAt ?? start))]);
     }
 
     // Time in which slices wait for the archive to be read counts as working time.
@@ -126,18 +126,17 @@ internal sealed record LoadFigures
         var usual = known.Count == 0 ? 0 : known.Average(slice => (slice.DoneAt!.Value - slice.BegunAt!.Value).TotalSeconds);
         // A host records a slice's progress only now and then; in between, it is estimated from the average duration.
         var running = slices.Where(slice => slice is { BegunAt: not null, DoneAt: null }).ToList();
-        var begun = running.Sum(slice => Math.Min(
+        var open = running.Sum(slice => Math.Min(
             MaxOpenPart, Math.Max(slice.Part, usual > 0 ? Between(slice.BegunAt!.Value, now).TotalSeconds / usual : 0)));
-        // The window begins at the completion of a slice. Of slices completed after it, the part that was done before the window is
-        // excluded.
+        // The window begins at the completion of a slice; what was done before it of later slices is excluded.
         var (from, after) = (DateTimeOffset.MinValue, 0);
         while (after < done.Count && !TimeLeft.IsWindow(after, working.Since(done[after].DoneAt!.Value)))
             after++;
         if (after < done.Count)
             from = done[after].DoneAt!.Value;
-        var within = begun + done.Take(after).Sum(slice => PartAfter(slice, from));
+        var within = open + done.Take(after).Sum(slice => PartAfter(slice, from));
         var total = load.Slices.Total / load.IngestedPart;
-        var left = TimeLeft.At(total - load.Slices.Done - begun, within, working.Since(from));
+        var left = TimeLeft.At(total - load.Slices.Done - open, within, working.Since(from));
         var queued = load.Slices.Total - load.Slices.Done - running.Count;
         if (!load.IngestComplete || known.Count == 0 || running.Count == 0 || queued > MaxRounds * running.Count)
             return left;
@@ -147,10 +146,7 @@ internal sealed record LoadFigures
         return left > lasts ? left : lasts;
     }
 
-    /// <summary>
-    /// Returns the minimum time for the last slices at the current concurrency. At the end fewer slices run concurrently than in the
-    /// window, whose rate is then too high.
-    /// </summary>
+    // The minimum at the current concurrency: at the end fewer slices run concurrently than in the window, whose rate is then too high.
     private static TimeSpan LastRounds(double[] durations, double[] ages, int queued)
     {
         var usual = durations.Average();
@@ -173,8 +169,8 @@ internal sealed record LoadFigures
     }
 
     private static double PartAfter(SliceTimes slice, DateTimeOffset moment) =>
-        slice.BegunAt is not { } begun || begun >= moment || slice.DoneAt <= begun ? 1
-        : Between(moment, slice.DoneAt!.Value) / (slice.DoneAt.Value - begun);
+        slice.BegunAt is not { } start || start >= moment || slice.DoneAt <= start ? 1
+        : Between(moment, slice.DoneAt!.Value) / (slice.DoneAt.Value - start);
 }
 
 /// <summary>Spans of working time; overlapping ones count once.</summary>

@@ -17,7 +17,6 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
     /// <summary>Printed once if no host has picked up the file after this time. Null: never.</summary>
     public (TimeSpan After, Func<Task<string>> Line)? NotTaken { get; init; }
 
-    /// <summary>Returns the load of a blob version when it is done, held or failed.</summary>
     public async Task<Load> FollowAsync(BlobVersion blob, CancellationToken cancellationToken)
     {
         if (!screen.IsLive)
@@ -125,7 +124,6 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
     }
 }
 
-/// <summary>Remembers when each load last made progress.</summary>
 internal sealed class LoadMotion(TimeProvider time)
 {
     // Longer than a batch or a slice takes on a busy machine.
@@ -137,8 +135,7 @@ internal sealed class LoadMotion(TimeProvider time)
     public static object Of(Load load) => (
         load.State, load.LastPosition, load.Checkpoint.BlobBytesRead, load.Slices, load.MatchedPosition, load.Notifications, load.Calls);
 
-    /// <summary>Records a load's current values.</summary>
-    /// <returns>False: they haven't changed for 15 s.</returns>
+    /// <returns>False: the load has made no progress for 15 s.</returns>
     public bool Moves(Load load)
     {
         var now = Of(load);
@@ -149,4 +146,59 @@ internal sealed class LoadMotion(TimeProvider time)
         }
         return time.GetElapsedTime(before.At) < StalledAfter;
     }
+}
+
+/// <summary>Prints a line every 15 s for each load that made progress, until disposal. No open load: no database query.</summary>
+internal sealed class LoadLines : IAsyncDisposable
+{
+    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(15);
+
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Task _printing;
+
+    public LoadLines(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
+        _printing = PrintAsync(open, loads, screen, time, mailsPerSecond);
+
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await _printing;
+        _stop.Dispose();
+    }
+
+    private async Task PrintAsync(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
+    {
+        var printed = new Dictionary<long, object>();
+        try
+        {
+            while (true)
+            {
+                await Task.Delay(LineEvery, time, _stop.Token);
+                try
+                {
+                    foreach (var (id, _) in await open.ListOpenAsync(_stop.Token))
+                    {
+                        if (await loads.GetLoadAsync(id, _stop.Token) is { } load && IsAtWork(load)
+                            && !LoadMotion.Of(load).Equals(printed.GetValueOrDefault(id)))
+                        {
+                            printed[id] = LoadMotion.Of(load);
+                            var work = await loads.ListWorkAsync([id], _stop.Token);
+                            var figures = LoadFigures.Of(load, work[0], time.GetUtcNow(), mailsPerSecond);
+                            screen.Say($"{LoadFigures.Line(load)}, {figures.Times}");
+                        }
+                    }
+                }
+                catch (HibpException)
+                {
+                    // The host reports which store is down.
+                }
+            }
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+        }
+    }
+
+    private static bool IsAtWork(Load load) =>
+        load.AwaitsCalls || load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held);
 }

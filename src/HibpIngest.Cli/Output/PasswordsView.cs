@@ -4,7 +4,7 @@ using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows the progress of an import, repacking or export of passwords: hashes, rate, and time left.</summary>
+/// <summary>Shows the progress of an import, repacking or export.</summary>
 internal sealed class PasswordsView(Action<string> show, TimeProvider time)
     : IProgress<ImportProgress>, IProgress<ImportStep>, IProgress<(long Rows, long InAll)>, IProgress<int>
 {
@@ -12,15 +12,13 @@ internal sealed class PasswordsView(Action<string> show, TimeProvider time)
     private long _began;
     private long _before;
 
-    public void Report(ImportProgress value) =>
-        Show("reading", value.Bytes, value.BytesInAll, value.Rows);
+    public void Report(ImportProgress value) => Show("reading", value.Bytes, value.BytesInAll, value.Rows);
 
     public void Report(ImportStep value) => Show(
         value.Step == ImportStepKind.Write ? "writing" : "reading back", value.Rows, value.RowsInAll, value.Rows);
 
     public void Report((long Rows, long InAll) value) => Show("writing", value.Rows, value.InAll, value.Rows);
 
-    /// <summary>Reports the number of transactions that are still being appended.</summary>
     public void Report(int value) =>
         show($"waiting: {TableFormat.Number(value)} transactions are being appended, by 'hibp run' or the functions");
 

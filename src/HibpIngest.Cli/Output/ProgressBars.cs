@@ -13,7 +13,7 @@ internal static class ProgressBars
     ]);
 }
 
-/// <summary>Shows the elapsed time and the time left of a bar; for a full bar, its duration.</summary>
+/// <summary>Elapsed time and time left of a bar; for a full bar, its duration.</summary>
 internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : ProgressColumn
 {
     /// <summary>Estimates the time left from each bar's own values (<see cref="TimeLeft"/>).</summary>

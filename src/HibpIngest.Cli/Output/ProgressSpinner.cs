@@ -13,10 +13,7 @@ internal static class ProgressSpinner
             work(new ImmediateProgress<long>(count => context.Status = Markup.Escape($"{what}: {TableFormat.Number(count)}"))));
     }
 
-    /// <summary>
-    /// Shows progress with a known total: a bar with the time left on a terminal, a line every few seconds otherwise. Also names a store
-    /// that doesn't respond.
-    /// </summary>
+    /// <summary>Shows progress with a known total: a bar on a terminal, lines otherwise. Also names a store that doesn't respond.</summary>
     public static async Task<T> ShowAsync<T>(Screen screen, string what, TimeProvider time, Func<IProgress<RemovalProgress>, Task<T>> work)
     {
         if (!screen.IsLive)
@@ -47,11 +44,10 @@ internal static class ProgressSpinner
         private readonly TimeProvider _time;
         private readonly TimeSpan _every;
         private readonly Action<string, RemovalProgress> _show;
-        private readonly CancellationTokenSource _ended = new();
         private readonly Lock _gate = new();
         private readonly TimeLeft _left = new();
         private readonly long _startedAt;
-        private readonly Task _watching;
+        private readonly ITimer _timer;
         private RemovalProgress _last;
         private long _reportedAt;
         private long _shownAt;
@@ -61,7 +57,7 @@ internal static class ProgressSpinner
         {
             (_what, _time, _every, _show) = (what, time, every, show);
             _startedAt = _reportedAt = _shownAt = time.GetTimestamp();
-            _watching = WatchAsync();
+            _timer = time.CreateTimer(_ => ShowSilence(), null, LineLimit.Interval, Timeout.InfiniteTimeSpan);
         }
 
         public void Report(RemovalProgress value)
@@ -81,34 +77,19 @@ internal static class ProgressSpinner
             }
         }
 
-        public async ValueTask DisposeAsync()
-        {
-            await _ended.CancelAsync();
-            await _watching;
-            _ended.Dispose();
-        }
+        public ValueTask DisposeAsync() => _timer.DisposeAsync();
 
-        private async Task WatchAsync()
+        private void ShowSilence()
         {
-            try
+            lock (_gate)
             {
-                while (true)
+                if (_time.GetElapsedTime(_reportedAt) is var silent && silent >= SilentAfter)
                 {
-                    await Task.Delay(LineLimit.Interval, _time, _ended.Token);
-                    lock (_gate)
-                    {
-                        if (_time.GetElapsedTime(_reportedAt) is var silent && silent >= SilentAfter)
-                        {
-                            var line = Describe(_last, null);
-                            Show(_last.Reason is null ? $"{line}; waiting for the stores for {TableFormat.Duration(silent)}" : line);
-                        }
-                    }
+                    var line = Describe(_last, null);
+                    Show(_last.Reason is null ? $"{line}; waiting for the stores for {TableFormat.Duration(silent)}" : line);
                 }
             }
-            catch (OperationCanceledException) when (_ended.IsCancellationRequested)
-            {
-                // The removal has ended.
-            }
+            _timer.Change(LineLimit.Interval, Timeout.InfiniteTimeSpan);
         }
 
         private void Show(string line)

@@ -5,14 +5,14 @@ namespace HibpIngest.Cli.Output;
 internal static class RebuildView
 {
     public static Task<RebuildResult> ShowAsync(
-        Screen screen, TimeProvider time, Func<IProgress<RebuildProgress>, Task<RebuildResult>> work, Action begun)
+        Screen screen, TimeProvider time, Func<IProgress<RebuildProgress>, Task<RebuildResult>> work, Action onProgress)
     {
         long? writingSince = null;
         var left = new TimeLeft();
         return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show =>
             work(new ImmediateProgress<RebuildProgress>(value =>
         {
-            begun();
+            onProgress();
             if (value.Written == value.WrittenBefore && value.Accounts == 0)
                 show($"reading: {TableFormat.Number(value.Read)} of {TableFormat.Number(value.Rows)} rows");
             else
@@ -35,12 +35,12 @@ internal static class RebuildView
 internal static class FillView
 {
     public static Task<long> ShowAsync(
-        Screen screen, TimeProvider time, Func<IProgress<FillProgress>, Task<long>> work, Action begun)
+        Screen screen, TimeProvider time, Func<IProgress<FillProgress>, Task<long>> work, Action onProgress)
     {
         var began = time.GetTimestamp();
         return StatusText.ShowAsync(screen, time, "filling ranges", show => work(new ImmediateProgress<FillProgress>(value =>
         {
-            begun();
+            onProgress();
             show(Describe(value, time.GetElapsedTime(began)));
         })));
     }

@@ -2,9 +2,7 @@ using System.Globalization;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>
-/// Suppresses repeated lines: of lines with the same meaning the first is printed, and after a while their count. Safe for concurrent use.
-/// </summary>
+/// <summary>Prints the first of lines with the same meaning, and after a while their count. Safe for concurrent use.</summary>
 internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDisposable
 {
     public static readonly TimeSpan Window = TimeSpan.FromSeconds(30);

@@ -1,6 +1,5 @@
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Explains why a candidate is not an account.</summary>
 internal static class RuleWords
 {
     /// <param name="broken">The rule; null: the text doesn't have the form of an address at all.</param>

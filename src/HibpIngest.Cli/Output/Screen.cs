@@ -47,7 +47,6 @@ internal sealed class Screen
     /// <summary>Writes a line to standard error.</summary>
     public void Say(string line) => Write(Lines?.Message(line) ?? line);
 
-    /// <summary>Writes a line that is formatted already.</summary>
     public void Write(string line)
     {
         lock (_writing)

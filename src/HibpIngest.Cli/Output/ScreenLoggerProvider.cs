@@ -3,8 +3,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// Logs to standard error, one line each, through the console of the live progress, which then moves down instead of being overwritten.
-/// Warnings and errors with the same reason are one line and a count; with <c>--verbose</c> all are shown, and an exception's stack.
+/// Logs through the console of the live progress, which then moves down instead of being overwritten. Warnings and errors with the same
+/// reason are one line and a count; with <c>--verbose</c> all are shown, and an exception's stack.
 /// </summary>
 internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProvider time) : ILoggerProvider
 {

@@ -5,7 +5,6 @@ using HibpIngest.Journal.Statistics;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Draws the account log's statistics: bars of the largest breaches and domains, and the overlap of breaches.</summary>
 internal static class StatsDrawing
 {
     private const int Bars = 12;

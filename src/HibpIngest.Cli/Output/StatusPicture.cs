@@ -4,7 +4,6 @@ using HibpIngest.Pipeline.Removal;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>A snapshot of the pipeline's state, or of one breach's.</summary>
-/// <param name="Held">Leased work of these loads.</param>
 /// <param name="Waiting">Dropped files that no host has picked up; empty if only one breach is shown.</param>
 internal sealed record StatusPicture(
     IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<Heartbeat> Hosts, IReadOnlyList<HeldWork> Held,
@@ -52,7 +51,6 @@ internal sealed record StatusPicture(
         }
     }
 
-    /// <param name="moves">Whether the load is making progress, as far as is known.</param>
     public LoadFigures FiguresOf(Load load, DateTimeOffset now, double mailsPerSecond, bool moves) => LoadFigures.Of(
         load, Work.GetValueOrDefault(load.Id), now, mailsPerSecond,
         HostsView.IsInProgress(load, Held, Hosts, now) && (moves || load.State != LoadState.Notifying));
@@ -63,8 +61,7 @@ internal sealed record StatusPicture(
         return this with { Work = work.ToDictionary(one => one.Load) };
     }
 
-    /// <summary>Returns the picture without loads that ended over a day ago, except the newest.</summary>
-    /// <param name="newest">Number of the newest loads that always stay.</param>
+    /// <summary>Leaves out loads that ended over a day ago, except the newest ones.</summary>
     public StatusPicture Recent(DateTimeOffset now, int newest) => this with
     {
         Loads = [.. Loads.Where((load, index) => index >= Loads.Count - newest || !IsOver(load) || now - load.FinishedAt < RecentFor)],
@@ -88,7 +85,6 @@ internal sealed record StatusPicture(
         }
         catch (StoreMissingException)
         {
-            // A missing container has no blobs.
         }
         return waiting;
     }

@@ -3,7 +3,6 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Shows a changing line: updated in place on a terminal, repeated every few seconds otherwise.</summary>
 internal static class StatusText
 {
-    /// <param name="title">Shown before the first line.</param>
     /// <param name="work">Calls its argument with each line, from any thread.</param>
     public static async Task<T> ShowAsync<T>(Screen screen, TimeProvider time, string title, Func<Action<string>, Task<T>> work)
     {

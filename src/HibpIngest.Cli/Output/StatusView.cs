@@ -7,9 +7,6 @@ internal static class StatusView
     private const int BarCells = 10;
     private const int MaxUnlogged = 3;
 
-    /// <param name="showsLog">Whether loads are expected in the account log.</param>
-    /// <param name="moves">Whether a load is making progress, as far as is known.</param>
-    /// <param name="left">Number of loads that are not shown.</param>
     public static IRenderable Create(
         StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsLog, Func<Load, bool> moves, int left = 0)
     {
@@ -43,7 +40,7 @@ internal static class StatusView
         }
         foreach (var removal in picture.Removals)
         {
-            var far = $"{LoadFigures.Percent(removal.Part)} of the accounts of {Loads(removal.Loads.Count)} are done";
+            var far = $"{LoadFigures.Percent(removal.Part)} of the accounts of {TableFormat.Count(removal.Loads.Count, "load")} are done";
             parts.Add(HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is { } remover
                 ? new Text($"{removal.Breach} is being removed by {HostsView.Name(remover)}: {far}\n")
                 : Warning($"the removal of {removal.Breach} was interrupted: {far}; 'hibp breach remove {removal.Breach}' resumes it"));
@@ -69,12 +66,12 @@ internal static class StatusView
         waiting.RemoveAll(load => load.LogError is not null);
         // In a store from before the account log existed, no load is logged.
         if (waiting.Count > MaxUnlogged)
-            yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp log write\n");
-        else
         {
-            foreach (var load in waiting)
-                yield return new Text($"load {load.Id} of {load.Breach} is not logged yet\n");
+            yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp log write\n");
+            yield break;
         }
+        foreach (var load in waiting)
+            yield return new Text($"load {load.Id} of {load.Breach} is not logged yet\n");
     }
 
     private static IEnumerable<IRenderable> Calls(IReadOnlyList<Load> loads)
@@ -101,10 +98,8 @@ internal static class StatusView
         }
     }
 
-    private static string Loads(int count) => count == 1 ? "1 load" : $"{TableFormat.Number(count)} loads";
-
     private static string Count(int count, string what) =>
-        count == 1 ? $"1 {what} is" : $"{TableFormat.Number(count)} {what}s are";
+        $"{TableFormat.Count(count, what)} {(count == 1 ? "is" : "are")}";
 
     private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {

@@ -17,6 +17,8 @@ internal static class TableFormat
 
     public static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
+    public static string Count(long count, string noun) => count == 1 ? $"1 {noun}" : $"{Number(count)} {noun}s";
+
     /// <summary>Formats a rate without its unit, which is in the heading.</summary>
     public static string Rate(double perSecond) =>
         !double.IsFinite(perSecond) || perSecond < 0.05 ? ""

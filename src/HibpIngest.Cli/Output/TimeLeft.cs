@@ -1,9 +1,6 @@
 namespace HibpIngest.Cli.Output;
 
-/// <summary>
-/// Estimates the time left of work in parts, from the parts completed within a sliding window of working time. All displayed estimates come
-/// from here; the parts of a load are its slices.
-/// </summary>
+/// <summary>Estimates the time left of work in parts (a load's slices) from those completed in a sliding window of working time.</summary>
 internal sealed class TimeLeft
 {
     /// <summary>Accounts counted as one part, for work that is not in slices.</summary>

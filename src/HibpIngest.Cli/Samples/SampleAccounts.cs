@@ -3,10 +3,7 @@ using System.Text;
 
 namespace HibpIngest.Cli.Samples;
 
-/// <summary>
-/// The accounts of a sample: account i is a function of (seed, i) alone and differs from every other of that seed, so a sample of any size
-/// takes no memory and two samples can share accounts. Names are common ones with random numbers: no real address is intended.
-/// </summary>
+/// <summary>Account i is a function of (seed, i) alone and differs from every other of that seed. No real address is intended.</summary>
 internal sealed class SampleAccounts(int seed)
 {
     /// <summary>Maximum index: 36 bits, 16 for style and names, 20 for the number.</summary>
@@ -40,17 +37,13 @@ internal sealed class SampleAccounts(int seed)
         .. new (string Domain, int Share)[]
         {
             ("gmail.com", 350), ("yahoo.com", 120), ("hotmail.com", 110), ("outlook.com", 40), ("aol.com", 25), ("icloud.com", 20),
-                ("live.com", 15), ("msn.com", 10),
-            ("comcast.net", 10), ("mail.ru", 30), ("yandex.ru", 15), ("rambler.ru", 6), ("gmx.de", 15), ("web.de", 14), ("t-online.de", 7),
-            ("freenet.de", 4),
-            ("gmx.net", 5), ("hotmail.co.uk", 8), ("yahoo.co.uk", 8), ("btinternet.com", 5), ("orange.fr", 9), ("free.fr", 6),
-            ("wanadoo.fr", 5), ("laposte.net", 3),
-            ("hotmail.fr", 6), ("libero.it", 7), ("virgilio.it", 2), ("hotmail.it", 4), ("yahoo.it", 3), ("wp.pl", 5), ("o2.pl", 4),
-            ("onet.pl", 3), ("seznam.cz", 4),
-            ("uol.com.br", 5), ("bol.com.br", 3), ("yahoo.com.br", 5), ("qq.com", 12), ("163.com", 8), ("126.com", 4), ("naver.com", 4),
-            ("yahoo.co.jp", 5),
-            ("rediffmail.com", 3), ("yahoo.co.in", 4), ("bigpond.com", 2), ("ziggo.nl", 2), ("hotmail.es", 4), ("abv.bg", 2),
-            ("protonmail.com", 3),
+            ("live.com", 15), ("msn.com", 10), ("comcast.net", 10), ("mail.ru", 30), ("yandex.ru", 15), ("rambler.ru", 6), ("gmx.de", 15),
+            ("web.de", 14), ("t-online.de", 7), ("freenet.de", 4), ("gmx.net", 5), ("hotmail.co.uk", 8), ("yahoo.co.uk", 8),
+            ("btinternet.com", 5), ("orange.fr", 9), ("free.fr", 6), ("wanadoo.fr", 5), ("laposte.net", 3), ("hotmail.fr", 6),
+            ("libero.it", 7), ("virgilio.it", 2), ("hotmail.it", 4), ("yahoo.it", 3), ("wp.pl", 5), ("o2.pl", 4), ("onet.pl", 3),
+            ("seznam.cz", 4), ("uol.com.br", 5), ("bol.com.br", 3), ("yahoo.com.br", 5), ("qq.com", 12), ("163.com", 8), ("126.com", 4),
+            ("naver.com", 4), ("yahoo.co.jp", 5), ("rediffmail.com", 3), ("yahoo.co.in", 4), ("bigpond.com", 2), ("ziggo.nl", 2),
+            ("hotmail.es", 4), ("abv.bg", 2), ("protonmail.com", 3),
         }.Select(provider => (Encoding.ASCII.GetBytes(provider.Domain), provider.Share)),
     ];
 
@@ -69,8 +62,7 @@ internal sealed class SampleAccounts(int seed)
 
     private readonly ulong _key = SplitMix64.Mix((uint)seed + 1UL);
 
-    /// <summary>Writes account <paramref name="index"/>, lower-case.</summary>
-    /// <returns>Its length.</returns>
+    /// <summary>Writes account <paramref name="index"/>, lower-case, and returns its length.</summary>
     public int Write(long index, Span<byte> destination)
     {
         ArgumentOutOfRangeException.ThrowIfNegative(index);
@@ -158,10 +150,7 @@ internal sealed class SampleAccounts(int seed)
     }
 }
 
-/// <summary>
-/// SplitMix64 (Steele, Lea, Flood 2014), implemented here because a sample must be the same on every runtime version, which System.Random
-/// doesn't guarantee.
-/// </summary>
+// Steele, Lea, Flood 2014. A sample must be the same on every runtime version, which System.Random doesn't guarantee.
 internal struct SplitMix64(ulong state)
 {
     private const ulong Gamma = 0x9E3779B97F4A7C15;

@@ -73,21 +73,18 @@ internal static class SampleBreach
     private static void WriteCsv(Writer writer, long from, long to)
     {
         writer.Text("\uFEFFid,name,\"e-mail\",registered,ip\r\n"u8);
-        for (var index = from; index < to; index++)
+        foreach (var row in writer.Rows(from, to))
         {
-            for (var rows = writer.RowsOf(index); rows > 0; rows--)
-            {
-                writer.Number(writer.Row);
-                writer.Text(",\""u8);
-                writer.Quoted(People[writer.Random.Below(People.Length)], "\"\""u8);
-                writer.Text("\",\""u8);
-                writer.Address();
-                writer.Text("\","u8);
-                writer.Date();
-                writer.Text(",10.0."u8);
-                writer.Number(writer.Random.Below(256));
-                writer.Text(".7\r\n"u8);
-            }
+            writer.Number(row);
+            writer.Text(",\""u8);
+            writer.Quoted(People[writer.Random.Below(People.Length)], "\"\""u8);
+            writer.Text("\",\""u8);
+            writer.Address();
+            writer.Text("\","u8);
+            writer.Date();
+            writer.Text(",10.0."u8);
+            writer.Number(writer.Random.Below(256));
+            writer.Text(".7\r\n"u8);
         }
     }
 
@@ -95,35 +92,32 @@ internal static class SampleBreach
     {
         writer.Text("-- dump of `users`\nCREATE TABLE `users` (`id` int, `email` varchar(255), `hash` char(32), `note` text);\n"u8);
         var inLine = 0;
-        for (var index = from; index < to; index++)
+        foreach (var row in writer.Rows(from, to))
         {
-            for (var rows = writer.RowsOf(index); rows > 0; rows--)
+            writer.Text(inLine == 0 ? "INSERT INTO `users` VALUES ("u8 : ",("u8);
+            writer.Number(row);
+            if (writer.Random.Below(1000) < EscapedPerThousand)
             {
-                writer.Text(inLine == 0 ? "INSERT INTO `users` VALUES ("u8 : ",("u8);
-                writer.Number(writer.Row);
-                if (writer.Random.Below(1000) < EscapedPerThousand)
-                {
-                    writer.Text(",NULL,'"u8);
-                    writer.Hash();
-                    writer.Text("','moved\\r\\n\\tcontact:\\n"u8);
-                    writer.Address();
-                    writer.Text("\\tsince "u8);
-                    writer.Date();
-                    writer.Text("')"u8);
-                }
-                else
-                {
-                    writer.Text(",'"u8);
-                    writer.Address();
-                    writer.Text("','"u8);
-                    writer.Hash();
-                    writer.Text("',NULL)"u8);
-                }
-                if (++inLine == RowsPerInsert)
-                {
-                    writer.Text(";\n"u8);
-                    inLine = 0;
-                }
+                writer.Text(",NULL,'"u8);
+                writer.Hash();
+                writer.Text("','moved\\r\\n\\tcontact:\\n"u8);
+                writer.Address();
+                writer.Text("\\tsince "u8);
+                writer.Date();
+                writer.Text("')"u8);
+            }
+            else
+            {
+                writer.Text(",'"u8);
+                writer.Address();
+                writer.Text("','"u8);
+                writer.Hash();
+                writer.Text("',NULL)"u8);
+            }
+            if (++inLine == RowsPerInsert)
+            {
+                writer.Text(";\n"u8);
+                inLine = 0;
             }
         }
         writer.Text(inLine == 0 ? "-- end\n"u8 : ";\n-- end\n"u8);
@@ -131,25 +125,22 @@ internal static class SampleBreach
 
     private static void WriteCombo(Writer writer, long from, long to)
     {
-        for (var index = from; index < to; index++)
+        foreach (var row in writer.Rows(from, to))
         {
-            for (var rows = writer.RowsOf(index); rows > 0; rows--)
+            // One line in eight is JSON, as in collections from several sources.
+            if ((row & 7) == 0)
             {
-                // One line in eight is JSON, as in collections from several sources.
-                if ((writer.Row & 7) == 0)
-                {
-                    writer.Text("{\"email\":\""u8);
-                    writer.Address();
-                    writer.Text("\",\"hash\":\""u8);
-                    writer.Hash();
-                    writer.Text("\"}\n"u8);
-                    continue;
-                }
+                writer.Text("{\"email\":\""u8);
                 writer.Address();
-                writer.Text(":"u8);
-                writer.Password();
-                writer.Text("\n"u8);
+                writer.Text("\",\"hash\":\""u8);
+                writer.Hash();
+                writer.Text("\"}\n"u8);
+                continue;
             }
+            writer.Address();
+            writer.Text(":"u8);
+            writer.Password();
+            writer.Text("\n"u8);
         }
     }
 
@@ -165,30 +156,29 @@ internal static class SampleBreach
 
         public SplitMix64 Random = new(SplitMix64.Mix((uint)options.Seed) + (ulong)entry.Length);
 
-        /// <summary>1-based number of the row within its entry.</summary>
-        public long Row { get; private set; }
-
-        /// <summary>Returns the number of rows to write for an account: its own, and sometimes a repeated earlier one or junk.</summary>
-        public int RowsOf(long index)
+        /// <summary>Returns the 1-based number of each row: one an account, and sometimes before it junk or a repeated account.</summary>
+        public IEnumerable<long> Rows(long from, long to)
         {
-            if ((index & (CancellationRows - 1)) == 0)
-                cancellationToken.ThrowIfCancellationRequested();
-            _index = index;
-            var chance = Random.Below(1000);
-            _duplicate = chance < DuplicatesPerThousand;
-            _junk = chance >= 1000 - JunkPerThousand;
-            Row++;
-            return _duplicate || _junk ? 2 : 1;
+            var row = 0L;
+            for (_index = from; _index < to; _index++)
+            {
+                if ((_index & (CancellationRows - 1)) == 0)
+                    cancellationToken.ThrowIfCancellationRequested();
+                var chance = Random.Below(1000);
+                _duplicate = chance < DuplicatesPerThousand;
+                _junk = chance >= 1000 - JunkPerThousand;
+                if (_duplicate || _junk)
+                    yield return ++row;
+                yield return ++row;
+            }
         }
 
-        /// <summary>Writes the row's address; an extra row comes first.</summary>
         public void Address()
         {
             if (_junk)
             {
                 _junk = false;
                 Text(Junk[Random.Below(Junk.Length)]);
-                Row++;
                 return;
             }
             var index = _index;
@@ -196,7 +186,6 @@ internal static class SampleBreach
             {
                 _duplicate = false;
                 index = (long)(Random.Next() % (ulong)(index + 1));
-                Row++;
             }
             var length = Account(index, _buffer.AsSpan(_used));
             ChangeCase(_buffer.AsSpan(_used, length));
@@ -284,7 +273,6 @@ internal static class SampleBreach
     }
 }
 
-/// <summary>Options of a synthetic breach. The same options give the same text.</summary>
 internal sealed record SampleOptions
 {
     public const long MaxAccounts = SampleAccounts.MaxIndex + 1;
@@ -295,9 +283,7 @@ internal sealed record SampleOptions
     /// <summary>Another seed gives other accounts: two samples of a million each share about ten.</summary>
     public int Seed { get; init; } = 1;
 
-    /// <summary>
-    /// Accounts in each hundred that are shared with the sample with <see cref="OverlapSeed"/> and at least as many accounts; 0 to 100.
-    /// </summary>
+    /// <summary>Accounts in each hundred that are shared with the sample of <see cref="OverlapSeed"/>; 0 to 100.</summary>
     public int OverlapPercent { get; init; }
 
     public int OverlapSeed { get; init; }

@@ -5,10 +5,8 @@ internal static class ShippedSample
 {
     public const string Archive = "Contoso.zip";
     public const string Subscribers = "subscribers.csv";
-
     private const string Prefix = "samples/";
 
-    /// <summary>Writes the sample's files into an existing folder.</summary>
     public static void WriteTo(string folder)
     {
         var assembly = typeof(ShippedSample).Assembly;

@@ -53,10 +53,7 @@ internal sealed class CommandSession : IDisposable
         _ = _logging.GetService<MeterProvider>();
     }
 
-    /// <summary>
-    /// Minimum level of the stages' log without <c>--verbose</c>: warnings. A host reports the outcome of each load, and a command that
-    /// follows a load shows its failure itself.
-    /// </summary>
+    /// <summary>Of the stages, without <c>--verbose</c>: hosts report each load's outcome, and commands show failures themselves.</summary>
     public LogLevel PipelineLevel { get; set; } = LogLevel.Warning;
 
     public ParseResult Parsed { get; }
@@ -98,7 +95,6 @@ internal sealed class CommandSession : IDisposable
     public Task<ServiceProvider> OpenAsync(CancellationToken cancellationToken) =>
         OpenAsync(services => services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken), cancellationToken);
 
-    /// <summary>Opens only the storage account, for commands that need no database.</summary>
     public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
@@ -110,17 +106,11 @@ internal sealed class CommandSession : IDisposable
         await RequireEmulatorAsync(cancellationToken);
         var host = new HostBuilder().ConfigureServices(
             services => services.AddSingleton(Time).AddSingleton(Logs).AddHibp(Settings).AddHibpLocalHost(options)).Build();
-        try
+        return await CheckedAsync(host, () =>
         {
             host.Services.OpenStores();
-            await host.Services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
-            return host;
-        }
-        catch
-        {
-            await ((IAsyncDisposable)host).DisposeAsync();
-            throw;
-        }
+            return host.Services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
+        });
     }
 
     /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
@@ -133,7 +123,6 @@ internal sealed class CommandSession : IDisposable
             .BuildServiceProvider();
     }
 
-    /// <summary>Opens the stores without accessing the database.</summary>
     public async Task<ServiceProvider> OpenStorageAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
@@ -170,11 +159,7 @@ internal sealed class CommandSession : IDisposable
         },
         cancellationToken);
 
-    /// <summary>
-    /// Opens the stores for an upload, which needs no database: it may not be reachable from this machine, and the user may only have
-    /// access to the container. A database that is configured, or exists at the default path, must belong to the storage account: otherwise
-    /// the upload would go to another installation.
-    /// </summary>
+    /// <summary>Opens the stores for an upload, which needs no database: but one that is known must be of the same installation.</summary>
     public Task<ServiceProvider> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
         async services =>
         {
@@ -196,30 +181,27 @@ internal sealed class CommandSession : IDisposable
     private async Task<ServiceProvider> OpenAsync(Func<ServiceProvider, Task> check, CancellationToken cancellationToken)
     {
         var services = await OpenStorageAsync(cancellationToken);
-        try
-        {
-            await check(services);
-            return services;
-        }
-        catch
-        {
-            await services.DisposeAsync();
-            throw;
-        }
+        return await CheckedAsync(services, () => check(services));
     }
 
     private async Task<IBreachDatabase> OpenDatabaseAsync(
         Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
     {
         var database = DatabaseServices.Open(Settings.Database, Time, Logs);
+        return await CheckedAsync(database, () => check(database, cancellationToken));
+    }
+
+    private static async Task<T> CheckedAsync<T>(T opened, Func<Task> check)
+        where T : notnull
+    {
         try
         {
-            await check(database, cancellationToken);
-            return database;
+            await check();
+            return opened;
         }
         catch
         {
-            await database.DisposeAsync();
+            await ((IAsyncDisposable)opened).DisposeAsync();
             throw;
         }
     }

@@ -19,7 +19,6 @@ internal sealed class StopSignals : IDisposable
 
     public CancellationToken Token => _stop.Token;
 
-    /// <summary>The exit code that shells expect after such a stop.</summary>
     public int ExitCode { get; private set; }
 
     public void Dispose()

@@ -73,7 +73,7 @@ public sealed class BackupTests : IDisposable
         {
             await stop.CancelAsync();
             await Assert.ThrowsAnyAsync<OperationCanceledException>(
-                () => new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).ClaimAsync(
+                () => new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).BackUpAsync(
                     Path.Combine(_folder.Path, "stopped.db"), Nobody, stop.Token));
             Assert.Equal([file, noteFile], Directory.GetFiles(_folder.Path).Order());
         }
@@ -184,7 +184,7 @@ public sealed class BackupTests : IDisposable
     }
 
     private Task<(string File, BackupNote Note)> BackUpAsync(PipelineRig rig, string? to = null) =>
-        new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).ClaimAsync(to ?? _folder.Path, Nobody, None);
+        new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).BackUpAsync(to ?? _folder.Path, Nobody, None);
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Mode) = (100, 50, JournalMode.On));
