@@ -26,7 +26,8 @@ internal static class RemovalSteps
         var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
         Assert.Equal(LoadState.Done, load.State);
         if (purged)
-            await rig.Context.Get<LoadOperations>().PurgeAsync(load.Id, withoutLog: rig.Options.Journal.Mode == JournalMode.Off, null, None);
+            await rig.Context.Get<LoadOperations>().PurgeAsync(
+                load.Id, withoutLog: rig.Options.Journal.Mode == JournalMode.Off, null, None);
         return load;
     }
 
