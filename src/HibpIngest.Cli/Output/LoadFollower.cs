@@ -156,7 +156,7 @@ internal sealed class LoadLines : IAsyncDisposable
     private readonly CancellationTokenSource _stop = new();
     private readonly Task _printing;
 
-    public LoadLines(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
+    public LoadLines(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
         _printing = PrintAsync(open, loads, screen, time, mailsPerSecond);
 
     public async ValueTask DisposeAsync()
@@ -166,7 +166,7 @@ internal sealed class LoadLines : IAsyncDisposable
         _stop.Dispose();
     }
 
-    private async Task PrintAsync(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
+    private async Task PrintAsync(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
     {
         var printed = new Dictionary<long, object>();
         try
