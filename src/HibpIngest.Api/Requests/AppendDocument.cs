@@ -128,7 +128,8 @@ internal sealed class AppendDocument
     private static string Of(string what, int item) => string.Create(CultureInfo.InvariantCulture, $"{what} {item}");
 
     private static readonly ErrorResponse TooMany = new(
-        413, string.Create(CultureInfo.InvariantCulture, $"At most {AppendRows.MaxRows} items are taken at once: send them in several parts"));
+        413,
+        string.Create(CultureInfo.InvariantCulture, $"At most {AppendRows.MaxRows} items are taken at once: send them in several parts"));
 
     private enum Given
     {
