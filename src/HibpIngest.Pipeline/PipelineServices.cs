@@ -15,15 +15,13 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Registers the pipeline's services.</summary>
 public static class PipelineServices
 {
     /// <summary>
     /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options, the
     /// clock and logging. Stages are singletons, because their limits and caches apply to the process; the other services keep no state.
     /// </summary>
-    /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't do so before it
-    /// listens.</param>
+    /// <param name="setsUpStores">Whether the stores are set up before the first message, for a host that can't before it listens.</param>
     public static IServiceCollection AddHibpPipeline(this IServiceCollection services, bool setsUpStores = false)
     {
         services.AddSingleton<Deferrals>();

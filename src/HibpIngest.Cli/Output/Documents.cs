@@ -7,6 +7,7 @@ using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Mail;
+using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Output;

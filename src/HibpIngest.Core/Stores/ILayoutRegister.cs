@@ -1,7 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>The layouts for readers, without access to the database.</summary>
-public interface ILayoutRegister : IReadLayout
+public interface ILayoutRegister : ILayouts
 {
     /// <summary>Returns all layouts by id, including dropped ones.</summary>
     Task<IReadOnlyList<StoreLayout>> ListLayoutsAsync(CancellationToken cancellationToken);
@@ -18,7 +18,7 @@ public interface ILayoutRegister : IReadLayout
 }
 
 /// <summary>The layout that is read, without access to the database.</summary>
-public interface IReadLayout
+public interface ILayouts
 {
     /// <summary>
     /// Time after a switch until no reader uses the previous layout: readers revalidate every 10 seconds (20 without a background refresh),

@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// </summary>
 public sealed partial class CallClients(
     ILoads loads, ICallSlices slices, JournaledRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs,
-    InstallationKeys keys, IReadLayout layout, IStoreTables tables, CallSchedule schedule, ILogger<CallClients> log)
+    InstallationKeys keys, ILayouts layout, IStoreTables tables, CallSchedule schedule, ILogger<CallClients> log)
     : IStage<CallMessage, CallRun>
 {
     public async Task<CallRun?> ClaimAsync(CallMessage message, CancellationToken cancellationToken) =>
@@ -23,7 +23,7 @@ public sealed partial class CallClients(
         var called = (await clients.ListAsync(cancellationToken)).Where(client => client.IsCalledOf(breach.Metadata.Flags)).ToList();
         var calls = called.Count > 0 ? await FindAsync(work, called, cancellationToken) : [];
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Clients, calls.Count);
-        if (await slices.RecordCallSliceAsync(slice.Load, slice.Number, calls, cancellationToken) is not { } toTell)
+        if (await slices.RecordCallSliceAsync(slice.Load, slice.Number, calls, cancellationToken) is not { } due)
         {
             // Another delivery recorded the slice and uses the same blobs, or the load doesn't send now and others may have recorded them.
             // If the load is removed, nothing else would delete the blobs.
@@ -35,11 +35,9 @@ public sealed partial class CallClients(
             return;
         }
         LogLookedThrough(slice.Load, slice.Number, calls.Count, calls.Values.Sum(count => (long)count));
-        foreach (var client in toTell)
+        foreach (var client in due)
             await schedule.CallAsync(client, TimeSpan.Zero, cancellationToken);
     }
-
-    public Task ReleaseAsync(CallRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
     /// <remarks>Sweep retries, unless the slice can't be read. The reason is recorded with the load.</remarks>
@@ -58,8 +56,6 @@ public sealed partial class CallClients(
         return false;
     }
 
-    public string DescribeExhaustedRetries(CallRun work) => throw new NotSupportedException("its tries don't count");
-
     private async Task<Dictionary<int, int>> FindAsync(
         CallRun run, IReadOnlyList<CallbackClient> called, CancellationToken cancellationToken)
     {
@@ -72,17 +68,17 @@ public sealed partial class CallClients(
             await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
             run.IsReading = false;
             accounts.Hash();
-            var told = work.Told.Count > 0 ? new ReportedHashes(work.Told, await ReadFactsAsync(cancellationToken), tables) : null;
+            var reported = work.Told.Count == 0 ? null : new ReportedHashes(
+                work.Told, (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts, tables);
             // One bitmap at a time: all clients' bitmaps, in each concurrent slice, would exceed the memory of the process.
             foreach (var client in called)
             {
                 if (await watched.GetAsync(client.Number, cancellationToken) is not { } bitmap)
                     continue;
-                if (told is not null)
-                    await told.LookUpAsync(accounts, bitmap, cancellationToken);
-                var count = await KeepAsync(
-                    new CallbackKey(client.Number, slice.Load, slice.Number), accounts, bitmap, told, cancellationToken);
-                if (count > 0)
+                if (reported is not null)
+                    await reported.LookUpAsync(accounts, bitmap, cancellationToken);
+                var key = new CallbackKey(client.Number, slice.Load, slice.Number);
+                if (await WriteAsync(key, accounts, bitmap, reported, cancellationToken) is > 0 and var count)
                     calls[client.Number] = count;
             }
         }
@@ -93,16 +89,11 @@ public sealed partial class CallClients(
         return calls;
     }
 
-    private async Task<LayoutFacts> ReadFactsAsync(CancellationToken cancellationToken) =>
-        (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
-
     /// <summary>Writes a client's call list, unless an earlier attempt did: its calls may have been made already.</summary>
-    /// <returns>The number of calls.</returns>
-    private async Task<int> KeepAsync(
-        CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, ReportedHashes? told,
-            CancellationToken cancellationToken)
+    private async Task<int> WriteAsync(
+        CallbackKey delivery, HashedAccounts accounts, PrefixBitmap bitmap, ReportedHashes? reported, CancellationToken cancellationToken)
     {
-        var (calls, content) = Seal(delivery, accounts, bitmap, told);
+        var (calls, content) = Seal(delivery, accounts, bitmap, reported);
         if (calls == 0 || await blobs.WriteAsync(delivery, content, replaces: false, cancellationToken))
             return calls;
         if (await blobs.ReadAsync(delivery, cancellationToken) is { } there && CallList.Open(keys.Secret!, delivery, there) is { } list)
@@ -111,10 +102,10 @@ public sealed partial class CallClients(
         return calls;
     }
 
-    private (int Calls, byte[] Content) Seal(CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap,
-        ReportedHashes? told)
+    private (int Calls, byte[] Content) Seal(
+        CallbackKey delivery, HashedAccounts accounts, PrefixBitmap bitmap, ReportedHashes? reported)
     {
-        var found = accounts.Find(bitmap, told is null ? null : hash => !told.Contains(hash));
+        var found = accounts.Find(bitmap, reported is null ? null : hash => !reported.Contains(hash));
         if (found.Length == 0)
             return (0, []);
         if (keys.Secret is null)
@@ -124,4 +115,25 @@ public sealed partial class CallClients(
         }
         return (CallList.CountOf(found), CallList.Seal(keys.Secret, delivery, found));
     }
+
+    [LoggerMessage(
+        EventIds.CallClientsLookedThrough, LogLevel.Information, "load {Load} slice {Slice}: {Calls} calls to {Clients} clients found")]
+    private partial void LogLookedThrough(long load, int slice, int clients, long calls);
+
+    [LoggerMessage(
+        EventIds.CallClientsFailed, LogLevel.Error, "load {Load} slice {Slice}: search for clients to call failed: {Reason}; {Next}")]
+    private partial void LogFailed(long load, int slice, string reason, string next);
+}
+
+/// <summary>Takes no lease: if two deliveries run concurrently, the second finds the result recorded.</summary>
+public sealed class CallRun(CallSlice slice) : IStageWork
+{
+    public CallSlice Slice { get; } = slice;
+
+    /// <summary>Whether the slice's rows are being read: a failure now is caused by them.</summary>
+    internal bool IsReading { get; set; }
+
+    public long LoadId => Slice.Slice.Load;
+
+    public string Breach => Slice.Breach.Name;
 }

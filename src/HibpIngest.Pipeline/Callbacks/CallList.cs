@@ -1,9 +1,7 @@
 using System.Buffers;
-using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
-using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Pipeline.Callbacks;
 
@@ -15,6 +13,8 @@ internal sealed class CallList
 {
     public const int HashBytes = 20;
 
+    private const int PrefixBytes = PrefixBitmap.Digits / 2;
+
     private const byte Version = 1;
 
     private readonly ReadOnlyMemory<byte> _hashes;
@@ -23,24 +23,21 @@ internal sealed class CallList
     private CallList(ReadOnlyMemory<byte> hashes)
     {
         _hashes = hashes;
-        var hash = hashes.Span;
-        for (var i = 0; i < hash.Length; i += HashBytes)
+        for (var i = 0; i < hashes.Length; i += HashBytes)
         {
-            if (i == 0 || !hash.Slice(i, PrefixBitmap.Digits / 2).SequenceEqual(hash.Slice(i - HashBytes, PrefixBitmap.Digits / 2)))
+            if (StartsCall(hashes.Span, i))
                 _starts.Add(i);
         }
     }
 
     public int Count => _starts.Count;
 
-    /// <summary>Returns the number of calls that these hashes make.</summary>
-    /// <param name="hashes">Concatenated, in ascending order.</param>
     public static int CountOf(ReadOnlySpan<byte> hashes)
     {
         var calls = 0;
         for (var i = 0; i < hashes.Length; i += HashBytes)
         {
-            if (i == 0 || !hashes.Slice(i, PrefixBitmap.Digits / 2).SequenceEqual(hashes.Slice(i - HashBytes, PrefixBitmap.Digits / 2)))
+            if (StartsCall(hashes, i))
                 calls++;
         }
         return calls;
@@ -63,22 +60,19 @@ internal sealed class CallList
         }
     }
 
-    /// <summary>Opens sealed hashes.</summary>
     /// <returns>Null: sealed under another key or for another delivery, or of an unknown version.</returns>
     public static CallList? Open(SecretKeys keys, CallbackKey delivery, ReadOnlySpan<byte> content) =>
         keys.Open(content, ContextOf(delivery)) is [Version, ..] opened && opened.Length % HashBytes == 1
             ? new CallList(opened.AsMemory(1)) : null;
 
-    /// <summary>Returns a call's body and idempotency key.</summary>
-    /// <param name="call">Index of the call, from 0.</param>
     public (byte[] Body, string IdempotencyKey) Make(int call, int client, string breach)
     {
         var end = call + 1 < _starts.Count ? _starts[call + 1] : _hashes.Length;
         var hashes = _hashes.Span[_starts[call]..end];
-        var prefix = Convert.ToHexString(hashes[..(PrefixBitmap.Digits / 2)]);
+        var prefix = Convert.ToHexString(hashes[..PrefixBytes]);
         var suffixes = new string[hashes.Length / HashBytes];
         for (var i = 0; i < suffixes.Length; i++)
-            suffixes[i] = Convert.ToHexString(hashes.Slice(i * HashBytes, HashBytes)[(PrefixBitmap.Digits / 2)..]);
+            suffixes[i] = Convert.ToHexString(hashes.Slice(i * HashBytes, HashBytes)[PrefixBytes..]);
 
         var body = new ArrayBufferWriter<byte>(96 + (suffixes.Length * 40));
         using (var json = new Utf8JsonWriter(body))
@@ -96,10 +90,12 @@ internal sealed class CallList
     }
 
     /// <summary>Returns the SHA-256 of client, breach, prefix and comma-separated suffixes, one line each, in lower-case hex.</summary>
-    internal static string KeyOf(int client, string breach, string prefix, string[] suffixes) => Convert.ToHexStringLower(SHA256.HashData(
-        Encoding.UTF8.GetBytes(string.Create(
-            CultureInfo.InvariantCulture, $"{client}\n{breach}\n{prefix}\n{string.Join(',', suffixes)}"))));
+    internal static string KeyOf(int client, string breach, string prefix, string[] suffixes) => Convert.ToHexStringLower(
+        SHA256.HashData(Encoding.UTF8.GetBytes($"{client}\n{breach}\n{prefix}\n{string.Join(',', suffixes)}")));
 
-    private static byte[] ContextOf(CallbackKey delivery) => Encoding.ASCII.GetBytes(string.Create(
-        CultureInfo.InvariantCulture, $"callback {delivery.Load} {delivery.Slice} {delivery.Client}"));
+    private static byte[] ContextOf(CallbackKey delivery) =>
+        Encoding.ASCII.GetBytes($"callback {delivery.Load} {delivery.Slice} {delivery.Client}");
+
+    private static bool StartsCall(ReadOnlySpan<byte> hashes, int i) =>
+        i == 0 || !hashes.Slice(i, PrefixBytes).SequenceEqual(hashes.Slice(i - HashBytes, PrefixBytes));
 }

@@ -1,13 +1,9 @@
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>
-/// Paces the calls to one client in one turn: waits if the client throttles, and ends the turn if calls keep failing or its time is up.
-/// Thread-safe.
-/// </summary>
+/// <summary>Paces the calls to one client in one turn, and ends it if calls keep failing or its time is up. Thread-safe.</summary>
 /// <param name="pauseOf">Returns the pause after the given number of earlier ones.</param>
 internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> pauseOf, TimeProvider time)
 {
-    /// <summary>Length of a turn; then the next client has its turn.</summary>
     public static readonly TimeSpan TurnTime = TimeSpan.FromSeconds(30);
 
     // A longer pause ends the turn, so that it doesn't occupy a worker that other clients need.
@@ -20,19 +16,18 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     private const double ThrottledPart = 0.1;
 
     private readonly Lock _lock = new();
-    private readonly long _began = time.GetTimestamp();
+    private readonly long _startedAt = time.GetTimestamp();
     private readonly long[] _outcomes = new long[Enum.GetValues<CallOutcome>().Length];
     private int _failures = turn.Failures;
-    private int _inRow;
+    private int _failuresInRow;
     private long _pausedAt;
     private TimeSpan _pause;
-    private TimeSpan _taken;
+    private TimeSpan _callTime;
     private bool _stopped;
 
-    /// <summary>Whether the client answered that it wants no more calls, ever.</summary>
+    /// <summary>Whether the client responded 410 Gone.</summary>
     public bool IsGone { get; private set; }
 
-    /// <summary>Whether no further call may be started in this turn.</summary>
     public bool IsStopped
     {
         get
@@ -42,8 +37,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         }
     }
 
-    /// <summary>Returns how long to wait before the next call.</summary>
-    /// <returns>Null: the turn has ended.</returns>
+    /// <summary>Returns how long to wait before the next call; null: the turn has ended.</summary>
     public TimeSpan? Before()
     {
         // One lock: a turn that another worker's failure ends in between has a pause of up to an hour.
@@ -68,36 +62,34 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         }
     }
 
-    /// <summary>Records a call's outcome.</summary>
-    /// <param name="began">Timestamp at which the call was started.</param>
-    public void After(CallResponse answer, long began)
+    public void After(CallResponse response, long startedAt)
     {
         lock (_lock)
         {
-            _outcomes[(int)answer.Outcome]++;
-            _taken += time.GetElapsedTime(began);
-            switch (answer.Outcome)
+            _outcomes[(int)response.Outcome]++;
+            _callTime += time.GetElapsedTime(startedAt);
+            switch (response.Outcome)
             {
                 case CallOutcome.Accepted:
-                    (_failures, _inRow) = (0, 0);
+                    (_failures, _failuresInRow) = (0, 0);
                     break;
                 case CallOutcome.Throttled:
-                    var asked = answer.RetryAfter ?? TimeSpan.Zero;
+                    var retryAfter = response.RetryAfter ?? TimeSpan.Zero;
                     // Throttled calls that were in flight together cause one pause.
-                    if (_pause > TimeSpan.Zero && began < _pausedAt)
+                    if (_pause > TimeSpan.Zero && startedAt < _pausedAt)
                     {
-                        if (asked > Rest())
-                            PauseFor(asked);
+                        if (retryAfter > Rest())
+                            PauseFor(retryAfter);
                         break;
                     }
-                    var own = pauseOf(_failures++) * ThrottledPart;
-                    PauseFor(asked > own ? asked : own);
+                    var backoff = pauseOf(_failures++) * ThrottledPart;
+                    PauseFor(retryAfter > backoff ? retryAfter : backoff);
                     break;
                 case CallOutcome.Gone:
                     IsGone = _stopped = true;
                     break;
                 default:
-                    if (++_inRow >= Math.Max(FailuresInRow, cap) && !_stopped)
+                    if (++_failuresInRow >= Math.Max(FailuresInRow, cap) && !_stopped)
                     {
                         PauseFor(pauseOf(_failures++));
                         _stopped = true;
@@ -115,7 +107,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
             var rest = Rest();
             return new CallbackTurnEnd(
                 _failures, accepted > 0, made > accepted, rest > TimeSpan.Zero ? rest : null,
-                _taken > TimeSpan.Zero ? _taken / made : null);
+                _callTime > TimeSpan.Zero ? _callTime / made : null);
         }
     }
 
@@ -125,7 +117,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
             return _outcomes[(int)outcome];
     }
 
-    private bool HasEnded() => _stopped || time.GetElapsedTime(_began) >= TurnTime;
+    private bool HasEnded() => _stopped || time.GetElapsedTime(_startedAt) >= TurnTime;
 
     private TimeSpan Rest()
     {

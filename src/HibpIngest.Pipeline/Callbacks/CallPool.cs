@@ -3,22 +3,21 @@ using System.Numerics;
 namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>The calls of several deliveries to one client, and each delivery's progress. Thread-safe.</summary>
-/// <param name="first">Returns the index of the call to start with, given a delivery's number of calls; the others follow in a circle.
-/// Random by default, so that calls that always fail don't use up each turn of a slow client.</param>
+/// <param name="first">Returns the index of the call to start with, given a delivery's number of calls. Random by default, so that calls
+/// that always fail don't use up each turn of a slow client.</param>
 internal sealed class CallPool(
     IReadOnlyList<(CallbackDelivery Delivery, CallList Calls)> deliveries, Func<int, int>? first = null)
 {
     private readonly Lock _lock = new();
     private readonly State[] _states =
         [.. deliveries.Select(one => new State(one.Delivery, one.Calls, (first ?? Random.Shared.Next)(one.Calls.Count)))];
-    private readonly Queue<(int Delivery, int Call)> _again = [];
+    private readonly Queue<(int Delivery, int Call)> _throttled = [];
     private int _delivery;
     private int _call;
 
     public IReadOnlyList<CallbackKey> Keys { get; } = [.. deliveries.Select(one => one.Delivery.Key)];
 
     /// <summary>Takes the next call. Throttled calls are repeated after all others.</summary>
-    /// <returns>False: there is none now.</returns>
     public bool TryTake(out (int Delivery, int Call) next)
     {
         lock (_lock)
@@ -33,7 +32,7 @@ internal sealed class CallPool(
                         return true;
                 }
             }
-            while (_again.TryDequeue(out next))
+            while (_throttled.TryDequeue(out next))
             {
                 if (!_states[next.Delivery].IsHalted)
                     return true;
@@ -49,23 +48,23 @@ internal sealed class CallPool(
         return state.Calls.Make(call.Call, state.Delivery.Key.Client, state.Delivery.Breach);
     }
 
-    public void Settle((int Delivery, int Call) call, CallResponse answer)
+    public void Settle((int Delivery, int Call) call, CallResponse response)
     {
         lock (_lock)
         {
             var state = _states[call.Delivery];
-            switch (answer.Outcome)
+            switch (response.Outcome)
             {
                 case CallOutcome.Accepted:
                     state.SetDone(call.Call);
                     break;
                 case CallOutcome.Throttled:
-                    _again.Enqueue(call);
+                    _throttled.Enqueue(call);
                     break;
                 case CallOutcome.Gone:
                     break;
                 default:
-                    state.Error = answer.Error;
+                    state.Error = response.Error;
                     state.Failed++;
                     break;
             }
@@ -81,7 +80,6 @@ internal sealed class CallPool(
         }
     }
 
-    /// <summary>Returns the deliveries that have advanced since the last call, with their progress.</summary>
     public IReadOnlyList<CallbackResult> TakeChanged()
     {
         lock (_lock)

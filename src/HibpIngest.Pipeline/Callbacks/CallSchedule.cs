@@ -7,13 +7,9 @@ public sealed class CallSchedule(
     // These messages are sent without a delay and received within seconds.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
-    public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) =>
-        (await clients.ListAsync(cancellationToken)).Count > 0;
+    public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) => (await clients.ListAsync(cancellationToken)).Count > 0;
 
-    /// <summary>
-    /// Sends a message for each slice of a load that has not been looked through yet, if the load sends. Safe to run at any time and
-    /// concurrently. Returns whether there are such slices.
-    /// </summary>
+    /// <summary>Sends a message for each slice of a load that is still to be looked through. Returns whether there are any.</summary>
     public async Task<bool> LookThroughAsync(long load, CancellationToken cancellationToken)
     {
         if (await slices.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
@@ -25,8 +21,6 @@ public sealed class CallSchedule(
         return true;
     }
 
-    /// <summary>Sends the message that starts a client's turn.</summary>
-    /// <param name="delay">How long the message stays hidden.</param>
     public Task CallAsync(int client, TimeSpan delay, CancellationToken cancellationToken) =>
         messages.SendAsync(new CallbackMessage { Client = client }, delay, cancellationToken);
 
@@ -51,7 +45,6 @@ public sealed class CallSchedule(
         return sent;
     }
 
-    /// <summary>Resets the failed slices of a load and sends their messages again.</summary>
     public async Task RetryAsync(long load, CancellationToken cancellationToken)
     {
         await slices.RetryCallSlicesAsync(load, cancellationToken);
@@ -59,8 +52,7 @@ public sealed class CallSchedule(
     }
 
     /// <summary>
-    /// Returns the loads with <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over;
-    /// <see cref="CallbackOperations.ResumeAsync"/> reopens it.
+    /// Sets <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over; resuming one reopens it.
     /// </summary>
     public async Task<IReadOnlyList<Load>> WithPausedAsync(IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {
@@ -78,15 +70,13 @@ public sealed class CallSchedule(
     private async Task<HashSet<int>> ListPausedAsync(CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).Where(client => client.IsPaused).Select(client => client.Number).ToHashSet();
 
-    /// <summary>
-    /// Deletes the blobs that a crash left of a load whose calls have ended: a delivery's blob is deleted after it is recorded as done.
-    /// </summary>
+    /// <summary>Deletes the blobs that a crash left of a load whose calls have ended.</summary>
     public Task CleanAsync(Load load, CancellationToken cancellationToken) =>
         load.Calls is { IsLookedThrough: true, Calls: > 0, Open: 0, Dead: 0 }
             ? blobs.DeleteAsync(load.Id, cancellationToken) : Task.CompletedTask;
 
     /// <summary>Whether a load has slices to look through, but no message for them was sent within <paramref name="lostAfter"/>.</summary>
-    public static bool IsForsaken(Load load, DateTimeOffset now, TimeSpan lostAfter) =>
+    public static bool IsStalled(Load load, DateTimeOffset now, TimeSpan lostAfter) =>
         load is { AwaitsCalls: true, Calls: { IsLookedThrough: false, IsFailed: false, MessagesAt: var sentAt } }
         && !(now - sentAt < lostAfter);
 }

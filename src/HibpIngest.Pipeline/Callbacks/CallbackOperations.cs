@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>An operator's commands for the calls to clients.</summary>
+/// <summary>An operator's commands for the calls to clients. A client that doesn't exist is a <see cref="NotPossibleException"/>.</summary>
 public sealed class CallbackOperations(
     ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IStoreMarks register, ILoads loads, CallSchedule schedule)
 {
@@ -15,9 +15,8 @@ public sealed class CallbackOperations(
     }
 
     /// <summary>
-    /// Resumes calls to a paused client, and reopens loads with open calls: Sweep closes a load while only paused clients keep it waiting.
+    /// Resumes calls to a paused client, and reopens the loads that Sweep closed while only paused clients kept them waiting.
     /// </summary>
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<CallbackClient> ResumeAsync(ClientOperations operations, string client, CancellationToken cancellationToken)
     {
         // Before, so that a crash loses no call; and after, because Sweep may have closed loads in between.
@@ -28,13 +27,7 @@ public sealed class CallbackOperations(
         return resumed;
     }
 
-    /// <summary>
-    /// Retries calls that were given up and, if no client is named, slices that could not be read. Returns the numbers of calls and of
-    /// loads.
-    /// </summary>
-    /// <param name="client">Only calls to this client; null: to all.</param>
-    /// <param name="breach">Only calls because of this breach; null: of all.</param>
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
+    /// <summary>Retries calls that were given up (null: all) and, without a client, slices that could not be read.</summary>
     public async Task<(long Calls, int Loads)> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
@@ -48,11 +41,8 @@ public sealed class CallbackOperations(
         return (calls, failed.Count);
     }
 
-    /// <summary>Deletes calls that were given up. Returns their number.</summary>
-    /// <param name="client">Only calls to this client; null: to all.</param>
-    /// <param name="breach">Only calls because of this breach; null: of all.</param>
+    /// <summary>Deletes calls that were given up, limited to a client and a breach unless null. Returns their number.</summary>
     /// <param name="withOpen">Deletes calls that are still to be made, too.</param>
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
@@ -65,9 +55,9 @@ public sealed class CallbackOperations(
     }
 
     /// <summary>Marks loads as open, so that Sweep continues if this process dies or a message is lost.</summary>
-    private async Task<IReadOnlyList<Load>> MarkOpenAsync(string? breach, Func<Load, bool> which, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<Load>> MarkOpenAsync(string? breach, Func<Load, bool> filter, CancellationToken cancellationToken)
     {
-        var found = (await loads.ListLoadsAsync(breach, cancellationToken)).Where(which).ToList();
+        var found = (await loads.ListLoadsAsync(breach, cancellationToken)).Where(filter).ToList();
         foreach (var load in found)
             await register.MarkOpenAsync(load.Id, cancellationToken);
         return found;

@@ -7,10 +7,8 @@ public sealed class CallbackRun : IStageWork
         CallbackClient client, string owner, CallLease lease, CallPace pace, IReadOnlyList<CallbackDelivery> due) =>
         (Client, Owner, Lease, Pace, Due) = (client, owner, lease, pace, due);
 
-    /// <summary>The client as it was when the turn began.</summary>
     public CallbackClient Client { get; }
 
-    /// <summary>Lease owner; unique to this run.</summary>
     public string Owner { get; }
 
     /// <summary>Deliveries that were due when the turn began; at least one.</summary>
@@ -20,15 +18,30 @@ public sealed class CallbackRun : IStageWork
 
     public string Breach => Due[0].Breach;
 
-    /// <inheritdoc/>
-    /// <remarks>Not counted: each delivery counts its own.</remarks>
-    public int Attempts => 0;
-
     public bool IsLost => Lease.IsLost;
 
     internal CallLease Lease { get; }
 
     internal CallPace Pace { get; }
+}
 
-    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+/// <summary>
+/// This process' lease on a client, measured on the monotonic clock. No call that could outlast it is started, so the calls in flight from
+/// all processes together never exceed the client's cap, even if a process stalls.
+/// </summary>
+internal sealed class CallLease(TimeProvider time)
+{
+    /// <summary>Long enough for a call and a short database outage.</summary>
+    public static readonly TimeSpan Duration = TimeSpan.FromSeconds(30);
+
+    private long _since = time.GetTimestamp();
+
+    public bool IsLost { get; set; }
+
+    public bool CoversCall => !IsLost && Age < Duration - CallbackClient.CallTimeout;
+
+    public TimeSpan Age => time.GetElapsedTime(Volatile.Read(ref _since));
+
+    /// <summary>Counts the lease from <paramref name="since"/>, the timestamp at which the renewing statement was started.</summary>
+    public void Prolong(long since) => Volatile.Write(ref _since, since);
 }

@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
 
@@ -6,7 +5,8 @@ namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>
 /// Adds, changes and removes the clients that are called back. Each has an API key, for registering what it watches, and a secret that
-/// authenticates the calls to it. Both are shown once; the key is stored as a hash, the secret sealed.
+/// authenticates the calls to it. Both are shown once; the key is stored as a hash, the secret sealed. A client that doesn't exist is a
+/// <see cref="NotPossibleException"/>.
 /// </summary>
 public sealed class ClientOperations(
     ICallbackClients clients, IApiKeys keys, IPrefixBlobs prefixes, SecretKeys? secretKeys, TimeProvider time,
@@ -17,24 +17,21 @@ public sealed class ClientOperations(
     // Numbers have enough digits that one isn't mistaken for another, and are drawn at random, because none may be reused.
     private const int FirstNumber = 100_000;
 
-    /// <summary>
-    /// How long a removal waits until no server still accepts the client's key or handles a request made with it.
-    /// </summary>
+    /// <summary>How long a removal waits until no server still accepts the client's key or handles a request made with it.</summary>
     public static readonly TimeSpan RemovalPause = ApiKey.KnownFor + TimeSpan.FromSeconds(5);
 
     private const string NoKeys = "what a client is called with is kept under HIBP_SECRET_KEY, which is not set: make a key with 'openssl "
         + "rand -base64 32' and set it here and where 'hibp run' runs";
 
-    /// <summary>Adds a client.</summary>
-    /// <param name="name">The client's name; unique among clients and keys.</param>
-    /// <param name="url">Address for the calls: https, and public.</param>
+    /// <param name="name">Unique among clients and keys.</param>
     /// <param name="rpm">Requests per minute allowed for its key.</param>
     /// <exception cref="BadInputException">The name, the address or a number is invalid, or HIBP_SECRET_KEY isn't set.</exception>
     /// <exception cref="NotPossibleException">The name is taken.</exception>
     public async Task<NewClient> AddAsync(
         string name, string url, bool isSensitive, int cap, int rpm, CancellationToken cancellationToken)
     {
-        CheckName(name);
+        if (!ApiKey.IsName(name))
+            throw new BadInputException($"a client's name is expected to be 1 to {ApiKey.MaxNameLength} characters, and no email address");
         CheckUrl(url);
         if (cap is < 1 or > CallbackClient.MaxCap)
             throw new BadInputException($"--cap is expected to be from 1 to {CallbackClient.MaxCap}, found {cap}");
@@ -81,21 +78,16 @@ public sealed class ClientOperations(
     }
 
     /// <summary>Replaces the client's secret, from the next call on.</summary>
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
-    /// <exception cref="BadInputException">HIBP_SECRET_KEY isn't set.</exception>
     public async Task<NewClient> RotateSecretAsync(string name, CancellationToken cancellationToken)
     {
         if (secretKeys is null)
             throw new BadInputException(NoKeys);
         var secret = NewSecret();
-        var client = await ChangeAsync(
-            name, client => client with { SealedSecret = Seal(client.Number, secret) }, cancellationToken);
+        var client = await ChangeAsync(name, client => client with { SealedSecret = Seal(client.Number, secret) }, cancellationToken);
         return new NewClient(client, null, secret);
     }
 
     /// <summary>Replaces the client's key; the old one is refused within seconds.</summary>
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
-    /// <exception cref="BadInputException"><paramref name="rpm"/> is out of range.</exception>
     public async Task<NewClient> RotateKeyAsync(string name, int? rpm, CancellationToken cancellationToken)
     {
         if (rpm is { } given)
@@ -116,14 +108,12 @@ public sealed class ClientOperations(
     }
 
     /// <summary>Pauses or resumes the calls to a client; calls to a paused client are kept.</summary>
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
     public Task<CallbackClient> SetPausedAsync(string name, bool isPaused, CancellationToken cancellationToken) =>
         ChangeAsync(name, client => client with { IsPaused = isPaused }, cancellationToken);
 
     /// <summary>
-    /// Removes a client with its keys and watched prefixes. Takes <see cref="RemovalPause"/>; if interrupted, it must be called again.
+    /// Removes a client with its keys and watched prefixes, which takes <see cref="RemovalPause"/>; if interrupted, repeat it.
     /// </summary>
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<CallbackClient> RemoveAsync(string name, CancellationToken cancellationToken)
     {
         var client = await GetAsync(name, cancellationToken);
@@ -136,12 +126,10 @@ public sealed class ClientOperations(
         return client;
     }
 
-    /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<CallbackClient> GetAsync(string name, CancellationToken cancellationToken) =>
         await FindAsync(name, cancellationToken)
         ?? throw new NotPossibleException($"there is no client '{name}'; hibp clients list shows those there are");
 
-    /// <summary>Returns the number of prefixes that a client watches.</summary>
     public async Task<int> CountAsync(int number, CancellationToken cancellationToken) =>
         (await prefixes.ReadAsync(number, cancellationToken))?.Prefixes.Count ?? 0;
 
@@ -179,14 +167,12 @@ public sealed class ClientOperations(
 
     private byte[] Seal(int number, string secret) => secretKeys!.Seal(Encoding.ASCII.GetBytes(secret), ContextOf(number));
 
-    /// <summary>Returns a client's secret.</summary>
     /// <returns>Null: it is sealed under a key that is not among these.</returns>
     public static string? OpenSecret(CallbackClient client, SecretKeys? keys) =>
         keys?.Open(client.SealedSecret, ContextOf(client.Number)) is { } secret ? Encoding.ASCII.GetString(secret) : null;
 
     /// <summary>Binds the sealed secret to its client.</summary>
-    private static byte[] ContextOf(int number) =>
-        Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"client {number}"));
+    private static byte[] ContextOf(int number) => Encoding.ASCII.GetBytes($"client {number}");
 
     private static bool IsNamed(string one, string other) => one.Equals(other, StringComparison.OrdinalIgnoreCase);
 
@@ -194,12 +180,6 @@ public sealed class ClientOperations(
 
     // 256 bits, in characters that are valid in a header.
     private static string NewSecret() => RandomNumberGenerator.GetHexString(64, lowercase: true);
-
-    private static void CheckName(string name)
-    {
-        if (!ApiKey.IsName(name))
-            throw new BadInputException($"a client's name is expected to be 1 to {ApiKey.MaxNameLength} characters, and no email address");
-    }
 
     private static void CheckRpm(int rpm)
     {
@@ -221,7 +201,5 @@ public sealed class ClientOperations(
     }
 }
 
-/// <summary>A client with its credentials, which are shown only once.</summary>
-/// <param name="Key">The new API key; null: unchanged.</param>
-/// <param name="Secret">The new secret; null: unchanged.</param>
+/// <summary>A client with its credentials, which are shown only once; null: unchanged.</summary>
 public sealed record NewClient(CallbackClient Client, string? Key, string? Secret);

@@ -55,7 +55,6 @@ public sealed partial class DeliverCallbacks(
         }
     }
 
-    /// <summary>Calls until nothing is due, the turn's time is up, or the client needs a pause.</summary>
     public async Task RunAsync(CallbackRun work, CancellationToken cancellationToken)
     {
         var (client, pace) = (work.Client, work.Pace);
@@ -74,7 +73,7 @@ public sealed partial class DeliverCallbacks(
         {
             if (!ended && !cancellationToken.IsCancellationRequested)
                 pace.Fail(); // so that an error that recurs each time doesn't loop without a pause
-            Tell(client.Number, pace);
+            Report(client.Number, pace);
             if (pace.IsGone)
                 await PauseClientAsync(client.Number);
             if (ended)
@@ -85,10 +84,6 @@ public sealed partial class DeliverCallbacks(
     }
 
     /// <inheritdoc/>
-    /// <remarks>RunAsync has ended the turn.</remarks>
-    public Task ReleaseAsync(CallbackRun work, Exception cause) => Task.CompletedTask;
-
-    /// <inheritdoc/>
     /// <remarks>The client's pause is recorded; Sweep sends its message again.</remarks>
     public Task<bool> FailAsync(CallbackRun work, Exception error)
     {
@@ -96,11 +91,7 @@ public sealed partial class DeliverCallbacks(
         return Task.FromResult(false);
     }
 
-    public string DescribeExhaustedRetries(CallbackRun work) => throw new NotSupportedException("its tries don't count");
-
-    /// <summary>
-    /// Returns the pause after <paramref name="before"/> earlier ones: doubled each time, up to an hour, minus up to a quarter of jitter.
-    /// </summary>
+    /// <summary>Returns the pause after earlier ones: doubled each time, up to an hour, minus up to a quarter of jitter.</summary>
     internal TimeSpan PauseOf(int before)
     {
         var pause = options.Value.CallPause * Math.Pow(2, Math.Clamp(before, 0, 20));
@@ -117,7 +108,7 @@ public sealed partial class DeliverCallbacks(
             await RecordAsync(work, settled, null, cancellationToken);
         if (opened.Count == 0)
             return;
-        if (OpenSecret(work.Client) is not { } target)
+        if (ClientOperations.OpenSecret(work.Client, keys.Secret) is not { } secret)
         {
             LogNoSecret(work.Client.Number);
             work.Pace.Fail();
@@ -125,6 +116,7 @@ public sealed partial class DeliverCallbacks(
             await RecordAsync(work, [.. opened.Select(one => Failed(one.Delivery, Reason))], null, cancellationToken);
             return;
         }
+        var target = new CallTarget(new Uri(work.Client.Url), secret);
         var pool = new CallPool(opened);
         try
         {
@@ -140,14 +132,14 @@ public sealed partial class DeliverCallbacks(
 
     private async Task CallAsync(CallbackRun work, CallPool pool, CallTarget target, CancellationToken cancellationToken)
     {
-        using var breakOff = new CancellationTokenSource();
-        using var stopping = cancellationToken.Register(() => breakOff.CancelAfter(Grace));
+        using var abort = new CancellationTokenSource();
+        using var stopping = cancellationToken.Register(() => abort.CancelAfter(Grace));
         using var ended = new CancellationTokenSource();
         var recording = RecordWhileAsync(work, pool, ended.Token);
         try
         {
             await Task.WhenAll(Enumerable.Range(0, work.Client.Cap).Select(
-                _ => Task.Run(() => CallOneByOneAsync(work, pool, target, breakOff.Token, cancellationToken), CancellationToken.None)));
+                _ => Task.Run(() => CallOneByOneAsync(work, pool, target, abort.Token, cancellationToken), CancellationToken.None)));
         }
         finally
         {
@@ -158,7 +150,7 @@ public sealed partial class DeliverCallbacks(
     }
 
     private async Task CallOneByOneAsync(
-        CallbackRun work, CallPool pool, CallTarget target, CancellationToken breakOff, CancellationToken cancellationToken)
+        CallbackRun work, CallPool pool, CallTarget target, CancellationToken abort, CancellationToken cancellationToken)
     {
         while (!cancellationToken.IsCancellationRequested && pool.TryTake(out var call))
         {
@@ -169,9 +161,9 @@ public sealed partial class DeliverCallbacks(
                 return;
             var (body, key) = pool.Make(call);
             var began = time.GetTimestamp();
-            var answer = await sender.CallAsync(target, body, key, breakOff);
-            work.Pace.After(answer, began);
-            pool.Settle(call, answer);
+            var response = await sender.CallAsync(target, body, key, abort);
+            work.Pace.After(response, began);
+            pool.Settle(call, response);
         }
     }
 
@@ -224,7 +216,6 @@ public sealed partial class DeliverCallbacks(
             await blobs.DeleteAsync(result.Key, cancellationToken);
     }
 
-    /// <summary>Opens the deliveries that can be made, and returns a result for each of the others.</summary>
     private async Task<(List<(CallbackDelivery Delivery, CallList Calls)> Opened, List<CallbackResult> Settled)> OpenAsync(
         CallbackClient client, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
     {
@@ -258,9 +249,6 @@ public sealed partial class DeliverCallbacks(
     private CallbackResult Failed(CallbackDelivery delivery, string reason) => new(
         delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Open, reason, PauseOf(delivery.Deferrals));
 
-    private CallTarget? OpenSecret(CallbackClient client) =>
-        ClientOperations.OpenSecret(client, keys.Secret) is { } secret ? new CallTarget(new Uri(client.Url), secret) : null;
-
     private async Task EndAsync(int client, string owner, CallPace pace)
     {
         // A message can't be hidden longer than LongestHidden; Sweep sends for deliveries due later.
@@ -270,7 +258,7 @@ public sealed partial class DeliverCallbacks(
             await schedule.CallAsync(client, due, CancellationToken.None);
     }
 
-    private void Tell(int client, CallPace pace)
+    private void Report(int client, CallPace pace)
     {
         foreach (var outcome in Enum.GetValues<CallOutcome>())
             HibpTelemetry.Called(client, outcome.ToString().ToLowerInvariant(), pace.Count(outcome));
@@ -280,7 +268,6 @@ public sealed partial class DeliverCallbacks(
         LogCalled(client, accepted, others);
     }
 
-    /// <summary>Pauses a client that answered 410 Gone until an operator resumes it.</summary>
     private async Task PauseClientAsync(int number)
     {
         CallbackClient? client;
@@ -298,4 +285,25 @@ public sealed partial class DeliverCallbacks(
         foreach (var delivery in dropped)
             await blobs.DeleteAsync(delivery, cancellationToken);
     }
+
+    // Only a client's number is logged, never its name, address or prefixes.
+    [LoggerMessage(
+        EventIds.DeliverCallbacksCalled, LogLevel.Information, "client {Client}: called ({Accepted} calls accepted, {Others} not)")]
+    private partial void LogCalled(int client, long accepted, long others);
+
+    [LoggerMessage(
+        EventIds.DeliverCallbacksGone, LogLevel.Warning,
+        "client {Client}: paused because it responded 410; to resume, run: hibp clients resume")]
+    private partial void LogGone(int client);
+
+    [LoggerMessage(EventIds.DeliverCallbacksLost, LogLevel.Information, "client {Client}: lease lost to another worker")]
+    private partial void LogLost(int client);
+
+    [LoggerMessage(EventIds.DeliverCallbacksFailed, LogLevel.Error, "client {Client}: calls failed, retrying later: {Reason}")]
+    private partial void LogFailed(int client, string reason);
+
+    [LoggerMessage(
+        EventIds.DeliverCallbacksNoSecret, LogLevel.Error,
+        "client {Client}: not called, its secret is encrypted under a HIBP_SECRET_KEY that this host doesn't have")]
+    private partial void LogNoSecret(int client);
 }

@@ -1,19 +1,15 @@
 using System.Buffers.Binary;
 using System.Collections.Concurrent;
-using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>
-/// A slice's accounts and their distinct hashes in ascending order, so that a client's bitmap is read from front to back. The buffers are
-/// pooled across slices.
-/// </summary>
+/// <summary>A slice's accounts and their distinct hashes in ascending order, so that a bitmap is read from front to back. Pooled.</summary>
 internal sealed class HashedAccounts
 {
     // As many slices as a process handles concurrently under the host's queue settings; excess buffers are garbage-collected.
-    private const int KeptAtMost = 32;
+    private const int MaxPooled = 32;
 
-    private static readonly ConcurrentBag<HashedAccounts> Kept = [];
+    private static readonly ConcurrentBag<HashedAccounts> Pool = [];
 
     private readonly Sha1[] _hashes;
     private readonly int[] _accounts;
@@ -30,14 +26,14 @@ internal sealed class HashedAccounts
     public int Count { get; private set; }
 
     public static HashedAccounts Rent(int capacity) =>
-        Kept.TryTake(out var kept) && kept.Accounts.Capacity >= capacity ? kept : new HashedAccounts(capacity);
+        Pool.TryTake(out var pooled) && pooled.Accounts.Capacity >= capacity ? pooled : new HashedAccounts(capacity);
 
     public static void Return(HashedAccounts accounts)
     {
         accounts.Accounts.Clear();
         accounts.Count = 0;
-        if (Kept.Count < KeptAtMost)
-            Kept.Add(accounts);
+        if (Pool.Count < MaxPooled)
+            Pool.Add(accounts);
     }
 
     public void Hash()
@@ -63,19 +59,17 @@ internal sealed class HashedAccounts
 
     public int AccountOf(int hash) => _accounts[hash];
 
-    /// <summary>Returns the first six hex digits of a hash, as a number.</summary>
     public int PrefixOf(int hash) => _hashes[hash].Prefix;
 
     /// <summary>Returns the bytes of the hashes that are in a bitmap; valid until the next call.</summary>
-    /// <param name="counts">Returns false for a hash to leave out; null: none is left out.</param>
-    public ReadOnlySpan<byte> Find(PrefixBitmap watched, Func<int, bool>? counts)
+    public ReadOnlySpan<byte> Find(PrefixBitmap watched, Func<int, bool>? filter)
     {
         if (_found.Length == 0)
             _found = new byte[Accounts.Capacity * CallList.HashBytes];
         var length = 0;
         for (var i = 0; i < Count; i++)
         {
-            if (!watched.Contains(_hashes[i].Prefix) || (counts is not null && !counts(i)))
+            if (!watched.Contains(_hashes[i].Prefix) || (filter is not null && !filter(i)))
                 continue;
             _hashes[i].Write(_found.AsSpan(length));
             length += CallList.HashBytes;
@@ -83,7 +77,6 @@ internal sealed class HashedAccounts
         return _found.AsSpan(0, length);
     }
 
-    /// <summary>A SHA-1, ordered by its 20 bytes.</summary>
     private readonly struct Sha1(ReadOnlySpan<byte> bytes)
     {
         private readonly ulong _first = BinaryPrimitives.ReadUInt64BigEndian(bytes);
@@ -104,6 +97,7 @@ internal sealed class HashedAccounts
             BinaryPrimitives.WriteUInt32BigEndian(into[16..], _third);
         }
     }
+
     /// <summary>A struct, so that sorting makes no interface calls.</summary>
     private readonly struct Order : IComparer<Sha1>
     {

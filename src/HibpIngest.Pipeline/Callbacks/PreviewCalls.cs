@@ -16,8 +16,7 @@ public sealed class PreviewCalls(
     {
         var found = await catalogue.GetBreachAsync(breach, cancellationToken)
             ?? throw new NotPossibleException($"there is no breach '{breach}'");
-        var called = (await clients.ListAsync(cancellationToken)).Where(
-            client => client.IsCalledOf(found.Metadata.Flags)).ToList();
+        var called = (await clients.ListAsync(cancellationToken)).Where(client => client.IsCalledOf(found.Metadata.Flags)).ToList();
         if (called.Count == 0)
             return [];
         var calls = called.ToDictionary(client => client.Number, _ => 0.0);
@@ -51,7 +50,7 @@ public sealed class PreviewCalls(
                 foreach (var client in called)
                 {
                     if (await watched.GetAsync(client.Number, cancellationToken) is { } bitmap)
-                        calls[client.Number] += part * CallList.CountOf(accounts.Find(bitmap, counts: null));
+                        calls[client.Number] += part * CallList.CountOf(accounts.Find(bitmap, filter: null));
                 }
             }
             finally
@@ -61,4 +60,15 @@ public sealed class PreviewCalls(
         }
         return chosen.Count == all.Count;
     }
+}
+
+/// <summary>An estimate of the calls to one client because of a breach.</summary>
+/// <param name="IsExact">Whether every slice was looked through; false: extrapolated from some of them.</param>
+public sealed record CallEstimate(CallbackClient Client, long Calls, bool IsExact, TimeSpan CallTime)
+{
+    /// <summary>Assumed time for one call to a client that has not been called yet.</summary>
+    public static readonly TimeSpan UsualCallTime = TimeSpan.FromMilliseconds(100);
+
+    /// <summary>Time for all calls at the client's cap, if it accepts each of them.</summary>
+    public TimeSpan Duration => CallTime * Calls / Client.Cap;
 }

@@ -9,12 +9,11 @@ public sealed class WatchedPrefixes(IPrefixBlobs blobs, TimeProvider time)
     public static readonly TimeSpan SeenWithin = TimeSpan.FromSeconds(15);
 
     // 2 MB each. The bitmaps of further clients are read again for every slice.
-    private const int KeptAtMost = 64;
+    private const int MaxCached = 64;
 
-    private readonly ConcurrentDictionary<int, Entry> _kept = [];
+    private readonly ConcurrentDictionary<int, Entry> _cached = [];
     private readonly SemaphoreSlim _reading = new(1, 1);
 
-    /// <summary>Returns the prefixes that a client watches.</summary>
     /// <returns>Null: it watches none yet.</returns>
     public async Task<PrefixBitmap?> GetAsync(int client, CancellationToken cancellationToken)
     {
@@ -27,11 +26,11 @@ public sealed class WatchedPrefixes(IPrefixBlobs blobs, TimeProvider time)
             if (FindFresh(client) is { } read)
                 return read.Blob?.Prefixes;
             var readAt = time.GetTimestamp();
-            var blob = await blobs.ReadAsync(client, cancellationToken, _kept.GetValueOrDefault(client)?.Blob);
-            if (_kept.Count >= KeptAtMost && !_kept.ContainsKey(client))
+            var blob = await blobs.ReadAsync(client, cancellationToken, _cached.GetValueOrDefault(client)?.Blob);
+            if (_cached.Count >= MaxCached && !_cached.ContainsKey(client))
                 RemoveStale();
-            if (_kept.Count < KeptAtMost || _kept.ContainsKey(client))
-                _kept[client] = new Entry(blob, readAt);
+            if (_cached.Count < MaxCached || _cached.ContainsKey(client))
+                _cached[client] = new Entry(blob, readAt);
             return blob?.Prefixes;
         }
         finally
@@ -41,14 +40,14 @@ public sealed class WatchedPrefixes(IPrefixBlobs blobs, TimeProvider time)
     }
 
     private Entry? FindFresh(int client) =>
-        _kept.TryGetValue(client, out var entry) && time.GetElapsedTime(entry.ReadAt) < SeenWithin ? entry : null;
+        _cached.TryGetValue(client, out var entry) && time.GetElapsedTime(entry.ReadAt) < SeenWithin ? entry : null;
 
     private void RemoveStale()
     {
-        foreach (var (client, entry) in _kept)
+        foreach (var (client, entry) in _cached)
         {
             if (time.GetElapsedTime(entry.ReadAt) >= SeenWithin)
-                _kept.TryRemove(client, out _);
+                _cached.TryRemove(client, out _);
         }
     }
 

@@ -15,7 +15,7 @@ namespace HibpIngest.Pipeline.Catalogue;
 /// AngleSharp's tokenizer reads as a browser does. No tree is built: the tree for "&lt;b x=1&gt;&lt;b x=2&gt;..." grows with the square of
 /// the text's length. Each element is open at most once, so that it can't nest in itself.
 /// </remarks>
-public static class DescriptionHtml
+internal static class DescriptionHtml
 {
     /// <summary>Elements whose content a browser doesn't show as text.</summary>
     private static readonly Dictionary<string, HtmlParseMode> Unseen = new()
@@ -31,7 +31,6 @@ public static class DescriptionHtml
         ["textarea"] = HtmlParseMode.RCData,
     };
 
-    /// <summary>Returns the description with only the allowed elements.</summary>
     public static string Reduce(string description)
     {
         using var source = new TextSource(description);

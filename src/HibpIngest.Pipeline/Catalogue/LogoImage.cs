@@ -1,10 +1,9 @@
 using System.Buffers.Binary;
-using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>Checks a logo: a PNG of limited size. It isn't decoded here; the limits bound the work of a browser that decodes it.</summary>
-public static class LogoImage
+internal static class LogoImage
 {
     public const int MaxBytes = 512 * 1024;
 
@@ -14,8 +13,7 @@ public static class LogoImage
     /// <summary>The signature, and the first chunk's length and type, which are the same in every PNG (w3.org/TR/png).</summary>
     private static ReadOnlySpan<byte> Beginning => [137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82];
 
-    /// <summary>Returns what is wrong with an image.</summary>
-    /// <returns>Null: nothing.</returns>
+    /// <summary>Returns what is wrong with an image; null: nothing.</summary>
     public static string? FindFault(ReadOnlySpan<byte> image)
     {
         if (image.Length > MaxBytes)
@@ -28,6 +26,5 @@ public static class LogoImage
             ? $"it has {width} x {height} pixels, and 1 to {MaxPixels} each way were expected" : null;
     }
 
-    /// <summary>Returns the fault of an image of this size, which is over the limit.</summary>
     public static string TooLarge(long bytes) => $"it has {bytes} bytes, and at most {MaxBytes} were expected";
 }

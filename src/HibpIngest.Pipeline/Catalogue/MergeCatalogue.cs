@@ -12,7 +12,6 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     /// <summary>A merge never clears these flags.</summary>
     private const BreachFlags Restricting = BreachFlags.Sensitive | BreachFlags.Retired;
 
-    /// <summary>Returns whether readers have a catalogue that is newer than the database.</summary>
     public async Task<bool> IsNewerAsync(CancellationToken cancellationToken) =>
         await FindVersionAsync(cancellationToken) > (await catalogue.ReadCatalogueAsync(cancellationToken)).Version;
 
@@ -24,8 +23,8 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     public async Task<ReadersCatalogue?> KeepAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);
-        if (await blobs.ReadAsync(CatalogueDocuments.BeforeRestore, null, cancellationToken) is { } kept)
-            return new ReadersCatalogue(kept.Version, Parse(kept.Bytes));
+        if (await blobs.ReadAsync(CatalogueDocuments.BeforeRestore, null, cancellationToken) is { } copy)
+            return new ReadersCatalogue(copy.Version, Parse(copy.Bytes));
         var newest = await FindVersionAsync(cancellationToken);
         if (newest <= (await catalogue.ReadCatalogueAsync(cancellationToken)).Version)
             return null;
@@ -33,18 +32,16 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         var bytes = shown?.Bytes ?? ReadOnlyMemory<byte>.Empty;
         await blobs.WriteAsync(
             CatalogueDocuments.BeforeRestore, newest,
-            new CatalogueContent(bytes, "application/json; charset=utf-8", IsGzip: true, $"{newest}"), cancellationToken);
+            new CatalogueContent(bytes, PublishCatalogue.Json, IsGzip: true, $"{newest}"), cancellationToken);
         return new ReadersCatalogue(newest, Parse(bytes));
     }
 
-    /// <summary>Deletes the kept copy once the database holds all of it.</summary>
     public async Task ForgetAsync(CancellationToken cancellationToken)
     {
-        await foreach (var kept in blobs.ListAsync(CatalogueDocuments.BeforeRestore, cancellationToken))
-            await blobs.DeleteAsync(kept.Name, kept.ETag, cancellationToken);
+        await foreach (var copy in blobs.ListAsync(CatalogueDocuments.BeforeRestore, cancellationToken))
+            await blobs.DeleteAsync(copy.Name, copy.ETag, cancellationToken);
     }
 
-    /// <summary>Merges the catalogue that is published now.</summary>
     public async Task<IReadOnlyList<string>> RunAsync(long newest, CancellationToken cancellationToken)
     {
         var shown = await blobs.ReadAsync(CatalogueDocuments.Breaches, null, cancellationToken);
@@ -78,23 +75,23 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     private static BreachMerge? Merge(CatalogueBreach breach, IReadOnlyDictionary<string, PublicBreach> shown)
     {
         var (name, before) = (breach.Breach.Name, breach.Breach.Metadata);
-        if (!shown.TryGetValue(name, out var told))
+        if (!shown.TryGetValue(name, out var published))
             return breach.IsListed ? new BreachMerge(name, before, Hidden: true, breach.ModifiedAt) : null;
         // Compared in the published form: if that is the same, the database's original is kept.
         var own = PublishCatalogue.Reduce(breach.Breach);
         var after = before with
         {
-            Title = own.Title == told.Title ? before.Title : told.Title,
-            Domain = own.Domain == told.Domain ? before.Domain : Known(told.Domain),
-            BreachDate = told.BreachDate,
-            Description = own.Description == told.Description ? before.Description : Known(told.Description),
-            Attribution = told.Attribution,
-            DisclosureUrl = told.DisclosureUrl,
-            DataClasses = own.DataClasses.SequenceEqual(told.DataClasses) ? before.DataClasses : told.DataClasses,
-            Flags = told.GetFlags() | (before.Flags & Restricting),
+            Title = own.Title == published.Title ? before.Title : published.Title,
+            Domain = own.Domain == published.Domain ? before.Domain : Known(published.Domain),
+            BreachDate = published.BreachDate,
+            Description = own.Description == published.Description ? before.Description : Known(published.Description),
+            Attribution = published.Attribution,
+            DisclosureUrl = published.DisclosureUrl,
+            DataClasses = own.DataClasses.SequenceEqual(published.DataClasses) ? before.DataClasses : published.DataClasses,
+            Flags = published.GetFlags() | (before.Flags & Restricting),
         };
         return after.ToJson().AsSpan().SequenceEqual(before.ToJson())
-            ? null : new BreachMerge(name, after, breach.Breach.Hidden, told.ModifiedDate);
+            ? null : new BreachMerge(name, after, breach.Breach.Hidden, published.ModifiedDate);
     }
 
     private static string? Known(string text) => text.Length > 0 ? text : null;
@@ -130,5 +127,4 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     }
 }
 
-/// <summary>The catalogue as its readers see it.</summary>
 public sealed record ReadersCatalogue(long Version, IReadOnlyDictionary<string, PublicBreach> Breaches);

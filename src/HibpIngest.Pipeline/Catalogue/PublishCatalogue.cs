@@ -24,7 +24,7 @@ public sealed partial class PublishCatalogue(
     /// </summary>
     public static readonly TimeSpan OldestMark = TimeSpan.FromHours(2);
 
-    private const string Json = "application/json; charset=utf-8";
+    internal const string Json = "application/json; charset=utf-8";
 
     // Writes and deletions in flight. A breach's blob has a few kilobytes, so latency is the whole cost.
     private const int AtOnce = 16;
@@ -35,14 +35,28 @@ public sealed partial class PublishCatalogue(
     // Marks that a sweep has already published for, with the time of the last one.
     private readonly Dictionary<string, DateTimeOffset> _swept = [];
 
-    /// <summary>Merges the catalogue into a restored database.</summary>
     public MergeCatalogue Merge { get; } = new(catalogue, blobs);
 
     /// <summary>Marks a change, before it is made in SQL; the returned object publishes it afterwards.</summary>
     public async Task<CatalogueChange> BeginChangeAsync(CancellationToken cancellationToken) =>
         new(this, marks, await marks.MarkBehindAsync(time.GetUtcNow(), cancellationToken));
 
-    /// <summary>Publishes the database's current state.</summary>
+    /// <summary>Marks a change and makes it in SQL. A change that is refused clears the mark.</summary>
+    internal async Task<CatalogueChange> ChangeAsync(Func<Task> makeChange, CancellationToken cancellationToken)
+    {
+        var change = await BeginChangeAsync(cancellationToken);
+        try
+        {
+            await makeChange();
+            return change;
+        }
+        catch (HibpException e) when (e is NotPossibleException or BadInputException)
+        {
+            await change.AbandonAsync(cancellationToken);
+            throw;
+        }
+    }
+
     public async Task<PublishedCatalogue> RunAsync(CancellationToken cancellationToken) =>
         await (await BeginChangeAsync(cancellationToken)).PublishAsync(cancellationToken);
 
@@ -70,14 +84,14 @@ public sealed partial class PublishCatalogue(
     public async Task SweepAsync(Func<CancellationToken, Task> before, CancellationToken cancellationToken)
     {
         var found = await marks.ListBehindAsync(cancellationToken);
-        foreach (var gone in _swept.Keys.Except(found.Select(one => one.Mark)).ToList())
-            _swept.Remove(gone);
+        foreach (var cleared in _swept.Keys.Except(found.Select(one => one.Mark)).ToList())
+            _swept.Remove(cleared);
         var now = time.GetUtcNow();
         if (!found.Any(one => IsForgotten(one.SetAt) || IsDue(one.Mark, one.SetAt)))
             return;
         await before(cancellationToken);
         var change = await BeginChangeAsync(cancellationToken);
-        if (await change.TryPublishAsync(cancellationToken) is not null)
+        if (!await change.TryPublishAsync(cancellationToken))
         {
             // The marks found stay set, so the one added here isn't needed; otherwise each minute would add another.
             await change.AbandonAsync(cancellationToken);
@@ -119,7 +133,6 @@ public sealed partial class PublishCatalogue(
             $"others changed the catalogue {MaxRounds} times while it was being published; it is tried again");
     }
 
-    /// <summary>Writes one snapshot of the database.</summary>
     /// <returns>Null: another writer has a newer snapshot, or the catalogue was merged; start over with a new snapshot.</returns>
     private async Task<PublishedCatalogue?> TryWriteAsync(CancellationToken cancellationToken)
     {
@@ -187,7 +200,6 @@ public sealed partial class PublishCatalogue(
         return there;
     }
 
-    /// <summary>Returns the blobs of breaches that aren't shown (any more), and logos of breaches that have none.</summary>
     private static IEnumerable<CatalogueEntry> Stale(
         IEnumerable<CatalogueEntry> there, IEnumerable<PublicBreach> shown, IReadOnlySet<string> logos)
     {
@@ -198,10 +210,7 @@ public sealed partial class PublishCatalogue(
                 || entry.Name.StartsWith(CatalogueDocuments.Logos, StringComparison.Ordinal)));
     }
 
-    /// <summary>
-    /// Writes new logos and returns the breaches that have one. The image next to the newest zip counts; if no image is left, the published
-    /// logo stays.
-    /// </summary>
+    /// <summary>Writes new logos. The image next to the newest zip counts; if no image is left, the published logo stays.</summary>
     private async Task<IReadOnlySet<string>> WriteLogosAsync(
         Round round, IReadOnlyList<CatalogueBreach> listed, CancellationToken cancellationToken)
     {
@@ -245,22 +254,22 @@ public sealed partial class PublishCatalogue(
 
     internal static PublicBreach Reduce(Breach breach)
     {
-        var told = PublicBreach.Of(breach);
-        return told with
+        var shown = PublicBreach.Of(breach);
+        return shown with
         {
-            Description = DescriptionHtml.Reduce(told.Description),
-            DataClasses = [.. told.DataClasses.Distinct().Order(StringComparer.Ordinal)],
+            Description = DescriptionHtml.Reduce(shown.Description),
+            DataClasses = [.. shown.DataClasses.Distinct().Order(StringComparer.Ordinal)],
         };
     }
 
     private PublicBreach Describe(CatalogueBreach breach, bool hasLogo)
     {
-        var told = Reduce(breach.Breach);
-        return told with
+        var shown = Reduce(breach.Breach);
+        return shown with
         {
-            ModifiedDate = breach.ModifiedAt ?? told.AddedDate,
+            ModifiedDate = breach.ModifiedAt ?? shown.AddedDate,
             PwnCount = breach.Accounts,
-            LogoPath = $"{options.Value.WebUrl}/logos/{(hasLogo ? Uri.EscapeDataString(told.Name) : "default")}.png",
+            LogoPath = $"{options.Value.WebUrl}/logos/{(hasLogo ? Uri.EscapeDataString(shown.Name) : "default")}.png",
         };
     }
 
@@ -280,9 +289,8 @@ public sealed partial class PublishCatalogue(
     {
         private int _written;
         private int _deleted;
-        private volatile bool _overtaken;
+        private volatile bool _overtaken; // another writer has written from a newer snapshot
 
-        /// <summary>Whether another writer has written from a newer snapshot.</summary>
         public bool IsOvertaken => _overtaken;
 
         public int Written => _written;
@@ -314,4 +322,25 @@ public sealed partial class PublishCatalogue(
             Interlocked.Increment(ref _deleted);
         }
     }
+
+    [LoggerMessage(
+        EventIds.PublishCataloguePublished, LogLevel.Information,
+        "catalogue: version {Version} published ({Breaches} breaches, {Written} blobs written, {Deleted} deleted)")]
+    private partial void LogPublished(long version, int breaches, int written, int deleted);
+
+    [LoggerMessage(
+        EventIds.PublishCatalogueBehind, LogLevel.Warning,
+        "catalogue: publishing failed, the previous version stays in use; the next sweep retries: {Reason}")]
+    internal partial void LogBehind(string reason);
+
+    [LoggerMessage(EventIds.PublishCatalogueBadLogo, LogLevel.Warning, "catalogue: logo '{Blob}' left out: {Reason}")]
+    private partial void LogBadLogo(string blob, string reason);
+
+    [LoggerMessage(
+        EventIds.PublishCatalogueRestored, LogLevel.Warning,
+        "catalogue: version {Found} is newer than the database's {Version} (restored from a backup); merging it into the database")]
+    private partial void LogRestored(long found, long version);
 }
+
+/// <param name="Written">Number of blobs written; the others were up to date.</param>
+public sealed record PublishedCatalogue(long Version, int Breaches, int Written, int Deleted);

@@ -2,7 +2,6 @@ using System.Buffers;
 using System.Collections.Concurrent;
 using System.Threading.Channels;
 using HibpIngest.Archives;
-using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Pipeline.Ingest;
 
@@ -43,7 +42,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     // Used by the dedupe thread only; others may read them after it has ended.
     private RejectionCounts _counts;
     private RejectionCounts _countsBeforeEntry;
-    private long[] _rejectedTold;
+    private long[] _rejectedReported;
     private ArchivePosition _entry;
     private long _entryFirstPosition;
     private long _position;
@@ -55,19 +54,13 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     /// <param name="known">The accounts at the positions before the checkpoint's entry.</param>
     public AccountExtractor(Stream blob, string? password, Load load, DedupeSet known)
     {
-        _blob = blob;
-        _blobBytes = blob.Length;
-        _password = password;
-        _load = load;
-        _known = known;
+        (_blob, _blobBytes, _password, _load, _known) = (blob, blob.Length, password, load, known);
         var checkpoint = load.Checkpoint;
-        _entry = checkpoint.Entry;
-        _entryFirstPosition = checkpoint.EntryFirstPosition;
-        _position = checkpoint.EntryFirstPosition - 1;
+        (_entry, _entryFirstPosition, _position) = (checkpoint.Entry, checkpoint.EntryFirstPosition, checkpoint.EntryFirstPosition - 1);
         _rejected = checkpoint.RejectedBeforeEntry.Copy();
         _counts = checkpoint.RejectedBeforeEntry.Copy();
         _countsBeforeEntry = checkpoint.RejectedBeforeEntry;
-        _rejectedTold = _counts.ByRule;
+        _rejectedReported = _counts.ByRule;
         for (var i = 0; i < FoundInFlight; i++)
             _freeFound.Add(new AccountBatch(FoundAtOnce));
         _finding = _freeFound.Take();
@@ -76,10 +69,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         _batch = _free.Take();
     }
 
-    /// <summary>
-    /// The batches in order. Completes after the last one, or with the error after the batches before it. Each must be returned with
-    /// <see cref="Return"/>.
-    /// </summary>
+    /// <summary>The batches in order; ends with the error, if any. Each must be returned with <see cref="Return"/>.</summary>
     public ChannelReader<ExtractedBatch> Batches => _batches.Reader;
 
     /// <summary>Returns the load's final checkpoint; valid after <see cref="Batches"/> has completed.</summary>
@@ -93,10 +83,8 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         BlobBytes = _blobBytes,
     };
 
-    public void Start() => _running = Task.WhenAll(
-        Task.Factory.StartNew(Inflate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
-        Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
-        Task.Factory.StartNew(Deduplicate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
+    public void Start() => _running = Task.WhenAll(((Action[])[Inflate, Scan, Deduplicate]).Select(
+        work => Task.Factory.StartNew(work, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default)));
 
     public void Return(ExtractedBatch batch)
     {
@@ -133,18 +121,18 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
                 _load.Settings.ExtractorVersion >= AccountScanner.OpensTarsFrom);
             foreach (var text in file.ReadFrom(_entry))
             {
-                Push(new Chunk { Entry = text.TopLevel, Starts = true });
+                Push(new Chunk(Entry: text.TopLevel, Starts: true));
                 int read;
                 do
                 {
                     var buffer = ArrayPool<byte>.Shared.Rent(ChunkBytes);
                     read = text.Content.ReadAtLeast(buffer.AsSpan(0, ChunkBytes), ChunkBytes, throwOnEndOfStream: false);
                     Interlocked.Exchange(ref _blobBytesRead, _blob.Position);
-                    Push(new Chunk { Buffer = buffer, Length = read, Ends = read < ChunkBytes });
+                    Push(new Chunk(buffer, read, Ends: read < ChunkBytes));
                 }
                 while (read == ChunkBytes);
             }
-            Push(new Chunk { IsLast = true });
+            Push(new Chunk(IsLast: true));
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
@@ -152,7 +140,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         catch (Exception e)
         {
             // Through the queue, so that the text read before the error is scanned first.
-            PushUnlessStopped(new Chunk { Error = e, IsLast = true });
+            PushUnlessStopped(new Chunk(Error: e, IsLast: true));
         }
     }
 
@@ -164,7 +152,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
             foreach (var chunk in _chunks.GetConsumingEnumerable(_stop.Token))
             {
                 if (chunk.Starts)
-                    _found.Add(new Found { Starts = true, Entry = chunk.Entry, Rejected = _rejected.Copy() }, _stop.Token);
+                    _found.Add(new Found(Starts: true, Entry: chunk.Entry, Rejected: _rejected.Copy()), _stop.Token);
                 if (chunk.Buffer is { } buffer)
                 {
                     scanner.Scan(buffer.AsSpan(0, chunk.Length));
@@ -177,7 +165,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
                 }
                 if (chunk.IsLast)
                 {
-                    _found.Add(new Found { IsLast = true, Error = chunk.Error }, _stop.Token);
+                    _found.Add(new Found(IsLast: true, Error: chunk.Error), _stop.Token);
                     return;
                 }
             }
@@ -205,8 +193,8 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
                 {
                     var duplicates = _counts.Duplicates;
                     Take(accounts);
-                    HibpTelemetry.Extracted(accounts.Count, (int)(_counts.Duplicates - duplicates), _rejectedTold, _counts.ByRule);
-                    _rejectedTold = _counts.ByRule;
+                    HibpTelemetry.Extracted(accounts.Count, (int)(_counts.Duplicates - duplicates), _rejectedReported, _counts.ByRule);
+                    _rejectedReported = _counts.ByRule;
                     accounts.Clear();
                     _freeFound.Add(accounts);
                 }
@@ -264,7 +252,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
 
     private void PushFound()
     {
-        _found.Add(new Found { Accounts = _finding, Rejected = _rejected.Copy() }, _stop.Token);
+        _found.Add(new Found(_finding, _rejected.Copy()), _stop.Token);
         _finding = _freeFound.Take(_stop.Token);
     }
 
@@ -296,38 +284,14 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         }
     }
 
-    private readonly struct Chunk
-    {
-        public byte[]? Buffer { get; init; }
+    private readonly record struct Chunk(
+        byte[]? Buffer = null, int Length = 0, bool Starts = false, ArchivePosition Entry = default, bool Ends = false,
+        bool IsLast = false, Exception? Error = null);
 
-        public int Length { get; init; }
-
-        public bool Starts { get; init; }
-
-        public ArchivePosition Entry { get; init; }
-
-        public bool Ends { get; init; }
-
-        public bool IsLast { get; init; }
-
-        public Exception? Error { get; init; }
-    }
-
-    private readonly struct Found
-    {
-        public AccountBatch? Accounts { get; init; }
-
-        /// <summary>The counts after these accounts; without duplicates.</summary>
-        public RejectionCounts? Rejected { get; init; }
-
-        public bool Starts { get; init; }
-
-        public ArchivePosition Entry { get; init; }
-
-        public bool IsLast { get; init; }
-
-        public Exception? Error { get; init; }
-    }
+    /// <param name="Rejected">The counts after these accounts; without duplicates.</param>
+    private readonly record struct Found(
+        AccountBatch? Accounts = null, RejectionCounts? Rejected = null, bool Starts = false, ArchivePosition Entry = default,
+        bool IsLast = false, Exception? Error = null);
 }
 
 /// <summary>A batch with the checkpoint to commit together with it.</summary>

@@ -2,7 +2,6 @@ using System.Buffers.Binary;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics;
 using System.Text;
-using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Pipeline.Ingest;
 
@@ -27,11 +26,9 @@ namespace HibpIngest.Pipeline.Ingest;
 /// </para>
 /// </summary>
 /// <param name="counts">Receives the rejected candidates; <see cref="RejectionCounts.Duplicates"/> isn't changed.</param>
-public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
+internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 {
-    /// <summary>
-    /// Must be raised with every change to what is found in a file, because positions depend on it. Version 2 opens tars within an archive.
-    /// </summary>
+    /// <summary>Must be raised with every change to what is found in a file, because positions depend on it.</summary>
     public const int Version = 2;
 
     /// <summary>Oldest version whose loads can be resumed, under that version's rules.</summary>
@@ -42,14 +39,14 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 
     // An alias run is cut to this length: an escape letter, the longest alias and one byte more, so that an over-long alias stays
     // over-long.
-    private const int MaxKeptAlias = AccountRules.MaxAliasLength + 2;
-    private const int MaxKeptDomain = AccountRules.MaxDomainLength + 1;
+    private const int MaxStoredAlias = AccountRules.MaxAliasLength + 2;
+    private const int MaxStoredDomain = AccountRules.MaxDomainLength + 1;
     private const int DecodedBytes = 8192;
     private const byte FirstNonAscii = 0x80;
 
-    private readonly byte[] _alias = new byte[MaxKeptAlias];
-    private readonly byte[] _domain = new byte[MaxKeptDomain];
-    private readonly byte[] _lower = new byte[MaxKeptAlias + MaxKeptDomain];
+    private readonly byte[] _alias = new byte[MaxStoredAlias];
+    private readonly byte[] _domain = new byte[MaxStoredDomain];
+    private readonly byte[] _lower = new byte[MaxStoredAlias + MaxStoredDomain];
 
     // The candidate cut by the end of the last chunk: its alias run and, if _inDomain, its domain run.
     private int _aliasLength;
@@ -85,15 +82,12 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             ScanUtf16(chunk);
     }
 
-    /// <summary>
-    /// Ends the text (an entry of an archive) and finishes the pending candidate. The next chunk begins another text, with its own
-    /// encoding.
-    /// </summary>
+    // Finishes the pending candidate. The next chunk begins another text (an entry of an archive), with its own encoding.
     public void EndOfText()
     {
         // Half a byte order mark and half a code unit are separators: no byte follows that could complete them.
         if (_inDomain && _domainLength >= AccountRules.MinCandidateDomainLength)
-            Decide(KeptAlias(), _domain.AsSpan(0, _domainLength), _afterNonAscii, default);
+            Decide(PendingAlias(), _domain.AsSpan(0, _domainLength), _afterNonAscii, default);
         DropPending();
         EndFollowing(_otherwise);
         _encoding = TextEncoding.Unknown;
@@ -206,17 +200,17 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
                     floor = at + 1;
                     break;
                 }
-                KeepAlias(text[start..at]);
+                StoreAlias(text[start..at]);
                 _afterNonAscii = afterNonAscii;
                 _inDomain = true;
-                KeepDomain(text[(at + 1)..]);
+                StoreDomain(text[(at + 1)..]);
                 return;
             }
             position = at + 1 + domainLength;
             if (start == at || domainLength < AccountRules.MinCandidateDomainLength)
             {
                 if (start < at)
-                    FollowBehind(text.Slice(at + 1, domainLength), otherwise: null, text[position..]);
+                    FollowAfter(text.Slice(at + 1, domainLength), otherwise: null, text[position..]);
                 floor = at + 1;
                 continue;
             }
@@ -226,12 +220,10 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         var tail = floor + text[floor..].LastIndexOfAnyExcept(AccountRules.AliasBytes) + 1;
         _afterBackslash = tail > floor && text[tail - 1] == '\\';
         _afterNonAscii = tail > floor && text[tail - 1] >= FirstNonAscii;
-        KeepAlias(text[tail..]);
+        StoreAlias(text[tail..]);
     }
 
-    /// <summary>
-    /// Continues the candidate that the end of the last chunk cut. Returns where the search continues; -1: this chunk's end cuts it too.
-    /// </summary>
+    // Continues the candidate cut by the last chunk's end. Returns where the search continues; -1: this chunk cuts it too.
     private int FinishPending(ReadOnlySpan<byte> text)
     {
         var position = 0;
@@ -242,10 +234,10 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
                 var length = text[position..].IndexOfAnyExcept(AccountRules.AliasBytes);
                 if (length < 0)
                 {
-                    KeepAlias(text[position..]);
+                    StoreAlias(text[position..]);
                     return -1;
                 }
-                KeepAlias(text.Slice(position, length));
+                StoreAlias(text.Slice(position, length));
                 position += length;
                 if (text[position] != '@')
                 {
@@ -253,7 +245,7 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
                     return position;
                 }
                 position++;
-                if (KeptAlias().IsEmpty)
+                if (PendingAlias().IsEmpty)
                 {
                     if (_aliasLength == 0 && _afterNonAscii)
                         Follow(DomainPart.Nothing, otherwise: null, text[position..]);
@@ -265,43 +257,43 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             var domainLength = text[position..].IndexOfAnyExcept(AccountRules.DomainBytes);
             if (domainLength < 0)
             {
-                KeepDomain(text[position..]);
+                StoreDomain(text[position..]);
                 return -1;
             }
-            KeepDomain(text.Slice(position, domainLength));
+            StoreDomain(text.Slice(position, domainLength));
             position += domainLength;
             if (_domainLength >= AccountRules.MinCandidateDomainLength)
             {
-                Decide(KeptAlias(), _domain.AsSpan(0, _domainLength), _afterNonAscii, text[position..]);
+                Decide(PendingAlias(), _domain.AsSpan(0, _domainLength), _afterNonAscii, text[position..]);
                 DropPending();
                 return position;
             }
             // No candidate here; the run after the @ may be the alias of a later one.
             var run = _domain.AsSpan(0, _domainLength);
-            FollowBehind(run, otherwise: null, text[position..]);
+            FollowAfter(run, otherwise: null, text[position..]);
             DropPending();
-            KeepAlias(run);
+            StoreAlias(run);
         }
     }
 
     private static bool IsEscape(byte before, byte first) => before == '\\' && first is (byte)'t' or (byte)'r' or (byte)'n';
 
-    private ReadOnlySpan<byte> KeptAlias()
+    private ReadOnlySpan<byte> PendingAlias()
     {
         var run = _alias.AsSpan(0, _aliasLength);
         return _afterBackslash && !run.IsEmpty && IsEscape((byte)'\\', run[0]) ? run[1..] : run;
     }
 
-    private void KeepAlias(ReadOnlySpan<byte> run)
+    private void StoreAlias(ReadOnlySpan<byte> run)
     {
-        run = run[..Math.Min(run.Length, MaxKeptAlias - _aliasLength)];
+        run = run[..Math.Min(run.Length, MaxStoredAlias - _aliasLength)];
         run.CopyTo(_alias.AsSpan(_aliasLength));
         _aliasLength += run.Length;
     }
 
-    private void KeepDomain(ReadOnlySpan<byte> run)
+    private void StoreDomain(ReadOnlySpan<byte> run)
     {
-        run = run[..Math.Min(run.Length, MaxKeptDomain - _domainLength)];
+        run = run[..Math.Min(run.Length, MaxStoredDomain - _domainLength)];
         run.CopyTo(_domain.AsSpan(_domainLength));
         _domainLength += run.Length;
     }
@@ -315,14 +307,13 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         _inDomain = false;
     }
 
-    /// <param name="afterNonAscii">Whether the alias follows a byte outside ASCII.</param>
     /// <param name="rest">The text after the domain in this chunk; empty at the end of the text.</param>
     private void Decide(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, bool afterNonAscii, ReadOnlySpan<byte> rest)
     {
-        if (alias.Length > MaxKeptAlias)
-            alias = alias[..MaxKeptAlias];
-        if (domain.Length > MaxKeptDomain)
-            domain = domain[..MaxKeptDomain];
+        if (alias.Length > MaxStoredAlias)
+            alias = alias[..MaxStoredAlias];
+        if (domain.Length > MaxStoredDomain)
+            domain = domain[..MaxStoredDomain];
         var lowerAlias = _lower.AsSpan(0, alias.Length);
         var lowerDomain = _lower.AsSpan(alias.Length, domain.Length);
         Ascii.ToLower(alias, lowerAlias, out _);
@@ -331,15 +322,14 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             sink.Add(lowerAlias, lowerDomain);
         else if (afterNonAscii && broken == AccountRule.AliasPeriod && alias[0] == '.')
             counts.ByRule[(int)AccountRule.NonAscii]++;
-        else if (!FollowBehind(domain, broken, rest))
+        else if (!FollowAfter(domain, broken, rest))
             counts.ByRule[(int)broken]++;
     }
 
     /// <summary>Follows a domain whose run ends at a byte outside ASCII. Returns whether it does.</summary>
     /// <param name="domain">The run; a run that was cut is too long for a domain.</param>
     /// <param name="otherwise">Rule to count if the whole isn't a domain; null: none.</param>
-    /// <param name="rest">The text after the run in this chunk.</param>
-    private bool FollowBehind(ReadOnlySpan<byte> domain, AccountRule? otherwise, ReadOnlySpan<byte> rest)
+    private bool FollowAfter(ReadOnlySpan<byte> domain, AccountRule? otherwise, ReadOnlySpan<byte> rest)
     {
         if (rest.IsEmpty || rest[0] < FirstNonAscii || domain.Length > AccountRules.MaxDomainLength)
             return false;
@@ -387,4 +377,10 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             counts.ByRule[(int)rule]++;
         (_following, _otherwise) = (DomainPart.None, null);
     }
+}
+
+internal interface IAccountSink
+{
+    /// <summary>Adds an account that passes every rule, in lower-case ASCII. The spans are valid only during the call.</summary>
+    void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain);
 }

@@ -1,8 +1,6 @@
 namespace HibpIngest.Pipeline.Ingest;
 
-/// <summary>
-/// Sends dropped files without a receipt to the ingest queue: a blob version fires once, a new version or a new name fires again.
-/// </summary>
+/// <summary>Sends dropped files without a receipt to the ingest queue: once for each blob version.</summary>
 public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider time)
 {
     // Versions known to have a receipt, so that each is looked up once. Bounded by the listing.
@@ -10,7 +8,6 @@ public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider 
 
     /// <summary>Returns the number of messages sent.</summary>
     /// <param name="minimumAge">Younger files are left to the next scan, or to their event, which may still arrive.</param>
-    /// <param name="cancellationToken">Stops between two files.</param>
     public async Task<int> RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
     {
         var sent = 0;

@@ -18,7 +18,7 @@ namespace HibpIngest.Pipeline.Ingest;
 /// (its hash scaled to the table), or, if that is full, in the next lower one with room. The table is a list of pages. It grows by a fifth
 /// by adding pages and redistributing the entries in place, so that there is never a second copy.
 /// </remarks>
-public sealed class DedupeSet
+internal sealed class DedupeSet
 {
     private const int GroupSlots = 16; // one Vector128 of tags
     private const int PageGroupBits = 6;
@@ -63,7 +63,6 @@ public sealed class DedupeSet
     /// <summary>Whether the cap is reached: further new accounts are not remembered.</summary>
     public bool CapReached => Count >= _cap;
 
-    /// <summary>Bytes allocated.</summary>
     public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);
 
     /// <summary>Returns how many accounts fit into the process's memory limit, with a quarter of it left for everything else.</summary>
@@ -72,20 +71,15 @@ public sealed class DedupeSet
     /// <summary>Returns 50 million, or as many as fit into 40% of the process's memory limit if that is less.</summary>
     public static long DefaultCap() => DefaultCap(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
 
-    public static long DefaultCap(long memoryBytes) =>
-        Math.Min(MaxByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
+    public static long DefaultCap(long memoryBytes) => Math.Min(MaxByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
 
-    /// <summary>
-    /// Adds an account. Returns true if it is new. Past the cap it returns true for every account that isn't remembered, and adds none.
-    /// </summary>
+    /// <summary>Returns true if the account is new; past the cap, for every account that isn't remembered, and adds none.</summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
     public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(Hash(alias, domain));
 
-    /// <summary>
-    /// Adds accounts in order, each with the result of <see cref="Add(ReadOnlySpan{byte}, ReadOnlySpan{byte})"/>. A large set doesn't fit
-    /// into the cache: touching many slots before any is needed makes the processor wait for them together instead of one after the other.
-    /// </summary>
+    // Adds accounts in order, each with the result of Add. A large set doesn't fit into the cache: touching many slots before any is needed
+    // makes the processor wait for them together instead of one after the other.
     public void Add(AccountBatch accounts, Span<bool> isNew)
     {
         Span<UInt128> hashes = stackalloc UInt128[AtOnce];
@@ -185,8 +179,8 @@ public sealed class DedupeSet
     {
         var oldGroups = _groups;
         // Never more than the cap needs.
-        var most = (int)Math.Min((long)((_cap / MaxLoad) + (OverflowGroups * GroupSlots)) / PageSlots + 1, int.MaxValue / PageGroups);
-        var wanted = Math.Max(_pageCount + 1, Math.Min((int)(_pageCount * Growth), most));
+        var max = (int)Math.Min((long)((_cap / MaxLoad) + (OverflowGroups * GroupSlots)) / PageSlots + 1, int.MaxValue / PageGroups);
+        var wanted = Math.Max(_pageCount + 1, Math.Min((int)(_pageCount * Growth), max));
         if (wanted > _pages.Length)
             Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));
         // Pages live as long as the set; pinned arrays are not copied from generation to generation.

@@ -48,13 +48,11 @@ public sealed class IngestBreach(
         }
     }
 
-    /// <summary>Runs until the load is copied or its time budget is used up; in that case it sends its own continuation.</summary>
-    /// <exception cref="BadInputException">The archive can't be ingested, or not by this process.</exception>
     public async Task RunAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
         CheckFits(load);
-        IngestLog.Begun(log, load.Id, load.Breach, load.LastPosition + 1);
+        IngestLog.Started(log, load.Id, load.Breach, load.LastPosition + 1);
         // A resume refers to the load by id; checked because errors name the blob.
         BreachName.CheckBlob(load.Blob.Name);
         CheckExtractor(load);
@@ -68,9 +66,7 @@ public sealed class IngestBreach(
         await leases.ReleaseAsync(work);
     }
 
-    /// <inheritdoc/>
-    /// <remarks>A defect would recur with the same bytes, so it is recorded on the load, where the operator sees it, instead of being
-    /// retried forever.</remarks>
+    // A defect would recur with the same bytes, so it is recorded on the load, where the operator sees it, and not retried.
     public async Task<bool> FailAsync(LoadLease work, Exception error)
     {
         var load = work.Load;

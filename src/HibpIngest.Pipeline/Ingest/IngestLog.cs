@@ -1,6 +1,5 @@
 namespace HibpIngest.Pipeline.Ingest;
 
-// Event ids 1000-1099; a contract.
 internal static partial class IngestLog
 {
     [LoggerMessage(EventIds.IngestBreachCopied, LogLevel.Information,
@@ -25,7 +24,7 @@ internal static partial class IngestLog
     public static partial void Unexpected(ILogger log, long load, string breach, string error);
 
     [LoggerMessage(EventIds.IngestBreachBegun, LogLevel.Information, "load {Load} of {Breach}: ingest started at position {Position}")]
-    public static partial void Begun(ILogger log, long load, string breach, long position);
+    public static partial void Started(ILogger log, long load, string breach, long position);
 
     [LoggerMessage(
         EventIds.IngestBreachUnknownMetadata, LogLevel.Warning,

@@ -2,18 +2,14 @@ using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Pipeline.Ingest;
 
-/// <summary>
-/// Copies a load's archive into SQL from its checkpoint on, under its lease, batch by batch. A batch's slices are sent after it commits.
-/// </summary>
+/// <summary>Copies a load's archive into SQL from its checkpoint on, under its lease. A batch's slices are sent after it commits.</summary>
 public sealed class LoadCopy(
     ILoads loads, IIngests ingests, ILoadRows rows, IStoreIds ids, IBreachBlobs blobs, ArchivePasswords passwords, LoadLeases leases,
     UpsertCompletion upsert, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>
-    /// Runs until the load is copied, its time budget is used up, or the plan's limit is reached after a commit; in the latter two cases it
-    /// sends its own continuation.
+    /// Runs until the load is copied or, after a commit, the time budget or plan's limit is used up; then sends its continuation.
     /// </summary>
-    /// <exception cref="BadInputException">The archive can't be ingested, or not within the plan's limit.</exception>
     public async Task RunAsync(LoadLease lease, CancellationToken cancellationToken)
     {
         var load = lease.Load;
@@ -44,7 +40,6 @@ public sealed class LoadCopy(
     }
 
     /// <summary>Copies the batches. Returns false if the time budget, or the plan's limit after a commit, ended it.</summary>
-    /// <param name="reading">Cancels a wait for the next batch: the limit, or the loss of the lease.</param>
     private async Task<bool> CopyAsync(
         Load load, LoadLease lease, AccountExtractor extraction, CancellationToken reading, CancellationToken limit)
     {
@@ -58,8 +53,8 @@ public sealed class LoadCopy(
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
             {
                 using var span = HibpTelemetry.Source.StartActivity(TelemetryNames.Spans.Batch)
-                    ?.SetTag(TelemetryNames.Tags.Load, load.Id).SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(
-                        TelemetryNames.Tags.Batch, ++number)
+                    ?.SetTag(TelemetryNames.Tags.Load, load.Id).SetTag(TelemetryNames.Tags.Breach, load.Breach)
+                    .SetTag(TelemetryNames.Tags.Batch, ++number)
                     .SetTag(TelemetryNames.Tags.Accounts, batch.Accounts.Count).SetTag(TelemetryNames.Tags.Bytes, batch.Accounts.Bytes);
                 // A transaction that has begun is finished: cancellation takes effect between batches.
                 var began = time.GetTimestamp();
@@ -116,10 +111,7 @@ public sealed class LoadCopy(
         IngestLog.Copied(log, load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
     }
 
-    /// <summary>
-    /// Rebuilds the dedupe set as it was when the checkpoint's entry was opened. Rows up to the cap are distinct, so these are the first
-    /// rows.
-    /// </summary>
+    // Rebuilds the dedupe set as of the checkpoint's entry. Rows up to the cap are distinct, so these are the first rows.
     private async Task<DedupeSet> RememberAsync(Load load, CancellationToken cancellationToken)
     {
         var known = new DedupeSet(load.Settings.DedupeCap);

@@ -1,52 +1,43 @@
 namespace HibpIngest.Pipeline.Ingest;
 
-/// <summary>
-/// Creates the load of a blob version, once. Idempotency key: the blob version. Its receipt is written only after its load is recorded.
-/// </summary>
+/// <summary>Creates the load of a blob version, once. Idempotency key: the blob version. Its receipt is written after its load.</summary>
 public sealed class LoadStart(
     ILoads loads, IStoreRegister register, IBreachBlobs blobs, PipelineMessages messages, IOptions<IngestOptions> options,
     TimeProvider time, ILogger<IngestBreach> log)
 {
     // An ingest message may wait for hours, because a process runs one ingest at a time, and every further message would be for nothing.
-    private static readonly TimeSpan OnItsWay = TimeSpan.FromMinutes(10);
+    private static readonly TimeSpan InTransit = TimeSpan.FromMinutes(10);
 
-    /// <summary>Whether a version has a receipt, that is, a load.</summary>
     public Task<bool> WasStartedAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         register.HasReceiptAsync(blob, cancellationToken);
 
     /// <summary>
-    /// Sends a new version to the ingest queue. Until its load is recorded, a sent message counts as in transit for 10 minutes only, so
-    /// that one that was lost, or dead-lettered and purged, is sent again. A duplicate is harmless (IngestBreach's key). Returns false if a
-    /// message is in transit already.
+    /// Sends a new version to the ingest queue, unless a message is in transit already: for 10 minutes, so that one that was lost, or
+    /// dead-lettered and purged, is sent again. A duplicate is harmless (IngestBreach's key).
     /// </summary>
     public async Task<bool> TryAnnounceAsync(BlobVersion blob, CancellationToken cancellationToken)
     {
-        if (!await register.TryMarkSentAsync(blob, time.GetUtcNow(), OnItsWay, cancellationToken))
+        if (!await register.TryMarkSentAsync(blob, time.GetUtcNow(), InTransit, cancellationToken))
             return false;
         await messages.SendAsync(new IngestMessage { Blob = blob.Name, ETag = blob.ETag }, TimeSpan.Zero, cancellationToken);
         return true;
     }
 
-    /// <summary>Returns the load of a version with a receipt; without open loads the database isn't queried.</summary>
-    /// <returns>Null: the load isn't ingesting (any more).</returns>
+    /// <summary>Returns the load of a version, if it is ingesting; without open loads the database isn't queried.</summary>
     public async Task<LoadHead?> FindIngestingAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         (await register.ListOpenAsync(cancellationToken)).Count > 0
         && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load : null;
 
-    /// <summary>
-    /// Records a blob version whose name is refused (<see cref="BreachName.IsRefused"/>) as a failed load. Done in place, because such a
-    /// name must not be put into a message.
-    /// </summary>
+    /// <summary>Records a version with a refused name as a failed load, in place: such a name must not be put into a message.</summary>
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
 
     /// <summary>Returns the load of a blob version; records it if there is none.</summary>
     /// <param name="heldBecause">Why its mails are held regardless of its metadata; null: they aren't.</param>
-    /// <param name="cancellationToken">Cancels the calls to the stores.</param>
     public async Task<LoadHead> RunAsync(BlobVersion blob, string? heldBecause, CancellationToken cancellationToken)
     {
         if (await loads.FindLoadAsync(blob, cancellationToken) is { } found)
         {
-            await TakenOnAsync(found, cancellationToken);
+            await RegisterAsync(found, cancellationToken);
             return found;
         }
         var (breach, failure) = ("", (string?)null);
@@ -66,11 +57,11 @@ public sealed class LoadStart(
         {
             Metadata = named.Document,
             Failure = failure,
-            HeldBecause = Both(heldBecause, named.HeldBecause(id)),
+            HeldBecause = JoinReasons(heldBecause, named.HeldBecause(id)),
         };
         var load = await loads.StartLoadAsync(order, cancellationToken);
         var head = await loads.GetLoadHeadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
-        await TakenOnAsync(head, cancellationToken);
+        await RegisterAsync(head, cancellationToken);
         if (load.State == LoadState.Failed && failure is not null)
             IngestLog.Failed(log, load.Id, load.Breach, failure);
         // Names of unknown properties are not logged: they may be anything, even an address.
@@ -93,13 +84,12 @@ public sealed class LoadStart(
     };
 
     // Order matters: the first reason decides when an operator's action settles only some of them.
-    private static string? Both(string? first, string? second) => first is null || second is null ? first ?? second : $"{first}; {second}";
+    private static string? JoinReasons(string? first, string? second) =>
+        first is null || second is null ? first ?? second : $"{first}; {second}";
 
-    /// <summary>
-    /// Registers a recorded load. Runs after its row exists: a mark without a row would be cleared by a sweep, a receipt without one would
-    /// hide the file for good, and a confirmed id must exist. The next delivery of the message registers a row that was left without these.
-    /// </summary>
-    private async Task TakenOnAsync(LoadHead load, CancellationToken cancellationToken)
+    // Registers a recorded load. Runs after its row exists: a mark without a row would be cleared by a sweep, a receipt without one would
+    // hide the file for good, and a confirmed id must exist. The next delivery of the message registers a row that was left without these.
+    private async Task RegisterAsync(LoadHead load, CancellationToken cancellationToken)
     {
         await register.ConfirmAsync(new StoreIds(load.Id, load.Mark), cancellationToken);
         await register.MarkOpenAsync(load.Id, cancellationToken);

@@ -6,9 +6,6 @@ namespace HibpIngest.Pipeline.Ingest;
 /// file doesn't include changing another breach.</param>
 internal sealed record MetadataFile(ReadOnlyMemory<byte>? Document, string? OtherBreach)
 {
-    /// <summary>Reads the document next to a dropped file.</summary>
-    /// <param name="breach">The breach that the load belongs to.</param>
-    /// <exception cref="BadInputException">There is a document that can't be read.</exception>
     public static async Task<MetadataFile> ReadAsync(IBreachBlobs blobs, string blob, string breach, CancellationToken cancellationToken)
     {
         foreach (var name in BreachName.MetadataBlobs(blob))

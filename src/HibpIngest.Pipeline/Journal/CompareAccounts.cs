@@ -11,7 +11,6 @@ public sealed class CompareAccounts(IJournalBlobs blobs, IAccountReads accounts,
     private const int LookupsInFlight = 4;
 
     /// <returns>The number of rows whose account lacks the load's mark.</returns>
-    /// <param name="progress">Receives the number of rows looked up.</param>
     /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
     public async Task<long> RunAsync(JournaledLoad load, IProgress<long>? progress, CancellationToken cancellationToken)
     {

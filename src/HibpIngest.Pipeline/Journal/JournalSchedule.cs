@@ -1,10 +1,9 @@
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Sends the journal's messages. A load stays open until it is journaled; Sweep sends messages that a crash lost.</summary>
-public sealed class JournalSchedule(ILoads loads, ILoadRows log, IStoreMarks open, PipelineMessages messages,
-    IOptions<JournalOptions> options)
+public sealed class JournalSchedule(
+    ILoads loads, ILoadRows log, IStoreMarks open, PipelineMessages messages, IOptions<JournalOptions> options)
 {
-    /// <summary>Whether the journal is written.</summary>
     public bool IsOn => options.Value.Mode == JournalMode.On;
 
     /// <summary>Sends the message that journals a load as far as is possible now.</summary>
@@ -29,7 +28,6 @@ public sealed class JournalSchedule(ILoads loads, ILoadRows log, IStoreMarks ope
     }
 
     /// <summary>Must be called after such a change: sends the messages that journal it.</summary>
-    /// <param name="except">A load that needs no message.</param>
     public async Task SendAsync(string breach, CancellationToken cancellationToken, long except = 0)
     {
         foreach (var load in await ListWaitingAsync(breach, cancellationToken))
@@ -41,7 +39,9 @@ public sealed class JournalSchedule(ILoads loads, ILoadRows log, IStoreMarks ope
         }
     }
 
-    /// <summary>Returns the loads of a breach with a change that isn't in the journal yet.</summary>
     public async Task<IReadOnlyList<Load>> ListWaitingAsync(string breach, CancellationToken cancellationToken) =>
         IsOn ? [.. (await loads.ListLoadsAsync(breach, cancellationToken)).Where(load => load.WaitsForLog)] : [];
 }
+
+/// <summary>A change was made and readers see it, but it isn't in the journal yet.</summary>
+public sealed class JournalBehindException(string message, HibpException cause) : HibpException(message, cause);

@@ -7,10 +7,6 @@ namespace HibpIngest.Pipeline.Journal;
 public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
 {
     /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice. The journal has them in another order.</summary>
-    /// <exception cref="DamagedSegmentException">The block in the journal is damaged.</exception>
-    /// <exception cref="JournalConflictException">The journal holds another load's rows there.</exception>
-    /// <exception cref="NotPossibleException">The journal has no segment with these rows.</exception>
-    /// <exception cref="RowsMissingException">The number of rows differs from the recorded one.</exception>
     /// <param name="purged">Whether some or all of the load's rows are purged.</param>
     public async Task ReadAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
     {
@@ -41,3 +37,8 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
         }
     }
 }
+
+/// <summary>SQL returned another number of rows than the slice recorded. Nothing was upserted: a part would look complete.</summary>
+public sealed class RowsMissingException(Slice slice, int found)
+    : HibpException(
+        $"slice {slice.Number} of load {slice.Load} recorded {slice.Count} rows at positions {slice.First} to {slice.Last}, found {found}");

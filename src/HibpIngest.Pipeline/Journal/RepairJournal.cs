@@ -3,13 +3,10 @@ using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Pipeline.Journal;
 
-/// <summary>
-/// Prepares a load with damaged or lost blobs in the journal to be written again from its rows. Intact segments are kept.
-/// </summary>
+/// <summary>Prepares a load with damaged or lost blobs in the journal to be written again from its rows; intact segments stay.</summary>
 public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs blobs)
 {
     /// <summary>Deletes damaged segments and marks the load as not journaled. If interrupted after that, Sweep continues.</summary>
-    /// <returns>The number of segments to be written again.</returns>
     /// <exception cref="NotPossibleException">There is no such load, its rows are purged, or it is being removed.</exception>
     public async Task<int> RunAsync(long load, CancellationToken cancellationToken)
     {
@@ -20,18 +17,18 @@ public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs
             throw new NotPossibleException($"the rows of load {load} of {entry.Breach.Name} are purged, or are being removed: what the "
                 + "account log lacks of it can't be made again; put its blobs back from a copy");
         }
-        var gone = 0;
+        var deleted = 0;
         foreach (var segment in entry.Segments)
         {
             var name = JournalNames.Segment(JournalNames.Folder(entry), segment.First);
             if (await IsWholeAsync(name, cancellationToken))
                 continue;
             await blobs.DeleteAsync(name, cancellationToken);
-            gone++;
+            deleted++;
         }
         await open.MarkOpenAsync(load, cancellationToken);
         await log.ForgetLogAsync(load, cancellationToken);
-        return gone;
+        return deleted;
     }
 
     private async Task<bool> IsWholeAsync(string name, CancellationToken cancellationToken)

@@ -4,15 +4,11 @@ using HibpIngest.Journal.Segments;
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>
-/// Writes one segment of a load from its rows, always as the same bytes, committed with one conditional request. An existing blob is
-/// compared instead.
+/// Writes a segment of a load from its rows, always as the same bytes, with one conditional request; compares an existing blob.
 /// </summary>
 public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
 {
-    /// <summary>Writes the segment, or checks the one that is there.</summary>
     /// <returns>Bytes of the blob.</returns>
-    /// <exception cref="JournalConflictException">A different segment has that name.</exception>
-    /// <exception cref="RowsMissingException">SQL has other rows than were recorded.</exception>
     public async Task<long> WriteAsync(
         JournalEntry load, Guid store, JournalSegment segment, IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
     {
@@ -38,7 +34,6 @@ public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
         return seal.Length;
     }
 
-    /// <summary>Returns the content of a segment's header.</summary>
     public static SegmentFacts Facts(JournalEntry load, Guid store, JournalSegment segment) => new()
     {
         Store = store,
@@ -55,10 +50,8 @@ public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
         Last = segment.Last,
     };
 
-    /// <summary>
-    /// Whether a segment is the expected one. The breach isn't compared: the load may have been assigned to another since it was written.
-    /// </summary>
-    public static bool IsOf(SegmentFacts found, SegmentFacts meant) => found with { Breach = meant.Breach } == meant;
+    // The breach isn't compared: the load may have been assigned to another since the segment was written.
+    public static bool IsOf(SegmentFacts found, SegmentFacts expected) => found with { Breach = expected.Breach } == expected;
 
     private async Task<SegmentSeal> ProduceAsync(
         SegmentFacts facts, IReadOnlyList<Slice> slices, Stream output, CancellationToken cancellationToken)
@@ -75,3 +68,6 @@ public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
         return await writer.SealAsync(cancellationToken);
     }
 }
+
+/// <summary>The journal holds something other than expected; nothing in it was changed.</summary>
+public sealed class JournalConflictException(string message) : HibpException(message);

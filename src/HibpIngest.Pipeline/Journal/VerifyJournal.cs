@@ -7,9 +7,7 @@ namespace HibpIngest.Pipeline.Journal;
 public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJournalBlobs blobs)
 {
     /// <summary>Verifies a load. If it returns, the journal can stand in for the rows.</summary>
-    /// <param name="load">Id of a load that counts.</param>
     /// <param name="progress">Receives the number of rows read.</param>
-    /// <returns>Number of rows that the journal has of the load.</returns>
     /// <exception cref="NotPossibleException">There is no such load, or it isn't (completely) in the journal.</exception>
     /// <exception cref="JournalConflictException">The journal doesn't match the database.</exception>
     /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>

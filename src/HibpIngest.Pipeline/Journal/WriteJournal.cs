@@ -26,31 +26,26 @@ public sealed partial class WriteJournal(
 
     /// <summary>Writes as much of the load as is possible now, or until the time budget is used up.</summary>
     /// <param name="progress">Receives the number of rows in segments.</param>
-    /// <param name="cancellationToken">Stops it within a segment, which is then not created.</param>
     /// <exception cref="JournalConflictException">The journal holds something other than expected.</exception>
     public Task RunAsync(JournalEntry entry, IProgress<long>? progress, CancellationToken cancellationToken) =>
-        RunAsync(entry, progress, tellsOthers: true, cancellationToken);
+        RunAsync(entry, progress, notifiesOthers: true, cancellationToken);
 
     /// <summary>
-    /// Writes a change of a breach into the documents of its loads, within an operator's command, so that a database restored from the
-    /// journal has the change once the command has ended.
+    /// Writes a change of a breach into its loads' documents, within an operator's command, so that a restored database has it.
     /// </summary>
     /// <param name="withSegments">False: loads whose segments are not all written yet are skipped.</param>
-    /// <param name="cancellationToken">Stops it between two blobs.</param>
-    /// <exception cref="JournalConflictException">As for <see cref="RunAsync(JournalEntry, IProgress{long},
-    /// CancellationToken)"/>.</exception>
-    public async Task TellAsync(string breach, bool withSegments, CancellationToken cancellationToken)
+    public async Task WriteChangeAsync(string breach, bool withSegments, CancellationToken cancellationToken)
     {
         foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
         {
             if (await log.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
                 continue;
             if (withSegments || (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null)))
-                await RunAsync(entry, null, tellsOthers: false, cancellationToken);
+                await RunAsync(entry, null, notifiesOthers: false, cancellationToken);
         }
     }
 
-    private async Task RunAsync(JournalEntry entry, IProgress<long>? progress, bool tellsOthers, CancellationToken cancellationToken)
+    private async Task RunAsync(JournalEntry entry, IProgress<long>? progress, bool notifiesOthers, CancellationToken cancellationToken)
     {
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Accounts, entry.Accounts);
         var folder = JournalNames.Folder(entry);
@@ -61,7 +56,7 @@ public sealed partial class WriteJournal(
         }
         try
         {
-            await WriteAsync(entry, folder, progress, tellsOthers, cancellationToken);
+            await WriteAsync(entry, folder, progress, notifiesOthers, cancellationToken);
         }
         finally
         {
@@ -70,8 +65,6 @@ public sealed partial class WriteJournal(
                 await DeleteAsync(blobs, folder, CancellationToken.None);
         }
     }
-
-    public Task ReleaseAsync(JournalRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
     /// <remarks>Sweep retries; until then the load counts as not journaled, and shows the reason.</remarks>
@@ -83,9 +76,6 @@ public sealed partial class WriteJournal(
         return false;
     }
 
-    public string DescribeExhaustedRetries(JournalRun work) => throw new NotSupportedException("its tries don't count");
-
-    /// <summary>Deletes all blobs of a load except the document of its removal.</summary>
     internal static async Task DeleteAsync(IJournalBlobs blobs, string folder, CancellationToken cancellationToken)
     {
         await foreach (var blob in blobs.ListAsync(folder, cancellationToken))
@@ -96,7 +86,7 @@ public sealed partial class WriteJournal(
     }
 
     private async Task WriteAsync(
-        JournalEntry entry, string folder, IProgress<long>? progress, bool tellsOthers, CancellationToken cancellationToken)
+        JournalEntry entry, string folder, IProgress<long>? progress, bool notifiesOthers, CancellationToken cancellationToken)
     {
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
         if (!await WriteSegmentsAsync(entry, store, progress, cancellationToken))
@@ -107,7 +97,7 @@ public sealed partial class WriteJournal(
         {
             await WriteDocumentAsync(folder, JournalLoadDocument.Of(published, store), cancellationToken);
             // A change from its zip's metadata must reach the documents of the breach's other loads too, before this load is closed.
-            if (tellsOthers)
+            if (notifiesOthers)
                 await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
             await log.MarkLoggedAsync(entry.Load, published.Version, CancellationToken.None);
             LogLogged(entry.Load, published.Breach.Name, published.Segments.Count, published.LastPosition);
@@ -152,7 +142,7 @@ public sealed partial class WriteJournal(
                 }
                 var bytes = await copy.WriteAsync(entry, store, segment, of, cancellationToken);
                 await log.MarkSegmentWrittenAsync(entry.Load, segment.Number, bytes, CancellationToken.None);
-                JournalSegment(entry.Load, segment.Number, planned.Count, bytes);
+                LogSegment(entry.Load, segment.Number, planned.Count, bytes);
             }
             progress?.Report(segment.Last);
         }
@@ -165,16 +155,40 @@ public sealed partial class WriteJournal(
             return;
         var there = (await JournalManifest.FindAsync(blobs, folder, cancellationToken))?.Document;
         if (there is not null && !there.IsOfSameLoad(document))
-            throw Conflict(document);
-        if (there?.Version >= document.Version)
         {
-            // Written by a concurrent run from the same state, or newer.
-            return;
+            throw new JournalConflictException(
+                $"the account log has a document of load {document.Load} that tells of another one of that number: was the log restored, "
+                + $"or put together from two stores? Move the folder away, then: hibp log write --load {document.Load}");
         }
-        await blobs.WriteAsync(JournalNames.Document(folder, document.Version), document.ToJson(), cancellationToken);
+        // Otherwise written by a concurrent run from the same state, or newer.
+        if (!(there?.Version >= document.Version))
+            await blobs.WriteAsync(JournalNames.Document(folder, document.Version), document.ToJson(), cancellationToken);
     }
 
-    private static JournalConflictException Conflict(JournalLoadDocument document) =>
-        new($"the account log has a document of load {document.Load} that tells of another one of that number: was the log restored, or "
-            + $"put together from two stores? Move the folder away, then: hibp log write --load {document.Load}");
+    [LoggerMessage(
+        EventIds.LogLoadSegment, LogLevel.Information,
+        "load {Load}: segment {Segment} of {Segments} written to the account log ({Bytes} bytes)")]
+    private partial void LogSegment(long load, int segment, int segments, long bytes);
+
+    [LoggerMessage(
+        EventIds.LogLoadLogged, LogLevel.Information,
+        "load {Load} of {Breach}: written to the account log ({Segments} segments, {Rows} rows)")]
+    private partial void LogLogged(long load, string breach, int segments, long rows);
+
+    [LoggerMessage(
+        EventIds.LogLoadHandedOn, LogLevel.Information, "load {Load} of {Breach}: writing to the account log continued by a message")]
+    private partial void LogHandedOn(long load, string breach);
+
+    [LoggerMessage(EventIds.LogLoadFailed, LogLevel.Error, "load {Load} of {Breach}: writing to the account log failed: {Reason}")]
+    private partial void LogFailed(long load, string breach, string reason);
+}
+
+/// <summary>Takes no lease: a concurrent second run finds the blobs that the first has written.</summary>
+public sealed class JournalRun(JournalEntry entry) : IStageWork
+{
+    public JournalEntry Entry { get; } = entry;
+
+    public long LoadId => Entry.Load;
+
+    public string Breach => Entry.Breach.Name;
 }

@@ -17,8 +17,7 @@ public sealed partial class FillRanges(
     int chunkRows = FillRanges.ChunkRows)
 {
     /// <summary>
-    /// Rows of a part that are gathered before they are written: about 80 for each partition of hashes, so that transactions are full, and
-    /// some 4 MB for each part that is walked in parallel.
+    /// Rows gathered before they are written: about 80 for each partition of hashes, and some 4 MB for each part being walked.
     /// </summary>
     public const int ChunkRows = 20_000;
 
@@ -35,7 +34,6 @@ public sealed partial class FillRanges(
 
     /// <summary>Runs the backfill. Returns the number of accounts written; 0 if ranges are on already.</summary>
     /// <param name="name">Name of the layout; null: the one that is read.</param>
-    /// <param name="progress">Receives the progress.</param>
     /// <exception cref="NotPossibleException">There is no such layout, or another backfill or rebuild is running.</exception>
     public async Task<long> RunAsync(string? name, IProgress<FillProgress>? progress, CancellationToken cancellationToken)
     {
@@ -67,7 +65,6 @@ public sealed partial class FillRanges(
         await register.PutLayoutAsync(layout with { Ranges = state }, cancellationToken);
     }
 
-    /// <summary>Returns the layout of this name, or, without a name, the one that is read.</summary>
     private async Task<StoreLayout> FindAsync(string? name, CancellationToken cancellationToken)
     {
         var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
@@ -81,14 +78,14 @@ public sealed partial class FillRanges(
     {
         var placement = new LayoutPlacement(layout.Facts);
         // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
-        var dead = await _retiredMarks.FindAsync(cancellationToken);
+        var retired = await _retiredMarks.FindAsync(cancellationToken);
         var recorded = await layouts.GetFillAsync(layout.Id, cancellationToken);
-        var fill = recorded is null ? new Fill(null, [.. dead]) : JsonSerializer.Deserialize<Fill>(recorded)!;
+        var fill = recorded is null ? new Fill(null, [.. retired]) : JsonSerializer.Deserialize<Fill>(recorded)!;
         var walk = TableWalk.Parse(fill.Walk);
         var parts = TablePart.OfAccounts(layout.Facts);
         using var recording = new SemaphoreSlim(1);
         await RecordAsync(() => { }, cancellationToken); // before anything is written
-        LogBegun(layout.Id, walk.PartsDone, parts.Count);
+        LogStarted(layout.Id, walk.PartsDone, parts.Count);
         Report();
 
         var atOnce = AtOnce(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
@@ -96,7 +93,7 @@ public sealed partial class FillRanges(
         {
             while (!walk.IsDone(part))
             {
-                var (rows, next) = await GatherAsync(part, walk.Token(part), dead, token);
+                var (rows, next) = await GatherAsync(part, walk.Token(part), retired, token);
                 await WriteAsync(layout.Facts, placement, rows, token);
                 await RecordAsync(() => walk.MoveTo(part, next), token);
                 Report();
@@ -107,9 +104,8 @@ public sealed partial class FillRanges(
         {
             LogRemoved(mark);
             await Parallel.ForEachAsync(
-                TablePart.OfRanges(layout.Facts), atOnce, async (part, token) =>
-                    await _retiredMarks.RemoveAsync(
-                        mark, part, ofRanges: true, Retry, token));
+                TablePart.OfHashes(layout.Facts), atOnce, async (part, token) =>
+                    await _retiredMarks.RemoveAsync(mark, part, Retry, token));
         }
 
         void Report() => _progress?.Report(new FillProgress(Interlocked.Read(ref _accounts), walk.PartsDone, parts.Count));
@@ -131,18 +127,17 @@ public sealed partial class FillRanges(
 
     /// <summary>Reads the next rows of a part, grouped by the partition of their hash. Returns the token of the rest too.</summary>
     private async Task<(Dictionary<string, List<MarkedRow>> Rows, string? Next)> GatherAsync(
-        TablePart part, string? token, HashSet<int> dead, CancellationToken cancellationToken)
+        TablePart part, string? token, HashSet<int> retired, CancellationToken cancellationToken)
     {
         var accounts = tables.Accounts(part.Place);
         var gathered = new Dictionary<string, List<MarkedRow>>();
         var count = 0;
         do
         {
-            var page = await Retry.ExecuteAsync(
-                async stop => await accounts.ReadPageAsync(part.Number, token, stop), cancellationToken);
+            var page = await Retry.ExecuteAsync(async stop => await accounts.ReadPageAsync(part.Number, token, stop), cancellationToken);
             foreach (var (partition, row) in page.Rows)
             {
-                int[] marks = [.. row.Marks.Where(mark => !dead.Contains(mark))];
+                int[] marks = [.. row.Marks.Where(mark => !retired.Contains(mark))];
                 if (marks.Length == 0)
                     continue;
                 var key = RangeKeys.Of(Encoding.ASCII.GetBytes(row.Key), Encoding.ASCII.GetBytes(LayoutPlacement.DomainOf(partition)));
@@ -176,13 +171,33 @@ public sealed partial class FillRanges(
         Interlocked.Add(ref _accounts, gathered.Values.Sum(rows => rows.Select(row => row.Key).Distinct().Count()));
     }
 
-    private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
-        new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
+    private static ParallelOptions AtOnce(int max, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = max, CancellationToken = cancellationToken };
 
-    /// <summary>The checkpoint of a backfill.</summary>
-    /// <param name="Walk">Progress of the walk over the account table.</param>
+    /// <summary>The checkpoint.</summary>
     /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>
     private sealed record Fill(string? Walk, int[] Dead);
 
     private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
+
+    [LoggerMessage(
+        EventIds.FillRangesBegun, LogLevel.Information,
+        "ranges of layout {Layout}: backfill started ({Done} of {Parts} parts of the account table done)")]
+    private partial void LogStarted(int layout, int done, int parts);
+
+    [LoggerMessage(
+        EventIds.FillRangesRemoved, LogLevel.Information, "mark {Mark}: removed during the backfill of ranges, taken off the ranges")]
+    private partial void LogRemoved(int mark);
+
+    [LoggerMessage(
+        EventIds.FillRangesOn, LogLevel.Information,
+        "ranges of layout {Layout}: backfill complete, ranges on ({Accounts} accounts written)")]
+    private partial void LogOn(int layout, long accounts);
+
+    [LoggerMessage(EventIds.FillRangesPaused, LogLevel.Information, "ranges: backfill paused for {Pause}: {Reason}")]
+    private partial void LogPaused(string reason, TimeSpan pause);
 }
+
+/// <param name="Accounts">Number of accounts that this run has written.</param>
+/// <param name="PartsDone">Number of parts of the account table that are complete, in this run or an earlier one.</param>
+public sealed record FillProgress(long Accounts, int PartsDone, int Parts);

@@ -2,10 +2,7 @@ using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Pipeline.Layouts;
 
-/// <summary>
-/// An operator's changes to the set of layouts: in the database first, then in the register, as at every start (<see cref="StoreSetup"/>).
-/// Each can be repeated, and then continues.
-/// </summary>
+/// <summary>Changes the set of layouts: in the database first, then in the register, as at every start. Each can be repeated.</summary>
 public sealed class LayoutOperations(
     StoreSetup setup, ILayouts layouts, ILayoutRegister register, ISlices slices, IDatabaseState locks, IStoreTables tables,
     TimeProvider time)
@@ -17,7 +14,6 @@ public sealed class LayoutOperations(
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
-    /// <summary>Lists the layouts that are written, by id.</summary>
     public async Task<IReadOnlyList<LayoutStatus>> ListAsync(CancellationToken cancellationToken)
     {
         var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
@@ -27,14 +23,10 @@ public sealed class LayoutOperations(
         return all;
     }
 
-    /// <summary>
-    /// Adds a layout. Slices done from now on are written to it too; the caller must backfill earlier ones
-    /// (<see cref="ILayouts.SetReplayedAsync"/>).
-    /// </summary>
+    /// <summary>Adds a layout. Slices done from now on are written to it too; the caller must backfill earlier ones.</summary>
     /// <param name="name">Becomes part of its tables' names: lower-case letters and digits.</param>
     /// <param name="storageAccounts">Numbers of the store's storage accounts; their order matters.</param>
     /// <param name="spreadDomains">Domains that are spread over several partitions, with the number of partitions.</param>
-    /// <param name="ranges">On: the caller's backfill writes hashes too.</param>
     /// <exception cref="BadInputException">The layout is invalid.</exception>
     /// <exception cref="NotPossibleException">The name is taken, or was used before.</exception>
     public async Task<StoreLayout> AddAsync(
@@ -61,8 +53,7 @@ public sealed class LayoutOperations(
             {
                 await setup.EnsureLayoutsAsync(token);
                 // A database that was put back to a backup may not know what the register does.
-                var known = (await layouts.ListLayoutsAsync(token))
-                    .Concat(await register.ListLayoutsAsync(token)).ToList();
+                var known = (await layouts.ListLayoutsAsync(token)).Concat(await register.ListLayoutsAsync(token)).ToList();
                 if (known.Find(layout => layout.Name == name) is { } other)
                 {
                     throw new NotPossibleException(other.IsDropped
@@ -116,13 +107,9 @@ public sealed class LayoutOperations(
         cancellationToken);
 
     /// <summary>
-    /// Removes a layout from the set, and deletes its tables once nothing writes or reads them any more: after the slices that had begun,
-    /// and after at least <see cref="IReadLayout.SeenWithin"/>.
+    /// Removes a layout, and deletes its tables once nothing writes or reads them, at least <see cref="ILayouts.SeenWithin"/> later.
     /// </summary>
-    /// <param name="onWaiting">Called when it begins to wait.</param>
-    /// <param name="cancellationToken">Stops it; another run continues.</param>
-    /// <exception cref="NotPossibleException">There is no such layout, it is the one that is read, or the only one that is
-    /// written.</exception>
+    /// <exception cref="NotPossibleException">The layout is missing, read, or the only one that is written.</exception>
     public async Task DropAsync(string name, Action? onWaiting, CancellationToken cancellationToken)
     {
         var dropped = await LockedAsync(
@@ -147,15 +134,12 @@ public sealed class LayoutOperations(
         }
     }
 
-    /// <summary>
-    /// Waits until the slices that had begun, possibly with the older set, have ended, and no reader still uses a layout from before a
-    /// recent switch.
-    /// </summary>
+    // Waits for slices that had begun, possibly with the older set, and for readers of a layout from before a recent switch.
     private async Task WaitAsync(CancellationToken cancellationToken)
     {
         var began = time.GetTimestamp();
         var before = (await slices.ListHeldSlicesAsync(cancellationToken)).ToHashSet();
-        while (before.Count > 0 || time.GetElapsedTime(began) < IReadLayout.SeenWithin)
+        while (before.Count > 0 || time.GetElapsedTime(began) < ILayouts.SeenWithin)
         {
             await Task.Delay(PollInterval, time, cancellationToken);
             if (before.Count > 0)
@@ -172,3 +156,6 @@ public sealed class LayoutOperations(
     private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => RenewingLock.RunAsync(
         locks, LockName, "another change of the layouts is under way: run it again in a minute", time, change, cancellationToken);
 }
+
+/// <param name="MissingRows">Rows of loads that are not in it yet; 0: it may be read.</param>
+public sealed record LayoutStatus(StoreLayout Layout, bool IsRead, long MissingRows);

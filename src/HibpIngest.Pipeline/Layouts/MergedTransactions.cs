@@ -16,7 +16,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
     private readonly LayoutPlacement _placement = new(facts);
     private readonly bool _oneRow = marks.All(mark => RowOf(mark) == 0);
     private readonly int _rows = marks.Max(RowOf) + 1;
-    private readonly ConcurrentBag<Buffers> _kept = [];
+    private readonly ConcurrentBag<Buffers> _pool = [];
     private readonly List<Cut> _cuts = [];
     private readonly TransactionOrder _order = new(1 << 12);
 
@@ -57,11 +57,10 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
     }
 
     /// <summary>Builds a transaction; it must be disposed after use.</summary>
-    /// <param name="index">Its place in the order.</param>
     public MergedTransaction Make(int index)
     {
         var cut = _cuts[_order[index]];
-        var buffers = _kept.TryTake(out var kept) ? kept : new Buffers();
+        var buffers = _pool.TryTake(out var pooled) ? pooled : new Buffers();
         var rows = (cut.OfRanges ? _hashes : _accounts).AsSpan(cut.First, cut.Count);
         buffers.Marks.Clear();
         for (var i = 0; i < rows.Length; i++)
@@ -208,13 +207,11 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
     private readonly record struct RowOfAccount(int Account, int Row);
 
     /// <summary>A transaction. Its memory is reused once it is disposed.</summary>
-    /// <param name="OfRanges">Whether it goes to the table of hashes instead of that of accounts.</param>
-    /// <param name="StorageAccount">Number of the storage account.</param>
     internal readonly record struct MergedTransaction(
         MergedTransactions Owner, Buffers Buffers, bool OfRanges, int StorageAccount, ReadOnlyMemory<byte> Partition, MarkedRows Rows)
         : IDisposable
     {
-        public void Dispose() => Owner._kept.Add(Buffers);
+        public void Dispose() => Owner._pool.Add(Buffers);
     }
 
     internal sealed class Buffers

@@ -1,3 +1,4 @@
+using System.Text.Json;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Merge;
 using HibpIngest.Journal.Segments;
@@ -16,11 +17,9 @@ public sealed partial class RebuildLayout(
     ILoads loads, ILoadRows rows, IDatabaseState database, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
     ILogger<RebuildLayout> logger)
 {
-    /// <summary>
-    /// Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together
-    /// that is what 20,000 entities a second, the target of a storage account, need at a quarter of a second and forty entities a
-    /// transaction. How many the service accepts is found out while writing.
-    /// </summary>
+    // Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together that
+    // is what 20,000 entities a second, the target of a storage account, need at a quarter of a second and forty entities a transaction.
+    // How many the service accepts is found out while writing.
     private const int InFlight = 64;
 
     private const int BatchRows = 20_000;
@@ -34,12 +33,9 @@ public sealed partial class RebuildLayout(
     private ResiliencePipeline? _retry;
 
     /// <summary>Rebuilds a layout; afterwards it lacks nothing and can be switched to.</summary>
-    /// <param name="progress">Receives the progress.</param>
-    /// <param name="cancellationToken">Stops it; another run resumes.</param>
     /// <exception cref="BadInputException">The layout is invalid, or one of that name exists with other settings.</exception>
-    /// <exception cref="NotPossibleException">
-    /// Another rebuild or backfill is running, a load's rows are neither in SQL nor in the journal, or its slices are being written.
-    /// </exception>
+    /// <exception cref="NotPossibleException">Another rebuild or backfill is running, a load's rows are lost, or its slices are being
+    /// written.</exception>
     /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
     public async Task<RebuildResult> RunAsync(RebuildOrder order, IProgress<RebuildProgress>? progress, CancellationToken cancellationToken)
     {
@@ -129,8 +125,7 @@ public sealed partial class RebuildLayout(
             if (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null))
             {
                 var names = entry.Segments.Select(segment => JournalNames.Segment(JournalNames.Folder(entry), segment.First));
-                sources.Add(new Source(
-                    load, entry.Mark, entry.LastPosition, true, new SegmentSource(blobs, load, entry.Mark, [.. names])));
+                sources.Add(new Source(load, entry.Mark, entry.LastPosition, true, new SegmentSource(blobs, load, entry.Mark, [.. names])));
                 continue;
             }
             var slices = await layouts.ListMissingSlicesAsync(layout.Id, load, cancellationToken);
@@ -144,7 +139,6 @@ public sealed partial class RebuildLayout(
                 + $"them: layout {layout.Name} can't be made whole; drop the load's archive again under another name");
     }
 
-    /// <summary>Makes a source of slices in SQL, which need not be contiguous.</summary>
     private Source OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
     {
         var pieces = new List<(long First, long Last)>();
@@ -175,7 +169,7 @@ public sealed partial class RebuildLayout(
         // While one partition is sent, the next is prepared, and its transactions fill the gap that the last ones of the first leave.
         int[] marks = [.. sources.Select(source => source.Mark)];
         var (transactions, next) = (Transactions(), Transactions());
-        LogBegun(layout.Id, sources.Count, all, replay.Done.Count);
+        LogStarted(layout.Id, sources.Count, all, replay.Done.Count);
         await new MergeAccounts(order.Folder, order.MemoryBytes / 2).RunAsync(
             [.. sources.Select(source => source.Merged)],
             partition =>
@@ -184,11 +178,7 @@ public sealed partial class RebuildLayout(
                 transactions.Fill(partition);
                 return WritePartitionAsync(transactions, partition.Number);
             },
-            new Reports(done =>
-            {
-                // The merge reports both of its passes together.
-                Report(() => read = Math.Min(all, 2 * done));
-            }),
+            new Reports(done => Report(() => read = Math.Min(all, 2 * done))), // the merge reports both of its passes together
             cancellationToken,
             count =>
             {
@@ -259,30 +249,27 @@ public sealed partial class RebuildLayout(
     }
 
     /// <summary>
-    /// Ends a replay: removes marks that were retired meanwhile, then records the loads as replayed. A removal that begins after this finds
-    /// everything itself.
+    /// Removes marks that were retired meanwhile, then records the loads as replayed. A later removal finds everything itself.
     /// </summary>
     /// <returns>Number of marks removed; null: the layout has ranges by now, so what was written without hashes doesn't count.</returns>
     private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
     {
-        var dead = (await _retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
-        var parts = TablePart.OfAccounts(layout.Facts).Select(part => (Part: part, OfRanges: false))
-            .Concat(TablePart.OfRanges(layout.Facts).Select(part => (Part: part, OfRanges: true))).ToList();
-        foreach (var mark in dead)
+        var retired = (await _retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
+        foreach (var mark in retired)
         {
             LogRemoved(mark);
             var atOnce = new ParallelOptions { MaxDegreeOfParallelism = 4, CancellationToken = cancellationToken };
-            await Parallel.ForEachAsync(parts, atOnce, async (part, token) => await _retiredMarks.RemoveAsync(
-                mark, part.Part, part.OfRanges, Retry, token));
+            await Parallel.ForEachAsync(TablePart.Of(layout.Facts, withRanges: true), atOnce, async (part, token) =>
+                await _retiredMarks.RemoveAsync(mark, part, Retry, token));
         }
         foreach (var source in sources)
         {
             if (!await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
                 return null;
         }
-        await layouts.SetRebuildAsync(layout.Id, null, cancellationToken);
-        return dead.Count;
+        await rebuilds.SetRebuildAsync(layout.Id, null, cancellationToken);
+        return retired.Count;
     }
 
     private sealed record Source(long Load, int Mark, long Rows, bool IsLogged, IMergeSource Merged);
@@ -294,4 +281,70 @@ public sealed partial class RebuildLayout(
     }
 
     private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
+
+    [LoggerMessage(
+        EventIds.RebuildBegun, LogLevel.Information,
+        "layout {Layout}: rebuild started ({Loads} loads, {Rows} rows, {Done} of their partitions done)")]
+    private partial void LogStarted(int layout, int loads, long rows, int done);
+
+    [LoggerMessage(EventIds.RebuildRemoved, LogLevel.Information, "mark {Mark}: removed during its replay, taken off the layout")]
+    private partial void LogRemoved(int mark);
+
+    [LoggerMessage(
+        EventIds.RebuildDone, LogLevel.Information,
+        "layout {Layout}: rebuild complete ({Loads} loads, {Rows} rows, {Accounts} accounts written)")]
+    private partial void LogDone(int layout, int loads, long rows, long accounts);
+
+    [LoggerMessage(EventIds.RebuildPaused, LogLevel.Information, "rebuild: paused for {Pause}: {Reason}")]
+    private partial void LogPaused(string reason, TimeSpan pause);
 }
+
+/// <summary>The checkpoint of a replay, from which an interrupted one resumes.</summary>
+internal sealed record Replay
+{
+    public required IReadOnlyList<ReplayedLoad> Loads { get; init; }
+
+    /// <summary>The memory limit, which determines the number of partitions.</summary>
+    public required long MemoryBytes { get; init; }
+
+    /// <summary>Whether hashes are written too: partitions without them don't count once the layout has ranges.</summary>
+    public bool Ranges { get; init; }
+
+    /// <summary>Number of partitions of the merge; 0: not known yet.</summary>
+    public int Partitions { get; set; }
+
+    public required SortedSet<int> Done { get; init; }
+
+    /// <summary>Marks written since a replay last completed: those retired meanwhile must be removed.</summary>
+    public required SortedSet<int> Marks { get; init; }
+
+    // Returns the earlier replay if it has the same loads, memory limit and ranges; otherwise a new one with the earlier marks.
+    public static Replay Of(IReadOnlyList<ReplayedLoad> loads, long memoryBytes, bool ranges, Replay? before)
+    {
+        if (before is not null && before.MemoryBytes == memoryBytes && before.Ranges == ranges && before.Loads.SequenceEqual(loads))
+            return before;
+        return new Replay
+        {
+            Loads = loads,
+            MemoryBytes = memoryBytes,
+            Ranges = ranges,
+            Done = [],
+            Marks = [.. loads.Select(load => load.Mark), .. before?.Marks ?? []],
+        };
+    }
+
+    public static Replay? Parse(string? json) => json is null ? null : JsonSerializer.Deserialize<Replay>(json);
+
+    public string ToJson() => JsonSerializer.Serialize(this);
+
+    /// <summary>Begins the merge. Discards completed partitions if their number has changed.</summary>
+    public void Begin(int partitions)
+    {
+        if (Partitions != partitions)
+            Done.Clear();
+        Partitions = partitions;
+    }
+}
+
+/// <param name="IsLogged">Whether it is read from the journal instead of SQL.</param>
+internal sealed record ReplayedLoad(long Load, int Mark, long Rows, bool IsLogged);

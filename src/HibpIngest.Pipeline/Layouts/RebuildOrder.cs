@@ -2,7 +2,6 @@ using HibpIngest.Journal.Merge;
 
 namespace HibpIngest.Pipeline.Layouts;
 
-/// <summary>The settings of a rebuild.</summary>
 /// <param name="Name">Name of the layout. A new one is added; to an existing one, the missing rows are written.</param>
 public sealed record RebuildOrder(string Name)
 {
@@ -23,15 +22,11 @@ public sealed record RebuildOrder(string Name)
 }
 
 /// <summary>Progress of a rebuild: first rows are read, then the resulting accounts are written.</summary>
-/// <param name="Rows">Rows to read and write.</param>
-/// <param name="Read">Rows read.</param>
 /// <param name="Written">Part written, 0 to 1, by this run or an earlier one.</param>
 /// <param name="WrittenBefore">Part written by earlier runs.</param>
 /// <param name="Accounts">Number of accounts that this run has written.</param>
 public sealed record RebuildProgress(long Rows, long Read, double Written, double WrittenBefore, long Accounts);
 
-/// <summary>The result of a rebuild.</summary>
-/// <param name="Layout">The layout, which lacks nothing now.</param>
 /// <param name="Accounts">Number of accounts that this run wrote for the loads.</param>
 /// <param name="Transactions">Number of requests that this run made for them.</param>
 /// <param name="Removed">Number of marks that were retired meanwhile, and removed.</param>

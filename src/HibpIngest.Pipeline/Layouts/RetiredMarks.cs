@@ -1,4 +1,5 @@
 using Polly;
+using Polly.Retry;
 
 namespace HibpIngest.Pipeline.Layouts;
 
@@ -14,22 +15,43 @@ internal sealed class RetiredMarks(ILoads loads, IDatabaseState database, IStore
         return [.. Enumerable.Range(1, highest).Except(alive)];
     }
 
-    /// <param name="ofRanges">Whether the table holds hashes.</param>
     /// <returns>Number of entities that had the mark.</returns>
-    public async Task<long> RemoveAsync(
-        int mark, TablePart part, bool ofRanges, ResiliencePipeline retry, CancellationToken cancellationToken)
+    public async Task<long> RemoveAsync(int mark, TablePart part, ResiliencePipeline retry, CancellationToken cancellationToken)
     {
         var changed = 0L;
         string? token = null;
         do
         {
-            var page = await retry.ExecuteAsync(async stop => ofRanges
-                ? await tables.Ranges(part.Place).RemoveMarkAsync(mark, part.Number, token, stop)
-                : await tables.Accounts(part.Place).RemoveMarkAsync(mark, part.Number, token, stop), cancellationToken);
+            var page = await retry.ExecuteAsync(async stop => await part.RemoveMarkAsync(tables, mark, token, stop), cancellationToken);
             changed += page.Changed;
             token = page.Token;
         }
         while (token is not null);
         return changed;
     }
+}
+
+/// <summary>Retries requests to a table that throttles or is briefly unavailable: a walk over a table may take hours, unattended.</summary>
+internal static class TableRetry
+{
+    // About two minutes in all, on top of the retries of each request: as long as a failover takes.
+    private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan MaxDelay = TimeSpan.FromSeconds(64);
+    private const int MaxRetries = 7;
+
+    public static ResiliencePipeline Create(Action<string, TimeSpan> onDelay, TimeProvider time) =>
+        new ResiliencePipelineBuilder { TimeProvider = time }.AddRetry(new RetryStrategyOptions
+        {
+            MaxRetryAttempts = MaxRetries,
+            Delay = FirstDelay,
+            MaxDelay = MaxDelay,
+            BackoffType = DelayBackoffType.Exponential,
+            UseJitter = true,
+            ShouldHandle = new PredicateBuilder().Handle<StoreUnavailableException>(e => e is not StoreFullException),
+            OnRetry = retry =>
+            {
+                onDelay(retry.Outcome.Exception!.Message, retry.RetryDelay);
+                return ValueTask.CompletedTask;
+            },
+        }).Build();
 }

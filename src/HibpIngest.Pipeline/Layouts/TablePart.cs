@@ -1,23 +1,62 @@
-using System.Globalization;
+using System.Collections.Concurrent;
+using System.Text.Json;
 
 namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>A part of a table; parts are walked in parallel.</summary>
-/// <param name="Number">From 0.</param>
-internal readonly record struct TablePart(TablePlace Place, int Number)
+/// <param name="OfRanges">Whether the table holds hashes instead of accounts.</param>
+internal readonly record struct TablePart(TablePlace Place, int Number, bool OfRanges)
 {
     /// <summary>Identifies the part in the record of a walk; unique across tables.</summary>
-    public string Key => KeyOf(Place, Number);
+    public string Key => $"{Place.Table}@{Place.StorageAccount}/{Number}";
 
-    public static IReadOnlyList<TablePart> OfAccounts(LayoutFacts facts) => Of(facts, facts.AccountsTable, IAccountTable.Parts);
+    public static IReadOnlyList<TablePart> Of(LayoutFacts facts, bool withRanges) =>
+        withRanges ? [.. OfAccounts(facts), .. OfHashes(facts)] : OfAccounts(facts);
 
-    public static IReadOnlyList<TablePart> OfRanges(LayoutFacts facts) => Of(facts, facts.RangesTable, IRangeTable.Parts);
+    public static IReadOnlyList<TablePart> OfAccounts(LayoutFacts facts) => Of(facts, facts.AccountsTable, IAccountTable.Parts, false);
 
-    public static string KeyOf(TablePlace place, int number) =>
-        string.Create(CultureInfo.InvariantCulture, $"{place.Table}@{place.StorageAccount}/{number}");
+    public static IReadOnlyList<TablePart> OfHashes(LayoutFacts facts) => Of(facts, facts.RangesTable, IRangeTable.Parts, true);
 
-    private static List<TablePart> Of(LayoutFacts facts, string table, int parts) =>
+    public Task<MarkPage> RemoveMarkAsync(IStoreTables tables, int mark, string? token, CancellationToken cancellationToken) => OfRanges
+        ? tables.Ranges(Place).RemoveMarkAsync(mark, Number, token, cancellationToken)
+        : tables.Accounts(Place).RemoveMarkAsync(mark, Number, token, cancellationToken);
+
+    private static List<TablePart> Of(LayoutFacts facts, string table, int parts, bool ofRanges) =>
         [.. from number in Enumerable.Range(0, parts)
             from account in facts.StorageAccounts
-            select new TablePart(new TablePlace(account, table), number)];
+            select new TablePart(new TablePlace(account, table), number, ofRanges)];
+}
+
+internal sealed class TableWalk
+{
+    // Distinct from any token of the service, which are longer.
+    private const string Done = ".";
+
+    private readonly ConcurrentDictionary<string, string> _tokens;
+
+    private TableWalk(IEnumerable<KeyValuePair<string, string>> tokens) => _tokens = new(tokens);
+
+    public int PartsDone => _tokens.Values.Count(token => token == Done);
+
+    /// <param name="text">The recorded form; null: nothing has been walked.</param>
+    public static TableWalk Parse(string? text) => new(
+        text is null ? []
+        : text.StartsWith('[') ? ParseFirst(JsonSerializer.Deserialize<string?[]>(text)!)
+        : JsonSerializer.Deserialize<Dictionary<string, string>>(text)!);
+
+    public bool IsDone(TablePart part) => Token(part) == Done;
+
+    public string? Token(TablePart part) => _tokens.GetValueOrDefault(part.Key);
+
+    /// <param name="token">Token of the next page; null: the part is done.</param>
+    public void MoveTo(TablePart part, string? token) => _tokens[part.Key] = token ?? Done;
+
+    public override string ToString() => JsonSerializer.Serialize(_tokens);
+
+    /// <summary>Parses the form of versions with only one layout: the parts of its accounts, then those of its hashes.</summary>
+    private static IEnumerable<KeyValuePair<string, string>> ParseFirst(string?[] tokens)
+    {
+        var parts = TablePart.Of(StoreLayout.First.Facts, withRanges: true);
+        return parts.Zip(tokens).Where(one => one.Second is not null).Select(one => KeyValuePair.Create(one.First.Key, one.Second!));
+    }
 }

@@ -3,6 +3,17 @@ namespace HibpIngest.Pipeline.Mail;
 /// <summary>Sentences that depend on a breach's flags and data classes, shared by text and HTML and by both kinds of mail.</summary>
 internal static class Advice
 {
+    private static readonly (BreachFlags Flag, string Text)[] FlagNotes =
+    [
+        (BreachFlags.Fabricated, "This breach is fabricated: its data is known to be made up, wholly or in part. An address in it need not "
+            + "belong to an account there."),
+        (BreachFlags.Malware, "This data was collected by malware: harmful software, run on the devices of the people it was taken from."),
+        (BreachFlags.StealerLog, "This data comes from stealer logs: what harmful software recorded while people signed in to websites, as "
+            + "a rule with the passwords they typed."),
+        (BreachFlags.SpamList, "This is a spam list: addresses gathered for sending unwanted mail. Being on it does not mean that an "
+            + "account was broken into."),
+    ];
+
     /// <summary>Returns notes about the data. The flags sensitive, retired and subscription-free add none.</summary>
     public static IReadOnlyList<string> Notes(BreachFlags flags)
     {
@@ -10,24 +21,14 @@ internal static class Advice
         if (!flags.HasFlag(BreachFlags.Verified))
             notes.Add(
                 "This breach is unverified: nobody has confirmed that the data is genuine, or that it comes from where it is said to.");
-        if (flags.HasFlag(BreachFlags.Fabricated))
-            notes.Add("This breach is fabricated: its data is known to be made up, wholly or in part. An address in it need not belong to "
-                + "an account there.");
-        if (flags.HasFlag(BreachFlags.Malware))
-            notes.Add("This data was collected by malware: harmful software, run on the devices of the people it was taken from.");
-        if (flags.HasFlag(BreachFlags.StealerLog))
-            notes.Add("This data comes from stealer logs: what harmful software recorded while people signed in to websites, as a rule "
-                + "with the passwords they typed.");
-        if (flags.HasFlag(BreachFlags.SpamList))
-            notes.Add("This is a spam list: addresses gathered for sending unwanted mail. Being on it does not mean that an account was "
-                + "broken into.");
+        notes.AddRange(FlagNotes.Where(note => flags.HasFlag(note.Flag)).Select(note => note.Text));
         return notes;
     }
 
     /// <summary>Returns what the owner of an address can do, the most urgent first.</summary>
     public static IReadOnlyList<string> ForPerson(BreachMetadata metadata, string title, string? site)
     {
-        var (flags, lost) = (metadata.Flags, Lost.Of(metadata));
+        var (flags, exposed) = (metadata.Flags, Exposed.Of(metadata));
         var steps = new List<string>();
         if (IsFromDevices(flags))
         {
@@ -39,7 +40,7 @@ internal static class Advice
         {
             steps.Add("No password needs to be changed because of this list alone.");
         }
-        else if (!lost.Passwords)
+        else if (!exposed.Passwords)
         {
             steps.Add("No password is known to be in this data: none needs to be changed because of it.");
         }
@@ -47,27 +48,26 @@ internal static class Advice
         {
             steps.Add($"Change your password at {Place(title, site)}, if you have an account there.");
         }
-        if (IsFromDevices(flags) || (!flags.HasFlag(BreachFlags.SpamList) && lost.Passwords))
+        if (IsFromDevices(flags) || (!flags.HasFlag(BreachFlags.SpamList) && exposed.Passwords))
             steps.Add("Change it wherever else you used the same one or one like it, and give each place a password of its own; a "
                 + "password manager remembers them for you.");
-        if (lost.Answers)
+        if (exposed.Answers)
             steps.Add("Change the security questions, or their answers, that you also use elsewhere: whoever knows them can get past a "
                 + "password.");
-        if (lost.Money)
+        if (exposed.Money)
             steps.Add("Look through the statements of your cards and accounts, and have your bank replace what was in this data.");
-        if (lost.Papers)
+        if (exposed.Papers)
             steps.Add("Watch for contracts and accounts in your name: with what was in this data somebody may pass for you.");
-        if (lost.Phones)
+        if (exposed.Phones)
             steps.Add("Expect fraudulent calls and text messages, too; no bank or office asks for a code by phone.");
         steps.Add("Turn on two-step verification wherever it is offered, for your mail account first.");
         steps.Add("Be wary of messages that mention this breach or press you to act: go to the site yourself instead of following a link.");
         return steps;
     }
 
-    /// <summary>Returns what those responsible for a domain can do.</summary>
     public static IReadOnlyList<string> ForDomain(BreachMetadata metadata, string title, string? site)
     {
-        var (flags, lost) = (metadata.Flags, Lost.Of(metadata));
+        var (flags, exposed) = (metadata.Flags, Exposed.Of(metadata));
         var steps = new List<string> { "Tell the people whose addresses these are." };
         if (IsFromDevices(flags))
             steps.Add("Have their devices checked for malware before passwords are changed on them, then change the passwords and end the "
@@ -75,12 +75,12 @@ internal static class Advice
         else if (flags.HasFlag(BreachFlags.SpamList))
             steps.Add(
                 "No password needs to be changed because of this list alone; expect more unwanted and fraudulent mail to these addresses.");
-        else if (!lost.Passwords)
+        else if (!exposed.Passwords)
             steps.Add("No password is known to be in this data: none needs to be changed because of it.");
         else
             steps.Add($"Ask them to change their password at {Place(title, site)}, and wherever else they used the same one or one like "
                 + "it, your own systems included.");
-        if (lost.Money || lost.Papers || lost.Answers)
+        if (exposed.Money || exposed.Papers || exposed.Answers)
             steps.Add("Have them look through what was exposed: payment details, papers and security answers can be used in their name.");
         steps.Add("Require two-step verification for the accounts that these addresses sign in to.");
         steps.Add("Look out for sign-ins that nobody can explain, and for fraudulent mail that mentions this breach.");
@@ -93,26 +93,19 @@ internal static class Advice
         site is null || title.Equals(site, StringComparison.OrdinalIgnoreCase) ? title : $"{title} ({site})";
 
     /// <summary>The kinds of exposed data that the advice depends on, recognised by words in the data classes.</summary>
-    private readonly record struct Lost(bool Passwords, bool Answers, bool Money, bool Papers, bool Phones)
+    private readonly record struct Exposed(bool Passwords, bool Answers, bool Money, bool Papers, bool Phones)
     {
-        public static Lost Of(BreachMetadata metadata)
+        public static Exposed Of(BreachMetadata metadata)
         {
             var classes = metadata.DataClasses;
             // Without data classes, passwords are assumed to be exposed.
-            return new Lost(
+            return new Exposed(
                 classes.Count == 0 || classes.Any(IsPin) || Has("password", "auth token", "credential"), Has("security question"),
                 Has("credit card", "bank account", "payment", "card number"),
                 Has("passport", "government issued", "social security", "driver", "national id", "tax"), Has("phone"));
 
-            bool Has(params ReadOnlySpan<string> words)
-            {
-                foreach (var word in words)
-                {
-                    if (classes.Any(one => one.Contains(word, StringComparison.OrdinalIgnoreCase)))
-                        return true;
-                }
-                return false;
-            }
+            bool Has(params string[] words) =>
+                words.Any(word => classes.Any(one => one.Contains(word, StringComparison.OrdinalIgnoreCase)));
         }
 
         private static bool IsPin(string text) =>

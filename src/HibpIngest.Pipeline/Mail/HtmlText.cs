@@ -6,9 +6,7 @@ namespace HibpIngest.Pipeline.Mail;
 /// <summary>Reduces HTML to text. The result may contain a &lt; and must be encoded again before it is put into HTML.</summary>
 internal static class HtmlText
 {
-    /// <summary>
-    /// Returns the paragraphs of HTML, without tags, comments, scripts and styles and with entities resolved; or the lines of plain text.
-    /// </summary>
+    // Returns the paragraphs of HTML, without tags, comments, scripts and styles and with entities resolved, or the lines of text.
     public static IReadOnlyList<string> Paragraphs(string text)
     {
         var plain = new StringBuilder(text.Length);

@@ -15,7 +15,6 @@ namespace HibpIngest.Pipeline.Mail;
 /// </summary>
 public sealed class MailComposer
 {
-    /// <summary>Maximum number of accounts in an attachment.</summary>
     public const int MaxAttachedAccounts = 10_000;
 
     /// <summary>Maximum length of the description shown, in UTF-16 units; real ones stay below 2,000.</summary>
@@ -36,8 +35,7 @@ public sealed class MailComposer
 
     /// <param name="from">HIBP_MAIL_FROM: an address, or <c>Name &lt;address&gt;</c>.</param>
     /// <param name="service">Operator of the service, shown in the mails; null: unnamed.</param>
-    /// <exception cref="BadInputException"><paramref name="from"/> is neither, or the logo or the templates can't be read or filled
-    /// in.</exception>
+    /// <exception cref="BadInputException">The sender, the logo or a template is invalid, or can't be read.</exception>
     public MailComposer(string from, MailService? service = null)
     {
         _service = service ?? new MailService();
@@ -46,15 +44,12 @@ public sealed class MailComposer
         _logo = _service.Logo is { } logo && !MailService.IsHttps(logo) ? MailLogo.Read(logo) : null;
         _templates = MailTemplates.Read(_service.Templates);
         if (_service.Templates is not null)
-            TryOut();
+            RenderSamples();
     }
 
     /// <summary>Composes the mail of one notification.</summary>
-    /// <param name="notification">A domain's notification if it has a domain.</param>
-    /// <param name="breach">The breach; its metadata may be empty except for the name.</param>
     /// <param name="domainAccounts">The domain's accounts in the breach, as addresses or aliases; only the first
     /// <see cref="MaxAttachedAccounts"/> are attached. Null or empty: nothing is attached.</param>
-    /// <param name="complete">Whether <paramref name="domainAccounts"/> holds all of them.</param>
     /// <exception cref="BadInputException">The subscriber's address can't be mailed to.</exception>
     public OutgoingMail Compose(
         Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, DateTimeOffset date)
@@ -76,14 +71,13 @@ public sealed class MailComposer
         _logo is null ? _service.Logo : $"data:{_logo.Type};base64,{Convert.ToBase64String(_logo.Content)}");
 
     /// <summary>Composes a test mail, with a new Message-ID each time.</summary>
-    /// <exception cref="BadInputException"><paramref name="to"/> isn't an address that can be mailed to.</exception>
     public OutgoingMail ComposeTest(string to, DateTimeOffset date)
     {
         if (!MailSyntax.IsAddress(to))
             throw new BadInputException("that is not an address that a mail can be sent to");
-        const string Says = "Whoever gets this gets breach notifications: the mail server takes mails from here, and delivers them.";
+        const string Text = "Whoever gets this gets breach notifications: the mail server takes mails from here, and delivers them.";
         var parts = new MailParts(
-            "Test of breach notifications", Says + "\n", $"<!doctype html>\n<html lang=\"en\"><p>{Says}</p></html>\n");
+            "Test of breach notifications", Text + "\n", $"<!doctype html>\n<html lang=\"en\"><p>{Text}</p></html>\n");
         return Compose(0, $"hibp-test-{Guid.NewGuid():N}", to, parts, date, csv: null, domain: null);
     }
 
@@ -126,7 +120,7 @@ public sealed class MailComposer
     }
 
     /// <summary>Renders custom templates with all values and with the fewest, so that errors in them are reported at once.</summary>
-    private void TryOut()
+    private void RenderSamples()
     {
         var person = new Notification { Id = 0, Number = 1, Email = "somebody@example.com", Accounts = 1 };
         var company = person with { Domain = "example.com", Accounts = 2 };
@@ -223,10 +217,8 @@ public sealed class MailComposer
         return Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(what)).AsSpan(0, 8));
     }
 
-    /// <summary>
-    /// A spreadsheet reads a cell that begins with = + - @ as a formula, and an alias may begin with + or -. Such a cell gets a leading
-    /// apostrophe, which marks it as text, and the mail says so.
-    /// </summary>
+    // A spreadsheet reads a cell that begins with = + - @ as a formula, and an alias may begin with + or -. Such a cell gets a leading
+    // apostrophe, which marks it as text, and the mail says so.
     private static byte[] Csv(IEnumerable<string> accounts, string domain, out int marked)
     {
         marked = 0;
@@ -328,6 +320,5 @@ public sealed class MailComposer
     }
 }
 
-/// <summary>The content of a mail.</summary>
 /// <param name="Text">The plain text, in lines of up to 76 characters if its words allow that.</param>
 public sealed record MailParts(string Subject, string Text, string Html);

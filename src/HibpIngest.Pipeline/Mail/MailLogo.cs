@@ -4,13 +4,11 @@ namespace HibpIngest.Pipeline.Mail;
 /// <param name="Type">image/png, image/jpeg or image/gif: the types that mail programs show.</param>
 internal sealed record MailLogo(string Type, byte[] Content)
 {
-    /// <summary>Content-ID by which the HTML refers to it.</summary>
     public const string ContentId = "logo@hibp";
 
     // Every mail carries these bytes.
     private const int MaxBytes = 100 * 1024;
 
-    /// <exception cref="BadInputException">The file is missing, too large, or not an image.</exception>
     public static MailLogo Read(string path)
     {
         try

@@ -4,7 +4,6 @@ using HibpIngest.Pipeline.Catalogue;
 
 namespace HibpIngest.Pipeline.Mail;
 
-/// <summary>An operator's commands for the mails of a breach.</summary>
 public sealed class MailOperations(
     INotifications notifications, IMatching matching, IStoreMarks register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
     LoadReports reports, PipelineMessages messages)
@@ -21,7 +20,7 @@ public sealed class MailOperations(
             throw new NotPossibleException(
                 $"{found.Name} is hidden: while it is, it sends nothing; hibp breach show {found.Name}, then notify");
         var sent = 0;
-        foreach (var load in await WaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
+        foreach (var load in await ListWaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
         {
             await register.MarkOpenAsync(load.Id, cancellationToken);
             sent += load.Notifications.Open;
@@ -56,11 +55,10 @@ public sealed class MailOperations(
         return all.Where(load => held.Contains(load.Id)).Sum(load => load.Notifications.Open);
     }
 
-    /// <summary>Lists the open notifications of a breach's held loads.</summary>
     public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         const int Page = 1_000;
-        foreach (var load in await WaitingAsync(
+        foreach (var load in await ListWaitingAsync(
             await breachLoads.GetBreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
         {
             var last = (await notifications.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
@@ -76,7 +74,7 @@ public sealed class MailOperations(
         }
     }
 
-    private async Task<IReadOnlyList<Load>> WaitingAsync(Breach breach, Func<Load, bool> waits, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<Load>> ListWaitingAsync(Breach breach, Func<Load, bool> waits, CancellationToken cancellationToken)
     {
         if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
             throw new NotPossibleException($"{breach.Name} is retired: it sends nothing");

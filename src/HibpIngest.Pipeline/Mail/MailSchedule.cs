@@ -16,7 +16,6 @@ public sealed class MailSchedule(
     /// messages, or sends further ones. Safe to run at any time and concurrently. Returns whether messages were lost.
     /// </summary>
     /// <param name="lostAfter">Messages count as lost if none was sent for this long; must exceed the maximum delay of a message.</param>
-    /// <param name="cancellationToken">Stops between two messages.</param>
     public async Task<bool> ContinueAsync(long load, TimeSpan lostAfter, CancellationToken cancellationToken)
     {
         const int DueAtOnce = 1_000;
@@ -39,10 +38,9 @@ public sealed class MailSchedule(
 
     /// <summary>
     /// Sends messages for a load's next notifications, each delayed by its place: as many as the installation's rate allows within some
-    /// minutes, counted from the first waiting notification. Each mail message that ends calls this again, so messages are never further
-    /// ahead of the mails: none is hidden for days, and none is left to an invocation without time. They are recorded before they are sent,
-    /// in groups, so that concurrent callers send different ones. Messages that a crash kept from being sent are restarted by
-    /// <see cref="ContinueAsync"/>.
+    /// minutes, counted from the first waiting notification. Each mail message that ends calls this again, so none is hidden for days or
+    /// left to an invocation without time. They are recorded before they are sent, in groups, so that concurrent callers send different
+    /// ones; ContinueAsync restarts those that a crash kept from being sent.
     /// </summary>
     public async Task SendNextAsync(long load, CancellationToken cancellationToken)
     {

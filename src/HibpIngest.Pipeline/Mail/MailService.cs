@@ -3,10 +3,8 @@ namespace HibpIngest.Pipeline.Mail;
 /// <summary>The operator of the service, as set in the environment; mails omit what isn't set.</summary>
 public sealed record MailService
 {
-    /// <summary>Name of the service (HIBP_SERVICE_NAME).</summary>
     public string? Name { get; init; }
 
-    /// <summary>Its postal address (HIBP_SERVICE_ADDRESS).</summary>
     public string? Address { get; init; }
 
     /// <summary>How to reach it: a mail address or an https link (HIBP_SERVICE_CONTACT).</summary>
@@ -24,10 +22,8 @@ public sealed record MailService
     /// <summary>Signs the mails (HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR, HIBP_DKIM_KEY); null: they aren't signed.</summary>
     public MailSigner? Signer { get; init; }
 
-    /// <summary>Link in the header List-Unsubscribe; null: none.</summary>
     public string? UnsubscribeLink => Unsubscribe is null ? null : Unsubscribe.Contains(':') ? Unsubscribe : "mailto:" + Unsubscribe;
 
-    /// <summary>The address in <see cref="UnsubscribeLink"/>.</summary>
     public string? UnsubscribeAddress => UnsubscribeLink?["mailto:".Length..].Split('?')[0];
 
     /// <summary>Validates the values; <see cref="MailComposer"/> reads the files.</summary>
@@ -54,7 +50,6 @@ public sealed record MailService
         return this;
     }
 
-    /// <summary>Whether a text is an https link.</summary>
     public static bool IsHttps(string text) => WebAddress.TryParseLink(text) is { Scheme: "https" };
 
     // The link is put between < and > in a header, on one line of at most 998 characters.

@@ -56,9 +56,7 @@ public sealed class MailSigner
             + $"bits or more, or Ed25519; found {what}");
     }
 
-    /// <summary>Adds the header DKIM-Signature.</summary>
     /// <param name="message">The mail, which must not be changed afterwards.</param>
-    /// <param name="format">The format in which it will be written.</param>
     /// <param name="date">Time of the signature; fixed, so that the same mail has the same signature.</param>
     internal void Sign(MimeMessage message, FormatOptions format, DateTimeOffset date)
     {

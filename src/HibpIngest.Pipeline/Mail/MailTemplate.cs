@@ -13,7 +13,7 @@ internal sealed partial class MailTemplate
 {
     private readonly string _text;
     private readonly bool _html;
-    private string? _own;
+    private string? _file;
 
     private MailTemplate(string text, bool html)
     {
@@ -32,14 +32,12 @@ internal sealed partial class MailTemplate
     }
 
     /// <summary>Loads a custom template; errors in it name the file.</summary>
-    public static MailTemplate Own(string path) =>
-        new(File.ReadAllText(path), path.EndsWith(".html", StringComparison.Ordinal)) { _own = Path.GetFileName(path) };
+    public static MailTemplate LoadFile(string path) =>
+        new(File.ReadAllText(path), path.EndsWith(".html", StringComparison.Ordinal)) { _file = Path.GetFileName(path) };
 
     public static MailTemplate Parse(string text, bool html) => new(text, html);
 
-    /// <summary>
-    /// Renders the template. Values are string, bool or a list of strings; null is an empty text. Tags in values are not expanded.
-    /// </summary>
+    /// <summary>Renders the template. Values are string, bool or a list of strings; null is an empty text. Tags in values stay.</summary>
     public string Render(IReadOnlyDictionary<string, object?> values)
     {
         var result = new StringBuilder();
@@ -47,9 +45,9 @@ internal sealed partial class MailTemplate
         {
             Render(_text, values, item: null, result);
         }
-        catch (InvalidOperationException e) when (_own is not null)
+        catch (InvalidOperationException e) when (_file is not null)
         {
-            throw new BadInputException($"HIBP_TEMPLATES, {_own}: {e.Message}");
+            throw new BadInputException($"HIBP_TEMPLATES, {_file}: {e.Message}");
         }
         return result.ToString();
     }
@@ -109,4 +107,32 @@ internal sealed partial class MailTemplate
     [GeneratedRegex(
         @"^[ \t]*(?<tag>\{\{[#/]\w+\}\})[ \t]*\n", RegexOptions.Multiline | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
     private static partial Regex LoneTag();
+}
+
+/// <summary>The templates: the built-in ones, except those that a folder replaces.</summary>
+internal sealed record MailTemplates(
+    MailTemplate IndividualText, MailTemplate IndividualHtml, MailTemplate DomainText, MailTemplate DomainHtml)
+{
+    private static readonly string[] Names = ["individual.txt", "individual.html", "domain.txt", "domain.html"];
+
+    /// <exception cref="BadInputException">The folder can't be read, or contains a .txt or .html file that is no template.</exception>
+    public static MailTemplates Read(string? folder)
+    {
+        try
+        {
+            var custom = folder is null ? [] : Directory.GetFiles(folder).Select(path => Path.GetFileName(path)).ToHashSet();
+            foreach (var name in custom.Where(name => Path.GetExtension(name) is ".txt" or ".html" && !Names.Contains(name)))
+            {
+                throw new BadInputException($"HIBP_TEMPLATES has {name}, which is no template; these are: {string.Join(", ", Names)}"
+                    + (Spelling.Nearest(name, Names) is { } nearest ? $"; did you mean {nearest}?" : ""));
+            }
+            var all = Names.Select(
+                name => custom.Contains(name) ? MailTemplate.LoadFile(Path.Combine(folder!, name)) : MailTemplate.Load(name)).ToList();
+            return new MailTemplates(all[0], all[1], all[2], all[3]);
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            throw new BadInputException($"HIBP_TEMPLATES '{folder}' can't be read: {e.Message}");
+        }
+    }
 }

@@ -5,9 +5,7 @@ namespace HibpIngest.Pipeline.Mail;
 
 internal static class MailText
 {
-    /// <summary>
-    /// Replaces each run of white space and control characters with one space, and removes marks that change the writing direction.
-    /// </summary>
+    // Turns each run of white space and control characters into a space, and removes marks that change the writing direction.
     public static string OneLine(string text)
     {
         var line = new StringBuilder(text.Length);
@@ -28,14 +26,12 @@ internal static class MailText
         return line.ToString().TrimEnd(' ');
     }
 
-    /// <summary>
-    /// Cuts a text to at most <paramref name="most"/> UTF-16 units, including the ellipsis if it was cut; never splits a character.
-    /// </summary>
-    public static string Shorten(string text, int most)
+    /// <summary>Cuts a text to at most <paramref name="max"/> UTF-16 units, with an ellipsis; never splits a character.</summary>
+    public static string Shorten(string text, int max)
     {
-        if (text.Length <= most)
+        if (text.Length <= max)
             return text;
-        var end = most - 1;
+        var end = max - 1;
         while (end > 0 && CharUnicodeInfo.GetUnicodeCategory(text, end) is UnicodeCategory.NonSpacingMark or UnicodeCategory.EnclosingMark
             || end > 0 && char.IsLowSurrogate(text[end]))
             end--;

@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline.Mail;
 /// or its breach hidden, nothing is sent. The cost doesn't depend on the load's number of notifications.
 /// </summary>
 public sealed partial class SendNotifications(
-    ILoads loads, ICatalogue catalogue, INotifications notifications, IReadLayout layout, IStoreTables tables, INotificationSender sender,
+    ILoads loads, ICatalogue catalogue, INotifications notifications, ILayouts layout, IStoreTables tables, INotificationSender sender,
     MailSchedule mails, LoadReports reports, PipelineMessages messages, IOptions<MailOptions> options, MailService service,
     TimeProvider time, ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>
@@ -46,7 +46,6 @@ public sealed partial class SendNotifications(
         return null;
     }
 
-    /// <summary>Sends as much of the range as can be sent now; the rest is recorded as deferred or left to another message.</summary>
     public async Task RunAsync(MailRun work, CancellationToken cancellationToken)
     {
         var (load, message) = (work.Load, work.Message);
@@ -64,14 +63,10 @@ public sealed partial class SendNotifications(
         }
     }
 
-    /// <inheritdoc/>
-    /// <remarks>A notification that was sent but could not be marked keeps its claim; otherwise another sender would send it
-    /// again.</remarks>
-    public async Task ReleaseAsync(MailRun work, Exception cause) => await ReleaseRestAsync(work);
+    // A notification that was sent but could not be marked keeps its claim; otherwise another sender would send it again.
+    public Task ReleaseAsync(MailRun work, Exception cause) => ReleaseRestAsync(work);
 
-    /// <inheritdoc/>
-    /// <remarks>Caused by the set-up (a refused login) or a defect, so a retry would fail too. The load fails with the reason; resuming it
-    /// sends what is left.</remarks>
+    // Caused by the set-up (a refused login) or a defect, so a retry would fail too. Resuming the load sends the rest.
     public async Task<bool> FailAsync(MailRun work, Exception error)
     {
         // All notifications are settled: what failed came after the mails, and a retry fixes it.
@@ -127,7 +122,7 @@ public sealed partial class SendNotifications(
             {
                 var waitedLong = await WaitAsync(due - time.GetElapsedTime(claimedAt), cancellationToken);
                 if (waitedLong && !await MaySendAsync(load.Id, cancellationToken))
-                    return await HeldAsync(work);
+                    return await StopHeldAsync(work);
                 // Half of the claim is reserved for the current send, so that no other sender claims the notification meanwhile.
                 var began = time.GetElapsedTime(claimedAt);
                 if (began > options.Value.MailClaim / 2)
@@ -145,7 +140,7 @@ public sealed partial class SendNotifications(
                 _ = outcome.Error is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
                 // A notification that no longer exists, because its subscriber was removed, says nothing about the others.
                 if (!end.MayContinue && (end.Recorded || !await MaySendAsync(load.Id, cancellationToken)))
-                    return await HeldAsync(work);
+                    return await StopHeldAsync(work);
             }
             return true;
         }
@@ -157,7 +152,7 @@ public sealed partial class SendNotifications(
         }
     }
 
-    private async Task<bool> HeldAsync(MailRun work)
+    private async Task<bool> StopHeldAsync(MailRun work)
     {
         LogHeld(work.Load.Id, work.Load.Breach, work.Settled);
         await ReleaseRestAsync(work);
@@ -182,9 +177,7 @@ public sealed partial class SendNotifications(
         return notifications.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
     }
 
-    /// <summary>
-    /// Returns the pause before the next try: doubled each time, minus up to a quarter of jitter, but never less than the first pause.
-    /// </summary>
+    /// <summary>Returns the pause before the next try: doubled each time, minus jitter, but never less than the first pause.</summary>
     internal static TimeSpan Deferral(int deferrals)
     {
         var pause = FirstDeferral * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
@@ -216,7 +209,7 @@ public sealed partial class SendNotifications(
     }
 
     /// <summary>
-    /// Lists the domain's accounts in all loads of the breach, from the table: SQL's rows have no index for that and may have been purged.
+    /// Lists the domain's accounts in all loads of the breach from the table: SQL's rows have no index for that, or are purged.
     /// </summary>
     /// <exception cref="RecipientDeferredException">The table throttles or is unavailable; other notifications are not delayed.</exception>
     private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(
@@ -247,4 +240,45 @@ public sealed partial class SendNotifications(
 
     /// <summary>The outcome of a mail: sent (no error), permanently refused, or deferred.</summary>
     private readonly record struct Outcome(string? Error, TimeSpan? DeferredFor);
+
+    [LoggerMessage(
+        EventIds.SendNotificationsSent, LogLevel.Information,
+        "load {Load} of {Breach}: notifications {First} to {Last} processed ({Sent} sent, {Refused} refused, {Deferred} deferred)")]
+    private partial void LogSent(long load, string breach, int first, int last, int sent, int refused, int deferred);
+
+    [LoggerMessage(
+        EventIds.SendNotificationsClaimLost, LogLevel.Warning,
+        "load {Load}: notification {Number} sent after its claim expired; a second copy is possible")]
+    private partial void LogClaimLost(long load, int number);
+
+    [LoggerMessage(EventIds.SendNotificationsStopped, LogLevel.Error, "load {Load} of {Breach}: notifying failed: {Reason}")]
+    private partial void LogStopped(long load, string breach, string reason);
+
+    [LoggerMessage(EventIds.SendNotificationsDone, LogLevel.Information, "load {Load} of {Breach}: done")]
+    private partial void LogDone(long load, string breach);
+
+    [LoggerMessage(
+        EventIds.SendNotificationsDeferred, LogLevel.Warning, "load {Load}: notification {Number} deferred for {Delay}: {Reason}")]
+    private partial void LogDeferred(long load, int number, TimeSpan delay, string reason);
+
+    [LoggerMessage(
+        EventIds.SendNotificationsHeld, LogLevel.Information, "load {Load} of {Breach}: mails held or hidden after notification {Number}")]
+    private partial void LogHeld(long load, string breach, int number);
+}
+
+/// <summary>The notifications that one message has claimed, and how many of them are settled.</summary>
+public sealed record MailRun(LoadHead Load, Breach Breach, MailMessage Message, ClaimOrder Order, NotificationClaims Claims) : IStageWork
+{
+    public long LoadId => Load.Id;
+
+    public int Attempts => Claims.Claimed.Select(one => one.Attempts).DefaultIfEmpty().Max();
+
+    string IStageWork.Breach => Load.Breach;
+
+    /// <summary>Number of the last notification that no longer needs its claim.</summary>
+    internal int Settled { get; set; } = Message.First - 1;
+
+    /// <summary>Range of notifications whose claims must be released; null: none.</summary>
+    internal (int First, int Last)? Rest =>
+        Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
 }

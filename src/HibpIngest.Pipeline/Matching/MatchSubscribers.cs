@@ -32,7 +32,6 @@ public sealed partial class MatchSubscribers(
         return head is { State: LoadState.Matching, Stopped: false } ? await leases.ClaimAsync(head, message, cancellationToken) : null;
     }
 
-    /// <summary>Runs until the load is matched or its time budget is used up; in that case it sends its own continuation.</summary>
     public async Task RunAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
@@ -59,8 +58,7 @@ public sealed partial class MatchSubscribers(
         await leases.ReleaseAsync(work);
     }
 
-    /// <inheritdoc/>
-    /// <remarks>A defect would recur with the same rows, so it is recorded on the load; resuming the load continues the match.</remarks>
+    // A defect would recur with the same rows, so it is recorded on the load; resuming the load continues the match.
     public async Task<bool> FailAsync(LoadLease work, Exception error)
     {
         var (load, isInput) = (work.Load, error is BadInputException);
@@ -75,8 +73,7 @@ public sealed partial class MatchSubscribers(
         + $"or meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Fix that, then run: hibp "
         + $"resume {work.Load.Id}";
 
-    /// <summary>Matches the load and returns its new state.</summary>
-    /// <returns>Null: not finished; another message continues.</returns>
+    /// <returns>The new state; null: not finished, and another message continues.</returns>
     private async Task<LoadState?> MatchAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
@@ -127,4 +124,20 @@ public sealed partial class MatchSubscribers(
         LogHandedOn(work.Load.Id, work.Load.Breach);
         return null;
     }
+
+    [LoggerMessage(
+        EventIds.MatchSubscribersMatched, LogLevel.Information,
+        "load {Load} of {Breach}: matched ({Notifications} notifications), now {State}")]
+    private partial void LogMatched(long load, string breach, int notifications, LoadState state);
+
+    [LoggerMessage(EventIds.MatchSubscribersFailed, LogLevel.Error, "load {Load} of {Breach}: matching failed: {Reason}")]
+    private partial void LogFailed(long load, string breach, string reason);
+
+    [LoggerMessage(
+        EventIds.MatchSubscribersHandedOn, LogLevel.Information,
+        "load {Load} of {Breach}: matching time budget used up, continued by a message")]
+    private partial void LogHandedOn(long load, string breach);
+
+    [LoggerMessage(EventIds.MatchSubscribersLost, LogLevel.Information, "load {Load}: matching stopped, lease lost to another worker")]
+    private partial void LogLost(long load);
 }

@@ -8,22 +8,14 @@ namespace HibpIngest.Pipeline.Messaging;
 /// the blob version; or, without a key, only in the memory of this process. Deleted when the ingest ends, whatever the outcome. Before the
 /// upload, when the ETag isn't known yet, the password is kept under an empty ETag.
 /// </summary>
-public sealed class ArchivePasswords
+public sealed class ArchivePasswords(IIngests database, ILoads loads, InstallationKeys keys)
 {
-    private readonly IIngests _database;
-    private readonly ILoads _loads;
-    private readonly SecretKeys? _keys;
+    private readonly SecretKeys? _keys = keys.Secret;
     private readonly ConcurrentDictionary<BlobVersion, string> _inMemory = new();
 
-    /// <param name="keys">Keys that seal the passwords; without one they stay in memory.</param>
-    public ArchivePasswords(IIngests database, ILoads loads, InstallationKeys keys) =>
-        (_database, _loads, _keys) = (database, loads, keys.Secret);
-
-    /// <summary>Whether passwords outlive this process.</summary>
     public bool Durable => _keys is not null;
 
     /// <summary>Refuses a password for a file that isn't a zip: no other format is encrypted.</summary>
-    /// <exception cref="BadInputException">The file isn't a zip.</exception>
     public static void CheckTakesOne(string blob)
     {
         if (BreachFiles.FormatOf(blob) is not BreachFormat.Zip)
@@ -41,7 +33,7 @@ public sealed class ArchivePasswords
             _inMemory[blob] = password;
             return;
         }
-        await _database.PutPasswordAsync(blob, _keys.Seal(Encoding.UTF8.GetBytes(password), Context(blob)), cancellationToken);
+        await database.PutPasswordAsync(blob, _keys.Seal(Encoding.UTF8.GetBytes(password), Context(blob)), cancellationToken);
     }
 
     /// <summary>Keeps the password of an archive for the ingest, which may run in another process.</summary>
@@ -57,14 +49,11 @@ public sealed class ArchivePasswords
         await PutAsync(blob, password, cancellationToken);
     }
 
-    /// <summary>
-    /// Moves the password that <see cref="KeepAsync"/> kept for the coming version to <paramref name="blob"/>, once the upload has returned
-    /// its ETag.
-    /// </summary>
+    /// <summary>Moves the password kept for the coming version to <paramref name="blob"/>, once the upload has returned its ETag.</summary>
     public async Task SettleAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
         // If its load has finished copying, the password isn't needed any more.
-        if (await _loads.FindLoadAsync(blob, cancellationToken) is not { State: not LoadState.Ingesting })
+        if (await loads.FindLoadAsync(blob, cancellationToken) is not { State: not LoadState.Ingesting })
             await PutAsync(blob, password, cancellationToken);
         await DeleteAsync(Coming(blob.Name), cancellationToken);
     }
@@ -82,7 +71,7 @@ public sealed class ArchivePasswords
     {
         if (_inMemory.TryGetValue(blob, out var password))
             return password;
-        if (await _database.GetPasswordAsync(blob, cancellationToken) is not { } sealedPassword)
+        if (await database.GetPasswordAsync(blob, cancellationToken) is not { } sealedPassword)
             return null;
         if (_keys is null)
             throw new BadInputException(
@@ -96,7 +85,7 @@ public sealed class ArchivePasswords
     public async Task DeleteAsync(BlobVersion blob, CancellationToken cancellationToken)
     {
         _inMemory.TryRemove(blob, out _);
-        await _database.DeletePasswordAsync(blob, cancellationToken);
+        await database.DeletePasswordAsync(blob, cancellationToken);
     }
 
     private static byte[] Context(BlobVersion blob) => Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}");

@@ -8,7 +8,6 @@ public interface IStage<TMessage, TWork>
     where TMessage : PipelineMessage
     where TWork : class, IStageWork
 {
-    /// <summary>Claims the message's work.</summary>
     /// <returns>Null: there is nothing to do now; if there will be later, the message has been sent again with a delay.</returns>
     Task<TWork?> ClaimAsync(TMessage message, CancellationToken cancellationToken);
 
@@ -19,11 +18,27 @@ public interface IStage<TMessage, TWork>
 
     /// <summary>Releases the work, so that the next owner needn't wait for the lease to expire.</summary>
     /// <param name="cause">An unavailable store, a stop, or <see cref="LoadLostException"/>.</param>
-    Task ReleaseAsync(TWork work, Exception cause);
+    Task ReleaseAsync(TWork work, Exception cause) => Task.CompletedTask;
 
     /// <summary>Records a failure. Returns whether the message must be redelivered for another attempt.</summary>
     Task<bool> FailAsync(TWork work, Exception error);
 
-    /// <summary>Returns the message for an operator about work whose attempts all ended without an error, as by a crash.</summary>
-    string DescribeExhaustedRetries(TWork work);
+    /// <summary>Describes work whose attempts all ended without an error, as by a crash. Not called if attempts don't count.</summary>
+    string DescribeExhaustedRetries(TWork work) => throw new NotSupportedException("its tries don't count");
+}
+
+/// <summary>The work that a stage has claimed for one message. Disposing it stops the renewal of its lease, and never throws.</summary>
+public interface IStageWork : IAsyncDisposable
+{
+    long LoadId { get; }
+
+    string Breach { get; }
+
+    /// <summary>Number of attempts, including this one; 0 if they are not counted.</summary>
+    int Attempts => 0;
+
+    /// <summary>Whether another owner has its lease by now.</summary>
+    bool IsLost => false;
+
+    ValueTask IAsyncDisposable.DisposeAsync() => ValueTask.CompletedTask;
 }

@@ -11,10 +11,7 @@ public sealed class LoadLeases(
     /// sent again, visible after the lease's end: acknowledging it would leave the load to Sweep if that owner has died.
     /// </summary>
     /// <returns>Null: the load is in another state by now, or another owner has the lease.</returns>
-    /// <param name="head">The load as it was found.</param>
-    /// <param name="again">The message to send again.</param>
     /// <param name="cancellationToken">Also ends the work under the lease.</param>
-    /// <param name="onHeld">Called if another owner has the lease.</param>
     public async Task<LoadLease?> ClaimAsync(
         LoadHead head, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
     {
@@ -42,10 +39,8 @@ public sealed class LoadLeases(
         }
     }
 
-    /// <summary>Releases the lease, so that the next owner needn't wait for it to expire.</summary>
     public Task ReleaseAsync(LoadLease lease) => ReleaseAsync(lease.Load.Id, lease.Owner);
 
-    /// <summary>Releases the lease and sends the message that continues the load.</summary>
     public async Task HandOnAsync(LoadLease lease, PipelineMessage next)
     {
         await ReleaseAsync(lease);
@@ -55,10 +50,45 @@ public sealed class LoadLeases(
     /// <summary>Identifies this process. Random, because machine names and process ids are reused.</summary>
     public static string Host { get; } = Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(8));
 
-    /// <summary>
-    /// Returns a new owner of leases and claims. It begins with the process, so that those of a dead process can be recognised.
-    /// </summary>
+    /// <summary>Returns a new owner, which begins with the process, so that the owners of a dead process can be recognised.</summary>
     internal static string NewOwner() => $"{Host}-{Guid.NewGuid():N}";
 
     private Task ReleaseAsync(long load, string owner) => ingests.ReleaseLoadAsync(load, owner, CancellationToken.None);
+}
+
+/// <summary>A load that a stage holds under a lease, which is renewed until this is disposed; work under a lost lease stops.</summary>
+public sealed class LoadLease : IStageWork
+{
+    private readonly RenewingLease _lease;
+
+    internal LoadLease(Load load, string owner, IIngests ingests, TimeSpan lease, TimeProvider time, CancellationToken cancellationToken)
+    {
+        (Load, Owner) = (load, owner);
+        // Other database errors don't end the renewals: the work meets them too, and commits only what it still holds. A long step of the
+        // work locks the load's row, and renews the lease at its end.
+        _lease = new RenewingLease(lease / 3, ended => ingests.RenewLoadAsync(load.Id, owner, lease, ended), time, cancellationToken);
+    }
+
+    /// <summary>The load as read under the lease: its checkpoint may have moved before.</summary>
+    public Load Load { get; }
+
+    public string Owner { get; }
+
+    public CancellationToken Token => _lease.Token;
+
+    public bool IsLost => _lease.IsLost;
+
+    public long LoadId => Load.Id;
+
+    public string Breach => Load.Breach;
+
+    public int Attempts => Load.Attempts;
+
+    internal Action? OnEnd { get; set; }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _lease.DisposeAsync();
+        OnEnd?.Invoke();
+    }
 }

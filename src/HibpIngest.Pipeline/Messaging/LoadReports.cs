@@ -1,14 +1,12 @@
 namespace HibpIngest.Pipeline.Messaging;
 
 /// <summary>
-/// Reports loads to telemetry: when their state changes and, by Sweep, each minute while they are open. Without a listener, no query is
-/// made.
+/// Reports loads to telemetry when their state changes and, by Sweep, each minute while open. Without a listener, queries nothing.
 /// </summary>
 public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords, ILoggerFactory logs)
 {
     private readonly ILogger _log = logs.CreateLogger(typeof(HibpTelemetry));
 
-    /// <summary>Reports the progress of a load whose state has just changed.</summary>
     public async Task ReportAsync(long load)
     {
         if (!HibpTelemetry.WatchesLoads)
@@ -33,13 +31,9 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
         LogSeen(_log, load.Id, load.Breach, load.State.ToString().ToLowerInvariant(), Math.Round(100 * load.SearchablePart, 1));
     }
 
-    /// <summary>
-    /// Records a load as failed, marks the current span as failed, and reports it. Deletes its archive's password, which must be given
-    /// again to resume it.
-    /// </summary>
-    /// <param name="owner">Records the failure only if this owner holds the load, because a new owner decides about it; null: in any
-    /// case.</param>
-    /// <param name="superseded">Whether its blob was replaced while it was read.</param>
+    /// <summary>Records a load as failed and reports it. Deletes its archive's password, which must be given again to resume it.</summary>
+    /// <param name="owner">Records the failure only if this owner holds the load, because a new owner decides about it; null:
+    /// always.</param>
     public async Task FailAsync(long load, BlobVersion blob, string? owner, string reason, bool superseded = false)
     {
         if (!await loads.FailLoadAsync(load, owner, reason, superseded, CancellationToken.None))

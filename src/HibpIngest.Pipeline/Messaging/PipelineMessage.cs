@@ -26,7 +26,6 @@ public sealed record IngestMessage : PipelineMessage
 
     internal BlobVersion Zip => new(Blob ?? "", ETag ?? "");
 
-    /// <inheritdoc/>
     protected override bool IsComplete() => Load > 0 || (!string.IsNullOrEmpty(Blob) && !string.IsNullOrEmpty(ETag));
 
     internal override string Span => TelemetryNames.Spans.Load;
@@ -90,9 +89,7 @@ public sealed record JournalMessage : PipelineMessage
     internal override bool MovesLoad => false;
 }
 
-/// <summary>
-/// A slice of a load to search for the prefixes that clients watch. Its range is taken from SQL; First and Last are for operators.
-/// </summary>
+/// <summary>A slice to search for the prefixes that clients watch. Its range is taken from SQL; First and Last are for operators.</summary>
 [Queue(QueueNames.Calls)]
 public sealed record CallMessage : PipelineMessage
 {

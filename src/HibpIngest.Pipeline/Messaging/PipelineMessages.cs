@@ -11,7 +11,6 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     // Azure queues refuse delays of 7 days and more.
     private static readonly TimeSpan LongestDelay = TimeSpan.FromDays(7) - TimeSpan.FromMinutes(1);
 
-    /// <param name="delay">How long the message stays hidden.</param>
     public Task SendAsync(WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         queues.SendAsync(message, delay < LongestDelay ? delay : LongestDelay, cancellationToken);
 
@@ -22,7 +21,6 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
         await MarkSentAsync(message.LoadId, cancellationToken);
     }
 
-    /// <summary>Records that a load's message was sent.</summary>
     public Task MarkSentAsync(long load, CancellationToken cancellationToken) => loads.MarkMessageSentAsync(load, cancellationToken);
 
     /// <summary>
@@ -39,9 +37,7 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
             ? SendLoadMessageAsync(message, delay, cancellationToken) : SendAsync(message, delay, cancellationToken));
     }
 
-    /// <summary>
-    /// Sends one message for each slice, then records them as sent. A crash in between causes duplicates, which are harmless.
-    /// </summary>
+    /// <summary>Sends a message for each slice, then records them as sent. A crash in between causes harmless duplicates.</summary>
     public async Task SendSlicesAsync(IReadOnlyList<Slice> ready, CancellationToken cancellationToken)
     {
         var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };

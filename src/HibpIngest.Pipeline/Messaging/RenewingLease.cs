@@ -23,7 +23,6 @@ internal sealed class RenewingLease : IAsyncDisposable
         _renewing = RenewAsync(every, renew, time, failed);
     }
 
-    /// <summary>Cancelled when the lease is lost.</summary>
     public CancellationToken Token => _token.Token;
 
     /// <summary>Whether another owner has the lease, or may have had it.</summary>

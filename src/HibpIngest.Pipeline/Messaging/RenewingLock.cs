@@ -8,7 +8,6 @@ internal static class RenewingLock
 {
     private static readonly TimeSpan Lease = TimeSpan.FromMinutes(1);
 
-    /// <param name="refused">The error if another process holds it.</param>
     /// <param name="work">Runs under the lock; its token is cancelled when the lock is lost.</param>
     /// <exception cref="NotPossibleException">Another process holds the lock, or took it from this one.</exception>
     public static async Task<T> RunAsync<T>(
@@ -21,7 +20,6 @@ internal static class RenewingLock
     }
 
     /// <summary>Runs the work, unless another process holds the lock; returns whether it ran.</summary>
-    /// <exception cref="NotPossibleException">Another process took the lock from this one.</exception>
     public static async Task<bool> TryRunAsync(
         IDatabaseState locks, string name, TimeProvider time, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {

@@ -9,8 +9,6 @@ namespace HibpIngest.Pipeline.Messaging;
 /// thousands. Work whose lease was lost is left to its new owner. Any other failure is recorded by the stage, and thrown if another
 /// attempt may help, so that the host retries and, in the end, dead-letters.
 /// </summary>
-/// <param name="trace">Finds the trace of a load's spans.</param>
-/// <param name="options">Sets the number of attempts.</param>
 /// <param name="setup">Sets the stores up before the first message, for a host that can't do so before it listens; its failures
 /// are treated like a stage's.</param>
 public sealed partial class StageRunner(
@@ -20,7 +18,6 @@ public sealed partial class StageRunner(
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
 
-    /// <summary>Sets the stores up, once, if the host has not done so.</summary>
     public Task EnsureStoresAsync(CancellationToken cancellationToken) => setup?.EnsureOnceAsync(cancellationToken) ?? Task.CompletedTask;
 
     /// <summary>Runs work that holds no lease. Returns when it is durably done, or its message is deferred.</summary>
@@ -69,7 +66,7 @@ public sealed partial class StageRunner(
         }
         catch (StoreUnavailableException e)
         {
-            await StepAsideAsync(e);
+            await DeferAndReleaseAsync(e);
         }
         catch (OperationCanceledException e)
         {
@@ -82,16 +79,16 @@ public sealed partial class StageRunner(
             span?.Fail(UnexpectedError.Reason(e));
             if (work is null)
                 throw;
-            var comesAgain = false;
+            var redeliver = false;
             try
             {
-                comesAgain = await stage.FailAsync(work, e);
+                redeliver = await stage.FailAsync(work, e);
             }
             catch (StoreUnavailableException down)
             {
-                await StepAsideAsync(down);
+                await DeferAndReleaseAsync(down);
             }
-            if (comesAgain && e is not RetriesExhaustedException)
+            if (redeliver && e is not RetriesExhaustedException)
                 throw;
         }
         finally
@@ -101,7 +98,7 @@ public sealed partial class StageRunner(
             span?.Dispose();
         }
 
-        async Task StepAsideAsync(StoreUnavailableException down)
+        async Task DeferAndReleaseAsync(StoreUnavailableException down)
         {
             span?.Fail(down.Message);
             await ReleaseAsync(stage, work, down);
@@ -128,7 +125,7 @@ public sealed partial class StageRunner(
         where TWork : class, IStageWork =>
         work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
 
-    /// <param name="load">Its load, if the stores are known to belong together; otherwise 0.</param>
+    /// <param name="load">0 unless the stores are known to belong together.</param>
     private async Task DeferAsync<TMessage>(TMessage message, long load, StoreUnavailableException error)
         where TMessage : WorkMessage
     {
@@ -160,10 +157,13 @@ public sealed partial class StageRunner(
     /// </summary>
     public static TimeSpan Delay(int deferrals)
     {
-        var least = FirstDelay * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
-        return (least < LongestDelay / 2 ? least : LongestDelay / 2) * (1 + Random.Shared.NextDouble());
+        var min = FirstDelay * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
+        return (min < LongestDelay / 2 ? min : LongestDelay / 2) * (1 + Random.Shared.NextDouble());
     }
 
     [LoggerMessage(EventIds.StageRunnerDeferred, LogLevel.Warning, "{Queue}: message deferred for {Delay}: {Reason}")]
     private static partial void LogDeferred(ILogger log, string queue, TimeSpan delay, string reason);
 }
+
+/// <summary>Every attempt of some work ended without an error: the process died each time, and would again.</summary>
+public sealed class RetriesExhaustedException(string message) : BadInputException(message);

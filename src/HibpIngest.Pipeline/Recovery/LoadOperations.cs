@@ -6,12 +6,10 @@ using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Pipeline.Recovery;
 
-/// <summary>An operator's commands for loads.</summary>
 public sealed class LoadOperations(
     ILoads loads, ISlices slices, ILoadRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
-    ArchivePasswords passwords,
-    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, JournalSchedule log, JournalChanges tell, VerifyJournal verify,
-    PipelineMessages messages, IOptions<IngestOptions> options)
+    ArchivePasswords passwords, PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, JournalSchedule log,
+    JournalChanges changes, VerifyJournal verify, PipelineMessages messages, IOptions<IngestOptions> options)
 {
     // Small enough that a purge's transactions are short.
     private const int PurgeChunkRows = 50_000;
@@ -24,8 +22,7 @@ public sealed class LoadOperations(
     public async Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken)
     {
         var found = await breachLoads.ListAsync(breach, cancellationToken);
-        var chosen = slice is null
-            ? [.. found.Where(IsRequeued)] : (IReadOnlyList<Load>)[found[^1]];
+        var chosen = slice is null ? [.. found.Where(IsRequeued)] : (IReadOnlyList<Load>)[found[^1]];
         if (chosen.Count == 0)
         {
             throw new NotPossibleException(
@@ -97,13 +94,9 @@ public sealed class LoadOperations(
         return await loads.GetLoadAsync(load, cancellationToken) ?? found;
     }
 
-    /// <summary>
-    /// Assigns a load to another breach than its blob's name says, with the metadata for that breach. Returns the load.
-    /// </summary>
+    /// <summary>Assigns a load to another breach than its blob's name says, with the metadata for that breach.</summary>
     /// <exception cref="BadInputException">The breach's name is invalid.</exception>
     /// <exception cref="NotPossibleException">There is no such load, or it is still open.</exception>
-    /// <exception cref="CatalogueBehindException">The change is made, but readers don't see it yet.</exception>
-    /// <exception cref="JournalBehindException">The change is made, but it isn't in the journal yet.</exception>
     public async Task<Load> AssignAsync(long load, string breach, CancellationToken cancellationToken)
     {
         BreachName.Check(breach);
@@ -112,17 +105,10 @@ public sealed class LoadOperations(
         var document = (await MetadataFile.ReadAsync(blobs, found.Blob.Name, breach, cancellationToken)).Document;
         await register.MarkOpenAsync(load, cancellationToken);
         await log.OpenAsync(breach, cancellationToken);
-        var change = await catalogue.BeginChangeAsync(cancellationToken);
-        try
-        {
-            await loads.AssignLoadAsync(load, breach, document, cancellationToken);
-        }
-        catch (HibpException e) when (e is NotPossibleException or BadInputException)
-        {
-            await change.AbandonAsync(cancellationToken);
-            throw;
-        }
-        await tell.PublishAsync(change, breach, $"load {load} is of {breach}", $"readers see it as of {found.Breach}", cancellationToken);
+        var change = await catalogue.ChangeAsync(
+            () => loads.AssignLoadAsync(load, breach, document, cancellationToken), cancellationToken);
+        await changes.PublishAsync(
+            change, breach, $"load {load} is of {breach}", $"readers see it as of {found.Breach}", cancellationToken);
         return await loads.GetLoadAsync(load, cancellationToken) ?? found;
     }
 
@@ -131,8 +117,6 @@ public sealed class LoadOperations(
     /// or replaced) is not journaled, and not verified.
     /// </summary>
     /// <param name="withoutLog">Confirms that there is no journal, so that only the archive is left.</param>
-    /// <param name="progress">Receives the number of rows deleted.</param>
-    /// <param name="cancellationToken">Stops it between two chunks.</param>
     /// <exception cref="NotPossibleException">There is no such load, it is still open, or it isn't journaled.</exception>
     /// <exception cref="HibpException">The journal is damaged or doesn't match: nothing is purged.</exception>
     public async Task<long> PurgeAsync(long load, bool withoutLog, IProgress<long>? progress, CancellationToken cancellationToken)

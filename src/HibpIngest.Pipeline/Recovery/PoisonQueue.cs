@@ -1,6 +1,5 @@
 namespace HibpIngest.Pipeline.Recovery;
 
-/// <summary>Requeues dead-lettered messages.</summary>
 public sealed class PoisonQueue(IMessageQueues queues)
 {
     /// <summary>Sends a poison queue's messages to its queue again, each before it is deleted. Returns their number.</summary>

@@ -7,9 +7,7 @@ using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.Recovery;
 
-/// <summary>
-/// Brings a database that was restored from a backup, or is empty, up to date with the register, the journal and the catalogue.
-/// </summary>
+/// <summary>Brings a database that was restored from a backup, or is empty, up to date with register, journal and catalogue.</summary>
 public sealed class ReconcileRestoredDatabase(
     IDatabaseState database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IJournalBlobs log,
     StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
@@ -24,7 +22,6 @@ public sealed class ReconcileRestoredDatabase(
     /// an operator releases them. Can be run again after an interruption, or after a repair of the journal.
     /// </summary>
     /// <param name="empty">The database is empty, and becomes that of the journal's store.</param>
-    /// <param name="progress">Receives the number of the journal's loads processed, and of all.</param>
     /// <exception cref="NotPossibleException">The database isn't behind and has no mails left, or is unexpectedly (not) empty.</exception>
     /// <exception cref="StoreMismatchException">Journal, database and account table are not of one store.</exception>
     public async Task<ReconciledDatabase> RunAsync(
@@ -43,9 +40,9 @@ public sealed class ReconcileRestoredDatabase(
         await setup.EnsureIdentityAsync(cancellationToken);
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
         var plan = logged is null ? null : RecoveryPlan.Of(logged, store);
-        var (confirmed, brokenOff) = await register.GetConfirmedAsync(cancellationToken);
+        var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);
         var highest = await database.GetHighestIdsAsync(cancellationToken);
-        var isBehind = brokenOff || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
+        var isBehind = isIncomplete || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
         // Before anything is sent or refused: the backup contains addresses that were forgotten since.
         var suppressed = await suppressions.RunAsync(cancellationToken);
         // The backup may be newer than the last load: mails not sent at the backup can't be told from mails sent since.
@@ -129,8 +126,8 @@ public sealed class ReconcileRestoredDatabase(
             throw new StoreMismatchException($"the account table is of store {inTable.Id}, and the account log of store {store}: use those "
                 + "that belong together, or a fresh storage account");
         }
-        var (confirmed, brokenOff) = await register.GetConfirmedAsync(cancellationToken);
-        if (!brokenOff && await database.HasLoadsAsync(cancellationToken))
+        var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);
+        if (!isIncomplete && await database.HasLoadsAsync(cancellationToken))
         {
             throw new NotPossibleException(
                 $"database {database.DisplayName} is not empty: where it was put back to a backup, hibp database restored does it");
@@ -162,26 +159,23 @@ public sealed class ReconcileRestoredDatabase(
         }
         await setup.EnsureLayoutsAsync(cancellationToken);
         // Not behind means a later repair of the journal: it isn't known in which layouts the loads restored now were written.
-        var full = isBehind ? await FindFullAsync(registered, cancellationToken) : [];
-        return await recover.RunAsync(plan, full, progress, beforePublishing, cancellationToken);
+        var complete = isBehind ? await FindCompleteAsync(registered, cancellationToken) : [];
+        return await recover.RunAsync(plan, complete, progress, beforePublishing, cancellationToken);
     }
 
-    /// <summary>
-    /// Returns the layouts that have every account: the first one, and the one that is read. For others it isn't known how far their
-    /// backfill had come.
-    /// </summary>
-    private async Task<IReadOnlyList<int>> FindFullAsync(IReadOnlyList<StoreLayout> registered, CancellationToken cancellationToken)
+    /// <summary>Returns the layouts known to have every account: the first one, unless it lacks rows, and the one that is read.</summary>
+    private async Task<IReadOnlyList<int>> FindCompleteAsync(IReadOnlyList<StoreLayout> registered, CancellationToken cancellationToken)
     {
         var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
-        var full = new List<int>();
+        var complete = new List<int>();
         foreach (var layout in registered.Where(layout => !layout.IsDropped))
         {
             var isFirst = layout.Id == StoreLayout.First.Id;
             // If it was recreated from the journal before and not backfilled since, it lacks rows, and the loads record that.
             if (isFirst ? await layouts.CountMissingAsync(layout.Id, cancellationToken) == 0 : layout.Id == read)
-                full.Add(layout.Id);
+                complete.Add(layout.Id);
         }
-        return full;
+        return complete;
     }
 
     /// <summary>Starts zips without a load, which were dropped after the backup and never published.</summary>
@@ -201,4 +195,19 @@ public sealed class ReconcileRestoredDatabase(
         }
         return started;
     }
+}
+
+public sealed record ReconciledDatabase(StoreIds Ids, int Loads)
+{
+    /// <summary>The part restored from the journal; null: there is no journal.</summary>
+    public JournalRecovered? Log { get; init; }
+
+    /// <summary>Breaches that are hidden because readers were not shown them before the restore.</summary>
+    public IReadOnlyList<string> Hidden { get; init; } = [];
+
+    /// <summary>Number of suppressions that the backup lacked and that were applied.</summary>
+    public int Suppressed { get; init; }
+
+    /// <summary>Rows that the layout that is read lacks; those of the journal if the tables were lost too.</summary>
+    public long Missing { get; init; }
 }

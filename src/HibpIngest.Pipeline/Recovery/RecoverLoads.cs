@@ -14,11 +14,10 @@ public sealed partial class RecoverLoads(
     ILoads loads, ILoadRows rows, ICatalogue catalogue, IStoreMarks receipts, IJournalBlobs blobs,
     RemoveBreach removal, ILogger<RecoverLoads> logger)
 {
-    /// <summary>Rows deleted in one transaction, as in an operator's purge.</summary>
     private const int ChunkRows = 20_000;
 
     /// <summary>Whether the journal records anything that the database lacks or has an older version of.</summary>
-    public async Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken)
+    internal async Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken)
     {
         foreach (var load in plan.Loads)
         {
@@ -40,10 +39,8 @@ public sealed partial class RecoverLoads(
     }
 
     /// <param name="fullLayouts">Layouts that have the accounts of every load that was published.</param>
-    /// <param name="progress">Receives the number of loads processed, and of all.</param>
     /// <param name="beforePublishing">Called before anything of the database is published, which a removal does.</param>
-    /// <param name="cancellationToken">Stops it after a load.</param>
-    public async Task<JournalRecovered> RunAsync(
+    internal async Task<JournalRecovered> RunAsync(
         RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
         Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
     {
@@ -65,14 +62,14 @@ public sealed partial class RecoverLoads(
             await rows.SetReplacedAsync(load, by, cancellationToken);
         // Unknown loads of other breaches before the removals, so that the catalogue published by a removal lists them. Those of a removed
         // breach after them: a breach dropped again after its removal must not be removed with what is left of the old one.
-        var gone = await FindRemovedAsync(plan, cancellationToken);
-        foreach (var load in unknown.Where(load => !gone.ContainsKey(load.Document.Breach)))
+        var removed = await FindRemovedAsync(plan, cancellationToken);
+        foreach (var load in unknown.Where(load => !removed.ContainsKey(load.Document.Breach)))
             await RecoverAsync(run, load, null, cancellationToken);
-        await HideRemovedAsync(run, plan, gone, cancellationToken);
+        await HideRemovedAsync(run, plan, removed, cancellationToken);
         await beforePublishing(cancellationToken);
-        foreach (var (breach, removed) in gone)
-            await RemoveAsync(run, breach, removed, cancellationToken);
-        foreach (var load in unknown.Where(load => gone.ContainsKey(load.Document.Breach)))
+        foreach (var (breach, ids) in removed)
+            await RemoveAsync(run, breach, ids, cancellationToken);
+        foreach (var load in unknown.Where(load => removed.ContainsKey(load.Document.Breach)))
             await RecoverAsync(run, load, null, cancellationToken);
         return run.Result;
     }
@@ -96,7 +93,7 @@ public sealed partial class RecoverLoads(
             if (step is RecoveryStep.Added or RecoveryStep.Finished)
             {
                 await receipts.AddReceiptAsync(new BlobVersion(document.Blob, document.ETag), cancellationToken);
-                JournalRecovered(document.Load, document.Breach, document.Rows);
+                LogRecovered(document.Load, document.Breach, document.Rows);
             }
             run.Add(load, step);
         }
@@ -187,24 +184,22 @@ public sealed partial class RecoverLoads(
 
         void Add(string breach, long load)
         {
-            if (!found.TryGetValue(breach, out var of))
-                found.Add(breach, of = []);
-            if (!of.Contains(load))
-                of.Add(load);
+            if (!found.TryGetValue(breach, out var ids))
+                found.Add(breach, ids = []);
+            if (!ids.Contains(load))
+                ids.Add(load);
         }
     }
 
-    /// <summary>
-    /// Hides breaches with loads whose files are recorded as removed but that aren't in the journal, because there was none or it was off
-    /// at the time. Nothing else says which loads of the breach were meant, so the removal is left to the operator.
-    /// </summary>
+    // Hides breaches with loads whose files are recorded as removed but that aren't in the journal, because there was none or it was off at
+    // the time. Nothing else says which loads of the breach were meant, so the removal is left to the operator.
     private async Task HideRemovedAsync(
-        Run run, RecoveryPlan plan, Dictionary<string, List<long>> gone, CancellationToken cancellationToken)
+        Run run, RecoveryPlan plan, Dictionary<string, List<long>> removed, CancellationToken cancellationToken)
     {
         var logged = plan.Loads.Select(load => load.Document.Load).ToHashSet();
         foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
         {
-            if (load.Removing || logged.Contains(load.Id) || gone.ContainsKey(load.Breach)
+            if (load.Removing || logged.Contains(load.Id) || removed.ContainsKey(load.Breach)
                 || !await receipts.WasRemovedAsync(load.Blob, cancellationToken))
             {
                 continue;
@@ -257,13 +252,13 @@ public sealed partial class RecoverLoads(
     private sealed class Run(RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress)
     {
         private readonly List<RecoveredLoad> _loads = [];
-        private readonly SortedSet<string> _told = new(StringComparer.OrdinalIgnoreCase);
+        private readonly SortedSet<string> _updated = new(StringComparer.OrdinalIgnoreCase);
         private readonly SortedSet<string> _hidden = new(StringComparer.OrdinalIgnoreCase);
         private readonly List<string> _removed = [];
         private readonly List<string> _problems = [.. plan.Problems];
         private int _done;
 
-        public JournalRecovered Result => new(_loads, [.. _told], [.. _hidden], _removed, plan.Begun, _problems);
+        public JournalRecovered Result => new(_loads, [.. _updated], [.. _hidden], _removed, plan.Incomplete, _problems);
 
         public bool Counts(long load) => plan.Loads.Any(one => one.Document.Load == load) && !plan.Replaced.ContainsKey(load);
 
@@ -298,7 +293,7 @@ public sealed partial class RecoverLoads(
                     load.Document.Load, load.Breach.Name, load.Document.Rows, !plan.Replaced.ContainsKey(load.Document.Load)));
             }
             if (step == RecoveryStep.Told)
-                _told.Add(load.Breach.Name);
+                _updated.Add(load.Breach.Name);
             if (step != RecoveryStep.Known && !load.Breach.IsReported)
                 _hidden.Add(load.Breach.Name);
             if (step == RecoveryStep.Removing)
@@ -317,4 +312,23 @@ public sealed partial class RecoverLoads(
             progress?.Report((++_done, plan.Loads.Count));
         }
     }
+
+    [LoggerMessage(
+        EventIds.RecoverLoadsRecovered, LogLevel.Information, "load {Load} of {Breach}: recovered from the account log ({Rows} rows)")]
+    private partial void LogRecovered(long load, string breach, long rows);
+
+    [LoggerMessage(EventIds.RecoverLoadsRefused, LogLevel.Error, "load {Load} of {Breach}: not recovered from the account log: {Reason}")]
+    private partial void LogRefused(long load, string breach, string reason);
 }
+
+/// <param name="Loads">Loads that were unknown or not published, and were restored.</param>
+/// <param name="Told">Breaches whose details were updated.</param>
+/// <param name="Hidden">Breaches that are hidden because no document says that they may be shown.</param>
+/// <param name="Removed">Breaches that were removed again.</param>
+/// <param name="Begun">Folders of loads without a document: they were not restored.</param>
+public sealed record JournalRecovered(
+    IReadOnlyList<RecoveredLoad> Loads, IReadOnlyList<string> Told, IReadOnlyList<string> Hidden, IReadOnlyList<string> Removed,
+    IReadOnlyList<string> Begun, IReadOnlyList<string> Problems);
+
+/// <param name="Counts">False: another load was published in its place.</param>
+public sealed record RecoveredLoad(long Load, string Breach, long Rows, bool Counts);

@@ -8,36 +8,28 @@ namespace HibpIngest.Pipeline.Recovery;
 /// What a database should have according to the journal, as far as that can be decided without the database. Documents are untrusted: they
 /// are checked against the names of their folders and against one another first.
 /// </summary>
-public sealed class RecoveryPlan
+internal sealed class RecoveryPlan
 {
-    private readonly List<PlannedLoad> _loads = [];
-    private readonly List<JournaledLoad> _removed = [];
-    private readonly List<string> _begun = [];
-    private readonly List<string> _problems = [];
-    private readonly HashSet<Guid> _stores = [];
-
     private RecoveryPlan()
     {
     }
 
-    /// <summary>Loads that count or were replaced, oldest first.</summary>
-    public IReadOnlyList<PlannedLoad> Loads => _loads;
+    public List<PlannedLoad> Loads { get; } = [];
 
-    public IReadOnlyList<JournaledLoad> Removed => _removed;
+    public List<JournaledLoad> Removed { get; } = [];
 
     /// <summary>Maps replaced loads to the loads that were published in their place.</summary>
     public IReadOnlyDictionary<long, long> Replaced { get; private set; } = new Dictionary<long, long>();
 
     /// <summary>Folders of loads without a document: nothing says that they count.</summary>
-    public IReadOnlyList<string> Begun => _begun;
+    public List<string> Incomplete { get; } = [];
 
     /// <summary>One line for each folder that can't be used.</summary>
-    public IReadOnlyList<string> Problems => _problems;
+    public List<string> Problems { get; } = [];
 
     /// <summary>Identities of the stores that the documents belong to.</summary>
-    public IReadOnlySet<Guid> Stores => _stores;
+    public HashSet<Guid> Stores { get; } = [];
 
-    /// <summary>The highest ids in the journal.</summary>
     public StoreIds Highest { get; private set; } = new(0, 0);
 
     /// <param name="store">The store to restore; null: not known yet.</param>
@@ -48,69 +40,68 @@ public sealed class RecoveryPlan
             plan.Add(load, store);
         plan.CompleteRemovals();
         plan.DropConflicts();
-        plan.Replaced = plan._loads.SelectMany(load => load.Document.Replaces.Select(old => (old, by: load.Document.Load)))
-            .Concat(plan._removed.SelectMany(load =>
+        plan.Replaced = plan.Loads.SelectMany(load => load.Document.Replaces.Select(old => (old, by: load.Document.Load)))
+            .Concat(plan.Removed.SelectMany(load =>
                 (load.Removal?.Replaces ?? load.Document?.Replaces ?? []).Select(old => (old, by: JournalNames.LoadOf(load.Folder)))))
             .GroupBy(pair => pair.old, pair => pair.by).ToDictionary(group => group.Key, group => group.Max());
-        plan.TellBreaches();
+        plan.DescribeBreaches();
         return plan;
     }
 
-    /// <summary>The plan without a journal: nothing to restore.</summary>
     public static RecoveryPlan Empty { get; } = new();
 
     /// <summary>Returns the archive versions whose loads were removed according to the journal.</summary>
     public IEnumerable<BlobVersion> RemovedBlobs() =>
-        _removed.SelectMany(load => load.Removal?.Loads is { } together
+        Removed.SelectMany(load => load.Removal?.Loads is { } together
             ? together.Select(one => new BlobVersion(one.Blob, one.ETag))
             : load.Document is { } document ? [new BlobVersion(document.Blob, document.ETag)] : []).Distinct();
 
     /// <summary>Completes removals whose first document was written but not the others: those loads are removed too.</summary>
     private void CompleteRemovals()
     {
-        var together = _removed.SelectMany(load => load.Removal?.Loads ?? []).Select(one => one.Load).ToHashSet();
-        foreach (var load in _loads.Where(load => together.Contains(load.Document.Load)).ToList())
+        var together = Removed.SelectMany(load => load.Removal?.Loads ?? []).Select(one => one.Load).ToHashSet();
+        foreach (var load in Loads.Where(load => together.Contains(load.Document.Load)).ToList())
         {
-            _loads.Remove(load);
-            _removed.Add(load.Logged);
+            Loads.Remove(load);
+            Removed.Add(load.Logged);
         }
-        _begun.RemoveAll(folder => together.Contains(JournalNames.LoadOf(folder)));
+        Incomplete.RemoveAll(folder => together.Contains(JournalNames.LoadOf(folder)));
     }
 
     private void Add(JournaledLoad load, Guid? store)
     {
         var number = JournalNames.LoadOf(load.Folder);
         if (load.Fault is { } fault)
-            _problems.Add(fault);
+            Problems.Add(fault);
         if (number is < 1 or > DocumentLimits.Ids)
         {
-            _problems.Add($"folder '{load.Folder}' of the account log is of no load: move it away");
+            Problems.Add($"folder '{load.Folder}' of the account log is of no load: move it away");
             return;
         }
-        var (told, by, mark) = load.Removal is { } removal ? (removal.Load, removal.Store, removal.Mark)
+        var (id, owner, mark) = load.Removal is { } removal ? (removal.Load, removal.Store, removal.Mark)
             : load.Document is { } document ? (document.Load, document.Store, document.Mark) : (number, store ?? Guid.Empty, 0);
-        if (told != number || (load.State == JournaledState.Counts && JournalNames.Folder(load.Document!) != load.Folder))
+        if (id != number || (load.State == JournaledState.Counts && JournalNames.Folder(load.Document!) != load.Folder))
         {
-            _problems.Add($"folder '{load.Folder}' of the account log has documents of another load: move it away");
+            Problems.Add($"folder '{load.Folder}' of the account log has documents of another load: move it away");
             return;
         }
         if (load.Removal is not null || load.Document is not null)
         {
-            if (store is not null && by != store)
+            if (store is not null && owner != store)
             {
-                _problems.Add($"folder '{load.Folder}' of the account log is of another store ({by}) than this ({store}): move it away, or "
-                    + "name the log that is meant in HIBP_JOURNAL_STORAGE");
+                Problems.Add($"folder '{load.Folder}' of the account log is of another store ({owner}) than this ({store}): move it away, "
+                    + "or name the log that is meant in HIBP_JOURNAL_STORAGE");
                 return;
             }
-            _stores.Add(by);
+            Stores.Add(owner);
         }
         Highest = new StoreIds(Math.Max(Highest.Load, number), Math.Max(Highest.Mark, mark));
         if (load.State == JournaledState.Removed)
-            _removed.Add(load);
+            Removed.Add(load);
         else if (load.Document is not null)
             AddDocument(load);
         else if (load.Fault is null)
-            _begun.Add(load.Folder);
+            Incomplete.Add(load.Folder);
     }
 
     private void AddDocument(JournaledLoad load)
@@ -119,11 +110,11 @@ public sealed class RecoveryPlan
         {
             var metadata = load.Document!.Metadata is { ValueKind: JsonValueKind.Object } json
                 ? BreachMetadata.Parse(Encoding.UTF8.GetBytes(json.GetRawText())) : new BreachMetadata();
-            _loads.Add(new PlannedLoad(load, metadata));
+            Loads.Add(new PlannedLoad(load, metadata));
         }
         catch (BadInputException e)
         {
-            _problems.Add($"folder '{load.Folder}' of the account log: {e.Message}");
+            Problems.Add($"folder '{load.Folder}' of the account log: {e.Message}");
         }
     }
 
@@ -135,17 +126,17 @@ public sealed class RecoveryPlan
         // Loads of one breach may share a mark if the store was upgraded from schema 1.
         Drop(load => load.Document.Mark, (one, other) => !IsSameBreach(one, other), "mark");
         Drop(load => (load.Document.Blob, load.Document.ETag, load.Document.Generation), (_, _) => true, "version of an archive");
-        _loads.RemoveAll(dropped.Contains);
-        _loads.Sort((one, other) => one.Document.Load.CompareTo(other.Document.Load));
+        Loads.RemoveAll(dropped.Contains);
+        Loads.Sort((one, other) => one.Document.Load.CompareTo(other.Document.Load));
 
         void Drop<T>(Func<PlannedLoad, T> key, Func<PlannedLoad, PlannedLoad, bool> differ, string what)
         {
-            foreach (var same in _loads.GroupBy(key).Select(group => group.ToList()))
+            foreach (var same in Loads.GroupBy(key).Select(group => group.ToList()))
             {
                 if (!same.Exists(load => differ(load, same[0]) && load != same[0]))
                     continue;
                 dropped.UnionWith(same);
-                _problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Logged.Folder}'"))} of the account log have the "
+                Problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Logged.Folder}'"))} of the account log have the "
                     + $"same {what}: move away what is none of this store's");
             }
         }
@@ -154,15 +145,15 @@ public sealed class RecoveryPlan
     private static bool IsSameBreach(PlannedLoad one, PlannedLoad other) =>
         one.Document.Breach.Equals(other.Document.Breach, StringComparison.OrdinalIgnoreCase);
 
-    private void TellBreaches()
+    private void DescribeBreaches()
     {
-        foreach (var breach in _loads.GroupBy(load => load.Document.Breach, StringComparer.OrdinalIgnoreCase))
+        foreach (var breach in Loads.GroupBy(load => load.Document.Breach, StringComparer.OrdinalIgnoreCase))
         {
             var newest = breach.MaxBy(load => load.Document.Version)!;
             // The unreadable document may have hidden the breach.
             var unread = breach.Max(load => load.Logged.Fault is null ? -1 : load.Logged.FaultVersion);
             var isReported = newest.Document.IsReported && unread < newest.Document.Version;
-            var told = new BreachRecovery
+            var recovery = new BreachRecovery
             {
                 Name = newest.Document.Breach,
                 Metadata = newest.Metadata,
@@ -173,18 +164,15 @@ public sealed class RecoveryPlan
                 IsReported = isReported,
             };
             foreach (var load in breach)
-                load.Breach = told;
+                load.Breach = recovery;
         }
     }
 }
 
-/// <summary>A load in the journal.</summary>
-/// <param name="Logged">Its blobs in the journal.</param>
-/// <param name="Metadata">The breach's metadata in its document.</param>
-public sealed record PlannedLoad(JournaledLoad Logged, BreachMetadata Metadata)
+internal sealed record PlannedLoad(JournaledLoad Logged, BreachMetadata Metadata)
 {
     public JournalLoadDocument Document => Logged.Document!;
 
     /// <summary>The breach's details in the newest document of any of its loads.</summary>
-    public BreachRecovery Breach { get; internal set; } = null!;
+    public BreachRecovery Breach { get; set; } = null!;
 }

@@ -2,7 +2,6 @@ using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Pipeline.Removal;
 
-/// <summary>Lists incomplete removals and their progress, as recorded in the database.</summary>
 public sealed class RemovalStatus(ICatalogue removals, ILayouts layouts)
 {
     /// <summary>Lists the removals that are not complete, by breach. Doesn't show whether a process is working on them.</summary>
@@ -11,8 +10,8 @@ public sealed class RemovalStatus(ICatalogue removals, ILayouts layouts)
         var loads = await removals.ListRemovalsAsync(cancellationToken);
         if (loads.Count == 0)
             return [];
-        var parts = (await layouts.GetLayoutsAsync(cancellationToken)).Written.Sum(layout =>
-            TablePart.OfAccounts(layout.Facts).Count + (layout.WritesRanges ? TablePart.OfRanges(layout.Facts).Count : 0));
+        var parts = (await layouts.GetLayoutsAsync(cancellationToken)).Written.Sum(
+            layout => TablePart.Of(layout.Facts, layout.WritesRanges).Count);
         return [.. loads.GroupBy(one => one.Breach, one => one.Load).Select(breach =>
         {
             // Loads without rows need no work, so they have no weight.
@@ -29,7 +28,5 @@ public sealed class RemovalStatus(ICatalogue removals, ILayouts layouts)
             : load.Last > 0 ? Math.Clamp((double)(load.First - 1) / load.Last, 0, 1) : 0;
 }
 
-/// <summary>A removal that is not complete: it is running, or was interrupted.</summary>
-/// <param name="Loads">Its loads that are not removed yet.</param>
 /// <param name="Part">Part of their accounts that is done, 0 to 1.</param>
 public sealed record OpenRemoval(string Breach, IReadOnlyList<long> Loads, double Part);

@@ -20,10 +20,7 @@ public sealed partial class RemoveBreach(
     IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert, TimeProvider time, ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
 {
-    /// <summary>
-    /// Rows processed together: enough of a large domain that its transactions are full, and few enough that the transaction that deletes
-    /// the rows takes some 100 ms.
-    /// </summary>
+    /// <summary>Rows processed together: enough that transactions are full, few enough that deleting the rows takes some 100 ms.</summary>
     public const int ChunkRows = 20_000;
 
     // Accounts of one partition that are processed together; the partitions of a chunk are processed in parallel.
@@ -43,9 +40,8 @@ public sealed partial class RemoveBreach(
     private long _entities;
     private IReadOnlyList<StoreLayout> _layouts = [];
 
-    /// <exception cref="NotPossibleException">
-    /// There is no such breach, one of its loads is open, or a running slice doesn't end; in the last case it must be run again.
-    /// </exception>
+    /// <exception cref="NotPossibleException">There is no such breach, one of its loads is open, or a running slice doesn't
+    /// end.</exception>
     /// <exception cref="CatalogueBehindException">Readers still see the breach; it must be run again.</exception>
     public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
@@ -53,7 +49,7 @@ public sealed partial class RemoveBreach(
         var name = (await catalogue.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
         var recorded = await RecordAsync(name, cancellationToken);
         var removed = await UnlistAsync(name, cancellationToken);
-        LogBegun(name, removed.Count);
+        LogStarted(name, removed.Count);
         // The removal includes a load that came in between.
         if (removed.Any(load => !recorded.Contains(load.Load)))
             await RecordAsync(name, cancellationToken);
@@ -91,20 +87,11 @@ public sealed partial class RemoveBreach(
     /// <summary>Removes the loads from the catalogue. No account is changed as long as the published catalogue counts its mark.</summary>
     private async Task<IReadOnlyList<LoadRemoval>> UnlistAsync(string breach, CancellationToken cancellationToken)
     {
-        var change = await publisher.BeginChangeAsync(cancellationToken);
-        IReadOnlyList<LoadRemoval> removed;
-        try
-        {
-            removed = await catalogue.BeginRemovalAsync(breach, cancellationToken);
-        }
-        catch (NotPossibleException)
-        {
-            await change.AbandonAsync(cancellationToken);
-            throw;
-        }
+        IReadOnlyList<LoadRemoval> removed = [];
+        var change = await publisher.ChangeAsync(
+            async () => removed = await removals.BeginRemovalAsync(breach, cancellationToken), cancellationToken);
         await change.PublishAsync(
-            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it",
-            cancellationToken);
+            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it", cancellationToken);
         return removed;
     }
 
@@ -117,15 +104,15 @@ public sealed partial class RemoveBreach(
     {
         var all = await loads.ListLoadsAsync(breach, cancellationToken);
         // A removal that began earlier continues with its own loads only.
-        var begun = all.Where(load => load.Removing).ToList();
-        var taken = begun.Count > 0 ? begun : all;
-        if (begun.Count == 0 && taken.Any(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)))
+        var removing = all.Where(load => load.Removing).ToList();
+        var chosen = removing.Count > 0 ? removing : all;
+        if (removing.Count == 0 && chosen.Any(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)))
             return new HashSet<long>();
-        IReadOnlyList<RemovedLoad> together = [.. taken.Select(load => new RemovedLoad(load.Id, load.Blob.Name, load.Blob.ETag))];
-        foreach (var load in taken)
+        IReadOnlyList<RemovedLoad> together = [.. chosen.Select(load => new RemovedLoad(load.Id, load.Blob.Name, load.Blob.ETag))];
+        foreach (var load in chosen)
             await UnlogAsync(load.Id, together, cancellationToken);
-        var ids = taken.Select(load => load.Id).ToHashSet();
-        foreach (var load in taken)
+        var ids = chosen.Select(load => load.Id).ToHashSet();
+        foreach (var load in chosen)
         {
             // A version that was restarted as another load, and assigned to another breach, isn't removed.
             if (await loads.FindLoadAsync(load.Blob, cancellationToken) is not { } newest || ids.Contains(newest.Id))
@@ -144,17 +131,15 @@ public sealed partial class RemoveBreach(
         await logBlobs.WriteAsync(JournalNames.Folder(entry) + JournalNames.Removed, removal.ToJson(), cancellationToken);
     }
 
-    /// <summary>
-    /// Returns a load's entry if the journal may have blobs of it. While the journal is on, that includes every load: one that was not
-    /// journaled yet would come back with a database from before its removal.
-    /// </summary>
+    // Returns a load's entry if the journal may have blobs of it. While the journal is on, that includes every load: one that was not
+    // journaled yet would come back with a database from before its removal.
     private async Task<JournalEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
         await rows.GetLogEntryAsync(load, cancellationToken) is { } entry
         && (entry.Segments.Count > 0 || (journal.Value.Mode == JournalMode.On && entry.Mark > 0)) ? entry : null;
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 
-    /// <summary>Whether the tables must be walked because the rows that name the entities are purged.</summary>
+    // The rows that name the entities are purged.
     private static bool IsWalked(List<LoadRemoval> sharing) => sharing.Exists(load => load.RowsPurged && HasEntities(load));
 
     private static long AccountsOf(List<LoadRemoval> sharing) =>
@@ -179,10 +164,8 @@ public sealed partial class RemoveBreach(
         }
     }
 
-    /// <summary>
-    /// Removes a load's mark from the accounts of its rows, chunk by chunk. A chunk's rows are deleted after its accounts are done, so that
-    /// an interrupted run resumes there.
-    /// </summary>
+    // Removes a load's mark from the accounts of its rows, chunk by chunk. A chunk's rows are deleted after its accounts are done, so that
+    // an interrupted run resumes there.
     private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
     {
         var chunk = new AccountBatch(chunkRows);
@@ -219,8 +202,7 @@ public sealed partial class RemoveBreach(
         await Parallel.ForEachAsync(ByHash(chunk), inFlight, async (hashes, token) =>
         {
             var ranges = tables.Ranges(RangeKeys.PlaceOf(hashes.Partition, facts, placement));
-            await Retry.ExecuteAsync(
-                async stop => await ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, stop), token);
+            await Retry.ExecuteAsync(async stop => await ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, stop), token);
         });
     }
 
@@ -240,10 +222,8 @@ public sealed partial class RemoveBreach(
             .GroupBy(key => key.Partition, key => key.Row)
             .Select(partition => (partition.Key, partition.ToArray()));
 
-    /// <summary>
-    /// Removes a mark from every account and every hash that has it, part by part and page by page; the progress is recorded with the first
-    /// of its loads.
-    /// </summary>
+    // Removes a mark from every account and every hash that has it, part by part and page by page; the progress is recorded with the first
+    // of its loads.
     private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
     {
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
@@ -253,20 +233,16 @@ public sealed partial class RemoveBreach(
         var atOnce = AtOnce(Math.Max(upsert.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         var parts =
             from layout in _layouts
-            from part in TablePart.OfAccounts(layout.Facts).Select(part => (Of: layout, Part: part, OfRanges: false))
-                .Concat(TablePart.OfRanges(layout.Facts).Where(_ => layout.WritesRanges).Select(part => (layout, part, true)))
-            select part;
+            from part in TablePart.Of(layout.Facts, layout.WritesRanges)
+            select (layout, part);
         await Parallel.ForEachAsync(parts, atOnce, async (one, token) =>
         {
-            var (layout, part, ofRanges) = one;
+            var (layout, part) = one;
             while (!walk.IsDone(part))
             {
                 var page = await Retry.ExecuteAsync(
-                    async stop => ofRanges
-                        ? await tables.Ranges(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), stop)
-                        : await tables.Accounts(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), stop),
-                    token);
-                if (!ofRanges && IsFirst(layout.Facts))
+                    async stop => await part.RemoveMarkAsync(tables, recorded.Mark, walk.Token(part), stop), token);
+                if (!part.OfRanges && IsFirst(layout.Facts))
                 {
                     Interlocked.Add(ref _entities, page.Changed);
                     Report(page.Changed);
@@ -287,8 +263,8 @@ public sealed partial class RemoveBreach(
         Report(AccountsOf(sharing) - (Interlocked.Read(ref _done) - before));
     }
 
-    private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
-        new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
+    private static ParallelOptions AtOnce(int max, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = max, CancellationToken = cancellationToken };
 
     private void ReportPaused(string reason, TimeSpan pause)
     {
@@ -299,4 +275,30 @@ public sealed partial class RemoveBreach(
     private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));
 
     private ResiliencePipeline Retry => _retry ??= TableRetry.Create(ReportPaused, time);
+
+    [LoggerMessage(
+        EventIds.RemoveBreachBegun, LogLevel.Information, "removal of {Breach}: started, hidden from all readers ({Loads} loads)")]
+    private partial void LogStarted(string breach, int loads);
+
+    [LoggerMessage(EventIds.RemoveBreachWaiting, LogLevel.Information, "removal of {Breach}: waiting for a slice in progress")]
+    private partial void LogWaiting(string breach);
+
+    [LoggerMessage(EventIds.RemoveBreachMarkStays, LogLevel.Warning, "mark {Mark}: kept on the accounts because another load has it")]
+    private partial void LogMarkStays(int mark);
+
+    [LoggerMessage(EventIds.RemoveBreachRemoved, LogLevel.Information, "load {Load} of {Breach}: removed")]
+    private partial void LogRemoved(string breach, long load);
+
+    [LoggerMessage(EventIds.RemoveBreachPaused, LogLevel.Information, "removal: paused for {Pause}: {Reason}")]
+    private partial void LogPaused(string reason, TimeSpan pause);
 }
+
+/// <param name="Left">Loads of the breach that came after the removal began: the breach stays with these. Empty: it is removed.</param>
+/// <param name="Entities">Number of entities of the account table that this run has changed.</param>
+public sealed record BreachRemoval(string Breach, IReadOnlyList<long> Loads, IReadOnlyList<long> Left, long Entities);
+
+/// <summary>Progress of a removal, in accounts of the removed loads.</summary>
+/// <param name="Total">Accounts that this run has to process; 0: not known yet.</param>
+/// <param name="Waiting">Whether it waits for slices that were running when it began.</param>
+/// <param name="Reason">Why it waits for a store; null: it doesn't.</param>
+public readonly record struct RemovalProgress(long Done, long Total, bool Waiting = false, string? Reason = null);

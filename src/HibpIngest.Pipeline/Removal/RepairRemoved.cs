@@ -52,8 +52,6 @@ public sealed class RepairRemoved(
         return new JournalRepairPlan(removed, skipped);
     }
 
-    /// <summary>Executes a plan.</summary>
-    /// <param name="progress">Receives one line for each step or wait.</param>
     public async Task<JournalRepaired> RunAsync(JournalRepairPlan plan, IProgress<string>? progress, CancellationToken cancellationToken)
     {
         var set = await layouts.GetLayoutsAsync(cancellationToken);
@@ -64,7 +62,7 @@ public sealed class RepairRemoved(
             done++;
             var what = $"load {load.Load} ({done} of {plan.Loads.Count})";
             if (load.Mark > 0)
-                changed += await TakeOffAsync(load.Mark, set.Written, what, progress, cancellationToken);
+                changed += await RemoveMarkAsync(load.Mark, set.Written, what, progress, cancellationToken);
             progress?.Report($"{what}: deleting {load.Blobs} blobs");
             await WriteJournal.DeleteAsync(blobs, load.Folder, cancellationToken);
             deleted += load.Blobs;
@@ -73,24 +71,20 @@ public sealed class RepairRemoved(
     }
 
     /// <returns>The number of accounts and hashes that had the mark, in all layouts.</returns>
-    private async Task<long> TakeOffAsync(
+    private async Task<long> RemoveMarkAsync(
         int mark, IReadOnlyList<StoreLayout> written, string what, IProgress<string>? progress, CancellationToken cancellationToken)
     {
-        var parts = written.SelectMany(layout => TablePart.OfAccounts(layout.Facts).Select(part => (Part: part, OfRanges: false))
-            .Concat(TablePart.OfRanges(layout.Facts).Where(_ => layout.WritesRanges).Select(part => (Part: part, OfRanges: true))))
-            .ToList();
+        var parts = written.SelectMany(layout => TablePart.Of(layout.Facts, layout.WritesRanges)).ToList();
         var (changed, walked) = (0L, 0);
         var atOnce = new ParallelOptions
         {
             MaxDegreeOfParallelism = Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1),
             CancellationToken = cancellationToken,
         };
-        var retry = TableRetry.Create(
-            (reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
-        await Parallel.ForEachAsync(parts, atOnce, async (one, token) =>
+        var retry = TableRetry.Create((reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
+        await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
         {
-            Interlocked.Add(ref changed, await _retiredMarks.RemoveAsync(
-                mark, one.Part, one.OfRanges, retry, token));
+            Interlocked.Add(ref changed, await _retiredMarks.RemoveAsync(mark, part, retry, token));
             progress?.Report(
                 $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables are done, "
                 + $"{Interlocked.Read(ref changed)} marks taken off");
@@ -99,18 +93,12 @@ public sealed class RepairRemoved(
     }
 }
 
-/// <summary>The plan of <see cref="RepairRemoved"/>.</summary>
-/// <param name="Loads">Removed loads that the database no longer has.</param>
 /// <param name="Skipped">One line for each load that is left alone, with the reason.</param>
 public sealed record JournalRepairPlan(IReadOnlyList<JournalRepairLoad> Loads, IReadOnlyList<string> Skipped);
 
-/// <param name="Folder">Its folder in the journal.</param>
 /// <param name="Mark">The mark to remove from the tables; 0: it had none, or another load has it too.</param>
 /// <param name="Blobs">Number of its blobs left in the journal, without the document of its removal.</param>
 public sealed record JournalRepairLoad(string Folder, long Load, int Mark, int Blobs);
 
-/// <summary>The result of <see cref="RepairRemoved"/>.</summary>
-/// <param name="Loads">Number of removed loads processed.</param>
-/// <param name="Blobs">Number of blobs deleted from the journal.</param>
 /// <param name="Marks">Number of entities that a mark was removed from.</param>
 public sealed record JournalRepaired(int Loads, long Blobs, long Marks);

@@ -2,11 +2,10 @@ using System.ComponentModel.DataAnnotations;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>How clients are called, and when failing calls are given up.</summary>
 public sealed class CallbackOptions
 {
     /// <summary>
-    /// Delay before a failed call is retried, and before the next call to a client that refuses calls; doubled each time, up to an hour.
+    /// Delay before a failed call is retried, or a client that refuses calls is called; doubled each time, up to an hour.
     /// </summary>
     [Range(typeof(TimeSpan), "00:00:00.1", "01:00:00")]
     public TimeSpan CallPause { get; set; } = TimeSpan.FromSeconds(10);

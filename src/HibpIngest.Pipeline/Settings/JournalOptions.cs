@@ -3,10 +3,8 @@ using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>Settings of the journal (the account log).</summary>
 public sealed class JournalOptions
 {
-    /// <summary>Whether loads are written to the journal.</summary>
     [ConfigurationKeyName("JOURNAL")]
     public JournalMode Mode { get; set; } = JournalMode.On;
 

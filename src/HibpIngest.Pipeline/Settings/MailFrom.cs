@@ -1,6 +1,5 @@
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>The sender of the mails.</summary>
 /// <param name="Name">Display name; null: none.</param>
 /// <param name="Address">ASCII, with one @.</param>
 public sealed record MailFrom(string? Name, string Address)
@@ -12,8 +11,7 @@ public sealed record MailFrom(string? Name, string Address)
     public string Domain => Address[(Address.LastIndexOf('@') + 1)..];
 
     /// <summary>
-    /// Parses <c>name@example.com</c>, <c>&lt;name@example.com&gt;</c> or <c>Breach notices &lt;name@example.com&gt;</c>; the name may be
-    /// quoted.
+    /// Parses <c>name@example.com</c>, or <c>Breach notices &lt;name@example.com&gt;</c>, where the name may be quoted or missing.
     /// </summary>
     /// <exception cref="BadInputException">The text has none of these forms; the message doesn't contain it.</exception>
     public static MailFrom Parse(string text)

@@ -3,14 +3,11 @@ using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>How subscribers are matched and notified.</summary>
 public sealed class MailOptions
 {
-    /// <summary>Positions matched in one statement.</summary>
     [Range(1, 100_000_000)]
     public int MatchRows { get; set; } = 1_000_000;
 
-    /// <summary>Notifications sent by one message.</summary>
     [Range(1, 10_000)]
     public int MailsPerMessage { get; set; } = 100;
 

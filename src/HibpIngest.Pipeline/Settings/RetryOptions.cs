@@ -2,7 +2,6 @@ using System.ComponentModel.DataAnnotations;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>How often messages are tried.</summary>
 public sealed class RetryOptions
 {
     /// <summary>Maximum attempts of a slice, match or mail message whose own work fails; equal to the host's maxDequeueCount.</summary>

@@ -2,7 +2,6 @@ using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>The API's public address.</summary>
 public sealed class SiteOptions
 {
     /// <summary>Public address of the API, without a trailing slash. Links in responses use it, never the request's Host header.</summary>

@@ -3,7 +3,6 @@ using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>When Sweep sends lost messages again, starts files that no event announced, and deletes old blobs of the access log.</summary>
 public sealed class SweepOptions
 {
     /// <summary>How long a slice may be pending before its message is sent again.</summary>

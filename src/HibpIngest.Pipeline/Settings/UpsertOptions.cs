@@ -2,7 +2,6 @@ using System.ComponentModel.DataAnnotations;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>How the account tables are written.</summary>
 public sealed class UpsertOptions
 {
     /// <summary>

@@ -11,14 +11,12 @@ public sealed class StoreSetup(
 {
     private RunOnce? _once;
 
-    /// <summary>Whether <see cref="EnsureOnceAsync"/> has succeeded.</summary>
     public bool IsDone => _once?.IsDone == true;
 
     /// <summary>
     /// Runs <see cref="EnsureAsync"/> until it has succeeded once. For a host whose process must not end because a store is
     /// unavailable: every piece of work begins with it.
     /// </summary>
-    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
     public Task EnsureOnceAsync(CancellationToken cancellationToken) =>
         LazyInitializer.EnsureInitialized(ref _once, () => new RunOnce(EnsureAsync)).EnsureAsync(cancellationToken);
 
@@ -72,7 +70,6 @@ public sealed class StoreSetup(
     /// Returns whether the stores are set up, and checks that they belong together. Creates nothing: for commands that only read or change
     /// existing data. False: they have not been set up yet.
     /// </summary>
-    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
     public async Task<bool> CheckAsync(CancellationToken cancellationToken)
     {
         // In the opposite order of the writes: a concurrent set-up is seen as not begun, or as a database without a load.
@@ -86,7 +83,7 @@ public sealed class StoreSetup(
         return true;
     }
 
-    /// <summary>Returns whether a database has its schema; false: it doesn't exist or is empty. Creates nothing.</summary>
+    /// <returns>False: the database doesn't exist or is empty.</returns>
     /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
     public static async Task<bool> HasSchemaAsync(IDatabaseState database, CancellationToken cancellationToken)
     {
@@ -100,8 +97,6 @@ public sealed class StoreSetup(
         return found > 0;
     }
 
-    /// <summary>Creates the schema in a fresh database.</summary>
-    /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
     public static async Task EnsureSchemaAsync(IDatabaseState database, CancellationToken cancellationToken)
     {
         if (!await HasSchemaAsync(database, cancellationToken))
@@ -111,10 +106,8 @@ public sealed class StoreSetup(
     internal async Task EnsureIdsAsync(CancellationToken cancellationToken) =>
         await register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
 
-    /// <summary>
-    /// Checks that the database has the confirmed ids. If it lacks some it was restored from a backup, and would reuse marks that belong to
-    /// others in the table. The confirmed ids are read first: they are never ahead of the database.
-    /// </summary>
+    // Checks that the database has the confirmed ids. If it lacks some it was restored from a backup, and would reuse marks that belong to
+    // others in the table. The confirmed ids are read first: they are never ahead of the database.
     private async Task<StoreIds> RequireIdsAsync(CancellationToken cancellationToken)
     {
         var (confirmed, movingOn) = await register.GetConfirmedAsync(cancellationToken);
@@ -134,7 +127,6 @@ public sealed class StoreSetup(
     }
 
     /// <summary>Compares the identities, and records missing ones. Doesn't check whether the database is behind.</summary>
-    /// <exception cref="StoreMismatchException">As for <see cref="EnsureAsync"/>.</exception>
     internal async Task EnsureIdentityAsync(CancellationToken cancellationToken)
     {
         var inDatabase = await database.GetIdentityAsync(cancellationToken);
@@ -148,10 +140,8 @@ public sealed class StoreSetup(
             await accounts.PutAsync(new AccountIdentity(inTable.Id, number, accounts.Count), cancellationToken);
     }
 
-    /// <summary>
-    /// Checks that each storage account has its place, and that none is omitted: otherwise accounts would be looked up in the wrong one.
-    /// Returns the numbers of those that have no identity yet, or a smaller count.
-    /// </summary>
+    // Checks that each storage account has its place, and that none is omitted: otherwise accounts would be looked up in the wrong one.
+    // Returns the numbers of those that have no identity yet, or a smaller count.
     private async Task<IReadOnlyList<int>> RequireAccountsAsync(StoreIdentity store, CancellationToken cancellationToken)
     {
         const string Order = "name the store's storage accounts in their order: HIBP_STORAGE, HIBP_STORAGE_2, and so on";
@@ -181,11 +171,9 @@ public sealed class StoreSetup(
         return behind;
     }
 
-    /// <summary>
-    /// Makes database and register agree on the layouts. Each takes from the other what it lacks because a change was interrupted between
-    /// the two or the database was restored from a backup. The higher state of ranges is valid: a store reaches a state only once it has
-    /// all the data for it.
-    /// </summary>
+    // Makes database and register agree on the layouts. Each takes from the other what it lacks because a change was interrupted between
+    // the two or the database was restored from a backup. The higher state of ranges is valid: a store reaches a state only once it has all
+    // the data for it.
     internal async Task EnsureLayoutsAsync(CancellationToken cancellationToken)
     {
         var registered = await register.ListLayoutsAsync(cancellationToken);
@@ -214,9 +202,7 @@ public sealed class StoreSetup(
         await register.AddReadLayoutAsync(set.Layouts[0].Id, cancellationToken);
     }
 
-    /// <summary>
-    /// Creates a layout's tables in each of its storage accounts; those of ranges even if they are off, for a later backfill.
-    /// </summary>
+    // The tables of ranges even if they are off, for a later backfill.
     internal async Task CreateTablesAsync(StoreLayout layout, CancellationToken cancellationToken)
     {
         foreach (var account in layout.Facts.StorageAccounts)

@@ -31,7 +31,6 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
     /// mails. Suppressions that were lifted since are lifted in the database too.
     /// </summary>
     /// <returns>The number of suppressions that the database lacked.</returns>
-    /// <exception cref="StoreMismatchException">As for <see cref="CheckKeyAsync"/>.</exception>
     public async Task<int> RunAsync(CancellationToken cancellationToken)
     {
         await CheckKeyAsync(cancellationToken);
@@ -55,14 +54,14 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
             var lifted = (await register.ListLiftedAsync(cancellationToken)).Where(known.ContainsKey).ToList();
             await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
         }
-        var lacking = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
+        var missing = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
         // Addresses without a subscription too: an import would bring them back.
-        foreach (var some in lacking.Chunk(AtOnce))
+        foreach (var some in missing.Chunk(AtOnce))
         {
             await suppressions.ApplySuppressionsAsync(
                 some, key, erase: some.Any(one => one.Reason == SuppressionReason.Forgotten), cancellationToken);
         }
-        return lacking.Count;
+        return missing.Count;
     }
 
     private async Task<string?> FindCheckAsync(CancellationToken cancellationToken)

@@ -8,7 +8,6 @@ public sealed class SubscriberOperations(
     ISubscribers subscribers, ISuppressionLog register, ApplySuppressions apply, InstallationKeys keys,
     TimeProvider time)
 {
-    /// <summary>Adds subscriptions to addresses or domains.</summary>
     /// <param name="again">Adds suppressed ones too, at the person's request.</param>
     /// <exception cref="NotPossibleException"><paramref name="again"/> is set, but there is no HIBP_SUPPRESSION_KEY.</exception>
     public async Task<SubscribersImported> AddAsync(
@@ -35,19 +34,19 @@ public sealed class SubscriberOperations(
         IReadOnlyCollection<string> emails, IReadOnlyCollection<string> domains, SuppressionReason? reason,
         CancellationToken cancellationToken)
     {
-        var whose = emails.SelectMany(email => domains.Count == 0 ? [(email, null)] : domains.Select(domain => (email, (string?)domain)))
+        var targets = emails.SelectMany(email => domains.Count == 0 ? [(email, null)] : domains.Select(domain => (email, (string?)domain)))
             .ToList();
         if (reason is not { } because)
         {
-            return await subscribers.RemoveSubscribersAsync(
-                [.. whose.Select(one => new SubscriberRemoval(one.email, one.Item2, null))], check: null, erase: false, cancellationToken);
+            var withoutReason = targets.Select(one => new SubscriberRemoval(one.email, one.Item2, null)).ToList();
+            return await suppressions.RemoveSubscribersAsync(withoutReason, check: null, erase: false, cancellationToken);
         }
         var known = RequireKey();
         // Also checks the key: the register must not be bound to one under which neither of them has suppressions.
         await apply.RunAsync(cancellationToken);
         var forgotten = (await subscribers.ListSuppressionsAsync(cancellationToken))
             .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
-        var removals = whose.Select(one => new SubscriberRemoval(one.email, one.Item2, Of(known.HashOf(one.email, one.Item2)))).ToList();
+        var removals = targets.Select(one => new SubscriberRemoval(one.email, one.Item2, Of(known.HashOf(one.email, one.Item2)))).ToList();
         if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
             throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is another than the one that was used before: set that one");
         foreach (var removal in removals)

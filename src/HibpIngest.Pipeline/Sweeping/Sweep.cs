@@ -16,8 +16,7 @@ namespace HibpIngest.Pipeline.Sweeping;
 public sealed partial class Sweep(
     IStoreMarks open, IDatabaseState locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
     UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, JournalSchedule schedule, CallSchedule calls,
-        LoadReports reports,
-    PipelineMessages messages, IOptions<SweepOptions> options, TimeProvider time, ILogger<Sweep> log)
+    LoadReports reports, PipelineMessages messages, IOptions<SweepOptions> options, TimeProvider time, ILogger<Sweep> log)
 {
     private const string LockName = "sweep";
 
@@ -38,17 +37,13 @@ public sealed partial class Sweep(
         }
         await catalogue.SweepAsync(setup.EnsureIdsAsync, cancellationToken);
         await blobs.RunAsync(options.Value.SweepBlobAge, cancellationToken);
-        if (HibpTelemetry.WatchesQueues)
-            await TellQueuesAsync(cancellationToken);
-    }
-
-    private async Task TellQueuesAsync(CancellationToken cancellationToken)
-    {
+        if (!HibpTelemetry.WatchesQueues)
+            return;
         foreach (var queue in QueueNames.AllWithPoison)
             HibpTelemetry.QueueSeen(queue, await queues.Get(queue).GetDepthAsync(cancellationToken));
     }
 
-    private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> found, CancellationToken cancellationToken)
+    private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> marks, CancellationToken cancellationToken)
     {
         // The messages sent below cause marks to be written: the marks must be confirmed, and a database restored from a backup must not be
         // used.
@@ -58,22 +53,20 @@ public sealed partial class Sweep(
         await SendSlicesAsync(
             await slices.ListStaleSlicesAsync(options.Value.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
 
-        foreach (var (id, version) in found)
+        foreach (var (id, version) in marks)
         {
             cancellationToken.ThrowIfCancellationRequested();
-            var load = await loads.GetLoadAsync(id, cancellationToken);
-            if (load is not null)
+            if (await loads.GetLoadAsync(id, cancellationToken) is { } found)
             {
-                load = (await calls.WithPausedAsync([load], cancellationToken))[0];
+                var load = (await calls.WithPausedAsync([found], cancellationToken))[0];
                 reports.Report(load);
-            }
-            if (load is not null && !IsSettled(load))
-            {
-                await SweepLoadAsync(load, cancellationToken);
-                continue;
-            }
-            if (load is not null)
+                if (!IsSettled(load))
+                {
+                    await SweepLoadAsync(load, cancellationToken);
+                    continue;
+                }
                 await calls.CleanAsync(load, cancellationToken);
+            }
             await open.ClearOpenAsync(id, version, cancellationToken);
         }
     }
@@ -82,14 +75,14 @@ public sealed partial class Sweep(
     {
         switch (load.State)
         {
-            case LoadState.Ingesting when IsForsaken(load):
+            case LoadState.Ingesting when IsStalled(load):
                 LogResent(load.Id, "ingest");
                 await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
                 break;
             case LoadState.Upserting:
                 await upsert.TryAsync(load.Id, cancellationToken);
                 break;
-            case LoadState.Matching when IsForsaken(load):
+            case LoadState.Matching when IsStalled(load):
                 LogResent(load.Id, "match");
                 await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
                 break;
@@ -103,18 +96,16 @@ public sealed partial class Sweep(
             await schedule.SendAsync(load.Id, cancellationToken);
         }
         // A load of a hidden breach has no slices to send while it is hidden.
-        if (CallSchedule.IsForsaken(load, time.GetUtcNow(), options.Value.SweepStaleAge)
+        if (CallSchedule.IsStalled(load, time.GetUtcNow(), options.Value.SweepStaleAge)
             && await calls.LookThroughAsync(load.Id, cancellationToken))
         {
             LogResent(load.Id, "call");
         }
     }
 
-    /// <summary>
-    /// Whether no process works on a load and none of its messages can be in transit: its owner died after the last one was sent, or that
-    /// was longer ago than a message can stay hidden. Other loads' messages say nothing about this one's.
-    /// </summary>
-    private bool IsForsaken(Load load)
+    // Whether no process works on a load and none of its messages can be in transit: its owner died after the last one was sent, or that
+    // was longer ago than a message can stay hidden. Other loads' messages say nothing about this one's.
+    private bool IsStalled(Load load)
     {
         if (load.LeaseExpiresAt is not null)
             return false;
@@ -140,4 +131,13 @@ public sealed partial class Sweep(
             || (load.Purged && (load.LoggedVersion is null || (load.State != LoadState.Upserting && load.Slices.Pending == 0)))));
 
     private bool AwaitsLog(Load load) => schedule.IsOn && load.WaitsForLog;
+
+    [LoggerMessage(EventIds.SweepResent, LogLevel.Warning, "load {Load}: lost {Stage} message sent again")]
+    private partial void LogResent(long load, string stage);
+
+    [LoggerMessage(EventIds.SweepClientsResent, LogLevel.Warning, "callbacks: lost or due messages of {Clients} clients sent again")]
+    private partial void LogClientsResent(int clients);
+
+    [LoggerMessage(EventIds.SweepSlicesResent, LogLevel.Warning, "slices: {Slices} lost messages sent again")]
+    private partial void LogSlicesResent(int slices);
 }

@@ -12,11 +12,9 @@ namespace HibpIngest.Pipeline.Upsert;
 internal sealed class SliceBuffers
 {
     // As many slices as a process handles concurrently under the host's queue settings; excess buffers are garbage-collected.
-    private const int KeptAtMost = 32;
+    private const int MaxPooled = 32;
 
-    /// <summary>
-    /// Version of the transactions' order. Must be raised by any change of the order: progress recorded in another order doesn't count.
-    /// </summary>
+    /// <summary>Must be raised by any change of the transactions' order: progress recorded in another order doesn't count.</summary>
     public const int OrderVersion = 3;
 
     private const int RangePartitions = 1 << (4 * AccountHash.PartitionDigits);
@@ -24,7 +22,7 @@ internal sealed class SliceBuffers
     private static readonly byte[] RangeKeys = Encoding.ASCII.GetBytes(
         string.Concat(Enumerable.Range(0, RangePartitions).Select(partition => $"{partition:X2}")));
 
-    private static readonly ConcurrentBag<SliceBuffers> Kept = [];
+    private static readonly ConcurrentBag<SliceBuffers> Pool = [];
 
     private readonly int[] _order;
     private readonly Range[] _aliases;
@@ -59,17 +57,16 @@ internal sealed class SliceBuffers
     public int Entities { get; private set; }
 
     public static SliceBuffers Rent(int rows) =>
-        Kept.TryTake(out var buffers) && buffers.Accounts.Capacity >= rows ? buffers : new SliceBuffers(rows);
+        Pool.TryTake(out var buffers) && buffers.Accounts.Capacity >= rows ? buffers : new SliceBuffers(rows);
 
     public static void Return(SliceBuffers buffers)
     {
         buffers.Accounts.Clear();
-        if (Kept.Count < KeptAtMost)
-            Kept.Add(buffers);
+        if (Pool.Count < MaxPooled)
+            Pool.Add(buffers);
     }
 
     /// <summary>Sorts, cuts and orders the rows. Returns the number of transactions.</summary>
-    /// <param name="layouts">The layouts to write, in the order of the set.</param>
     public int Group(IReadOnlyList<SliceLayout> layouts)
     {
         Sort();
@@ -177,10 +174,8 @@ internal sealed class SliceBuffers
             _spreadAliases[next[LayoutPlacement.BucketOf(Accounts.Alias(_order[i]), partitions)]++] = _aliases[i];
     }
 
-    /// <summary>
-    /// Hashes each distinct account, once a slice for all layouts (some 300 ns each), and places the rows by partition: by counting,
-    /// without sorting; within a partition in the order of the accounts.
-    /// </summary>
+    // Hashes each distinct account, once a slice for all layouts (some 300 ns each), and places the rows by partition: by counting, without
+    // sorting; within a partition in the order of the accounts.
     private void Hash()
     {
         if (_partitions.Length == 0)
@@ -264,12 +259,19 @@ internal sealed class SliceBuffers
         Range,
     }
 
-    /// <param name="Layout">Its place in the set.</param>
-    /// <param name="Kind">Selects the buffer.</param>
-    /// <param name="StorageAccount">Number of the storage account.</param>
     /// <param name="Partition">Running number of its partition, over all layouts.</param>
     /// <param name="Key">Start of the partition's key; unused for a domain that isn't spread, whose key is in its first row.</param>
-    /// <param name="KeyLength">In bytes.</param>
     private readonly record struct Cut(
         int Layout, CutKind Kind, int StorageAccount, int Partition, int First, int Count, int Key, int KeyLength);
 }
+
+internal readonly record struct SliceLayout(LayoutPlacement Placement, bool WithRanges)
+{
+    public static SliceLayout Of(StoreLayout layout) => new(new LayoutPlacement(layout.Facts), layout.WritesRanges);
+}
+
+/// <param name="Layout">Place of its layout in the set.</param>
+/// <param name="Rows">Its row keys, as ranges in <paramref name="Bytes"/>.</param>
+/// <param name="Bytes">Valid until the slice's buffers are returned.</param>
+internal readonly record struct SliceTransaction(
+    int Layout, bool OfRanges, int StorageAccount, ReadOnlyMemory<byte> Partition, ReadOnlyMemory<Range> Rows, ReadOnlyMemory<byte> Bytes);

@@ -42,10 +42,8 @@ public sealed class SliceRun : IStageWork
 
     public SliceWork Work { get; private set; }
 
-    /// <summary>Lease owner; unique to this run.</summary>
     public string Owner { get; }
 
-    /// <summary>Maximum number of attempts.</summary>
     public required int MaxTries { get; init; }
 
     internal bool IsCompleted { get; set; }
@@ -57,7 +55,6 @@ public sealed class SliceRun : IStageWork
 
     public string Breach => Work.Breach;
 
-    /// <inheritdoc/>
     /// <remarks>A failed slice that is redelivered was requeued by an operator, so its attempts don't count.</remarks>
     public int Attempts => Work.Slice.State == SliceState.Failed ? 0 : Work.Slice.Attempts;
 
@@ -76,7 +73,6 @@ public sealed class SliceRun : IStageWork
         }
     }
 
-    /// <summary>Starts over in a changed set of layouts.</summary>
     internal void StartOver(LayoutSet layouts)
     {
         lock (_lock)
@@ -121,7 +117,7 @@ public sealed class SliceRun : IStageWork
             _done = done;
 
         var inFlight = new TransactionsInFlight(_options.TransactionsInFlight, _stop.Token);
-        var begun = new Begun();
+        var running = new RunningCount();
         var left = 0;
         try
         {
@@ -131,15 +127,15 @@ public sealed class SliceRun : IStageWork
                 if (IsDone(done, next))
                     continue;
                 await inFlight.EnterAsync();
-                begun.Add();
-                _ = Task.Run(() => TransactAsync(rows, layouts, next, done, inFlight, begun), CancellationToken.None);
+                running.Add();
+                _ = Task.Run(() => TransactAsync(rows, layouts, next, done, inFlight, running), CancellationToken.None);
             }
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
         {
             // Transactions in flight end first.
         }
-        await begun.EndAsync();
+        await running.EndAsync();
 
         _halt.Token.ThrowIfCancellationRequested();
         _failure?.Throw();
@@ -149,7 +145,7 @@ public sealed class SliceRun : IStageWork
     }
 
     private async Task TransactAsync(
-        SliceBuffers rows, LayoutFacts[] layouts, int index, byte[] done, TransactionsInFlight inFlight, Begun begun)
+        SliceBuffers rows, LayoutFacts[] layouts, int index, byte[] done, TransactionsInFlight inFlight, RunningCount running)
     {
         try
         {
@@ -169,7 +165,7 @@ public sealed class SliceRun : IStageWork
         finally
         {
             inFlight.Leave();
-            begun.Remove();
+            running.Remove();
         }
     }
 
@@ -186,8 +182,7 @@ public sealed class SliceRun : IStageWork
             return (done[index / 8] & (1 << (index % 8))) != 0;
     }
 
-    /// <summary>Counts the transactions in flight.</summary>
-    private sealed class Begun
+    private sealed class RunningCount
     {
         private readonly TaskCompletionSource _none = new(TaskCreationOptions.RunContinuationsAsynchronously);
         private int _count = 1; // the loop that starts them

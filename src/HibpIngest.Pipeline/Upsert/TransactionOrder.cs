@@ -5,10 +5,8 @@ namespace HibpIngest.Pipeline.Upsert;
 /// transactions in flight would go to one partition. The k-th of a partition's n comes at (k + p) / n of the way, and p differs from
 /// partition to partition.
 /// </summary>
-/// <param name="capacity">Initial capacity, in transactions.</param>
 internal sealed class TransactionOrder(int capacity)
 {
-    /// <summary>Maximum number of transactions in one order.</summary>
     public const int MaxTransactions = 1 << IndexBits;
 
     private const uint GoldenRatio = 2654435769; // times 2^32: its multiples are spread evenly over 0 to 2^32, however many there are

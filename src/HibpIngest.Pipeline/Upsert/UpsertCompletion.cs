@@ -5,7 +5,6 @@ namespace HibpIngest.Pipeline.Upsert;
 /// <summary>Completes the upsert of a load after its last slice, whichever that was.</summary>
 public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, JournalSchedule log, LoadReports reports)
 {
-    /// <summary>Runs the completion statement. Only the caller that changed the row sends the message.</summary>
     public async Task TryAsync(long load, CancellationToken cancellationToken)
     {
         if (!await matching.TryStartMatchingAsync(load, cancellationToken))

@@ -16,8 +16,8 @@ public sealed partial class UpsertSlice(
     public async Task<SliceRun?> ClaimAsync(SliceMessage message, CancellationToken cancellationToken)
     {
         var owner = LoadLeases.NewOwner();
-        var most = retry.Value.MaxTries + message.Deferrals;
-        if (await slices.BeginSliceAsync(message.Load, message.Slice, owner, options.Value.SliceLease, most, cancellationToken)
+        var maxAttempts = retry.Value.MaxTries + message.Deferrals;
+        if (await slices.BeginSliceAsync(message.Load, message.Slice, owner, options.Value.SliceLease, maxAttempts, cancellationToken)
             is not { } work)
         {
             LogGone(message.Load, message.Slice);
@@ -41,7 +41,7 @@ public sealed partial class UpsertSlice(
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Attempt, slice.Attempts).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
         return new SliceRun(work, owner, slices, rows, tables, options.Value, ingest.Value.PlanLimit, time, cancellationToken)
         {
-            MaxTries = most,
+            MaxTries = maxAttempts,
         };
     }
 
@@ -78,8 +78,7 @@ public sealed partial class UpsertSlice(
         await slices.ReturnSliceTryAsync(slice.Load, slice.Number, work.Owner, work.Progress, error, CancellationToken.None);
     }
 
-    /// <inheritdoc/>
-    /// <remarks>Our own errors' messages contain no address; of other errors only the type is kept.</remarks>
+    // Our own errors' messages contain no address; of other errors only the type is recorded.
     public async Task<bool> FailAsync(SliceRun work, Exception error)
     {
         if (work.IsCompleted)
@@ -97,4 +96,34 @@ public sealed partial class UpsertSlice(
     }
 
     public string DescribeExhaustedRetries(SliceRun work) => "its tries ended without an answer: did the process run out of memory?";
+
+    [LoggerMessage(EventIds.UpsertSliceUpserted, LogLevel.Debug, "load {Load} slice {Slice}: {Entities} entities upserted")]
+    private partial void LogUpserted(long load, int slice, int entities);
+
+    [LoggerMessage(
+        EventIds.UpsertSliceGone, LogLevel.Information, "load {Load} slice {Slice}: gone (purged or removed), message acknowledged")]
+    private partial void LogGone(long load, int slice);
+
+    [LoggerMessage(EventIds.UpsertSliceFailed, LogLevel.Error, "load {Load} slice {Slice}: attempt {Attempt} failed: {Reason}")]
+    private partial void LogFailed(long load, int slice, int attempt, string reason);
+
+    [LoggerMessage(
+        EventIds.UpsertSliceGaveUp, LogLevel.Error,
+        "load {Load} slice {Slice}: attempts used up; fix the cause, then run: hibp requeue {Breach} --slice {Slice}")]
+    private partial void LogGaveUp(long load, int slice, string breach);
+
+    [LoggerMessage(
+        EventIds.UpsertSliceHeld, LogLevel.Information,
+        "load {Load} slice {Slice}: lease held by another worker; redelivering after it expires")]
+    private partial void LogHeld(long load, int slice);
+
+    [LoggerMessage(
+        EventIds.UpsertSliceAgain, LogLevel.Information,
+        "load {Load} slice {Slice}: layouts changed during the upsert; upserting again with layouts version {Layouts}")]
+    private partial void LogAgain(long load, int slice, int layouts);
+
+    [LoggerMessage(
+        EventIds.UpsertSliceLost, LogLevel.Warning,
+        "load {Load} slice {Slice}: lease lost to another worker, or load stopped; message acknowledged")]
+    private partial void LogLost(long load, int slice);
 }
