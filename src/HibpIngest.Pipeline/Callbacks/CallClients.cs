@@ -1,4 +1,3 @@
-using HibpIngest.Journal.Segments;
 using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Callbacks;
@@ -39,8 +38,7 @@ public sealed partial class CallClients(
             await schedule.CallAsync(client, TimeSpan.Zero, cancellationToken);
     }
 
-    /// <inheritdoc/>
-    /// <remarks>Sweep retries, unless the slice can't be read. The reason is recorded with the load.</remarks>
+    // Sweep retries, unless the slice can't be read. The reason is recorded with the load.
     public async Task<bool> FailAsync(CallRun work, Exception error)
     {
         var (slice, reason) = (work.Slice.Slice.Number, UnexpectedError.Reason(error));

@@ -61,9 +61,7 @@ internal sealed class CallPool(
                 case CallOutcome.Throttled:
                     _throttled.Enqueue(call);
                     break;
-                case CallOutcome.Gone:
-                    break;
-                default:
+                case not CallOutcome.Gone:
                     state.Error = response.Error;
                     state.Failed++;
                     break;
@@ -84,13 +82,9 @@ internal sealed class CallPool(
     {
         lock (_lock)
         {
-            var changed = new List<CallbackResult>();
-            foreach (var state in _states.Where(one => one.HasChanged))
-            {
-                state.HasChanged = false;
-                changed.Add(state.Result(CallbackState.Open));
-            }
-            return changed;
+            var changed = _states.Where(state => state.HasChanged).ToList();
+            changed.ForEach(state => state.HasChanged = false);
+            return [.. changed.Select(state => state.Result(CallbackState.Open))];
         }
     }
 
@@ -125,19 +119,12 @@ internal sealed class CallPool(
         }
 
         public CallbackDelivery Delivery { get; }
-
         public CallList Calls { get; }
-
         public int First { get; }
-
         public int Answered { get; private set; }
-
         public int Failed { get; set; }
-
         public bool HasChanged { get; set; }
-
         public bool IsHalted { get; set; }
-
         public string? Error { get; set; }
 
         public bool IsDone(int call) => (_done[call / 8] >> (call % 8) & 1) != 0;

@@ -14,7 +14,7 @@ public sealed class CallSchedule(
     {
         if (await slices.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
             return false;
-        var sending = new ParallelOptions { MaxDegreeOfParallelism = PipelineMessages.AtOnce, CancellationToken = cancellationToken };
+        var sending = Parallelism.Of(PipelineMessages.AtOnce, cancellationToken);
         await Parallel.ForEachAsync(left, sending, async (slice, token) => await messages.SendAsync(
             new CallMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
         await slices.MarkCallMessagesSentAsync(load, cancellationToken);
@@ -52,7 +52,7 @@ public sealed class CallSchedule(
     }
 
     /// <summary>
-    /// Sets <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over; resuming one reopens it.
+    /// Sets <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over until one resumes.
     /// </summary>
     public async Task<IReadOnlyList<Load>> WithPausedAsync(IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {

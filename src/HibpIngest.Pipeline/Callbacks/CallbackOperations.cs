@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>An operator's commands for the calls to clients. A client that doesn't exist is a <see cref="NotPossibleException"/>.</summary>
@@ -14,9 +12,7 @@ public sealed class CallbackOperations(
             summary => (names.GetValueOrDefault(summary.Client), summary))];
     }
 
-    /// <summary>
-    /// Resumes calls to a paused client, and reopens the loads that Sweep closed while only paused clients kept them waiting.
-    /// </summary>
+    /// <summary>Resumes calls to a paused client, and reopens the loads that Sweep closed while only paused clients had calls.</summary>
     public async Task<CallbackClient> ResumeAsync(ClientOperations operations, string client, CancellationToken cancellationToken)
     {
         // Before, so that a crash loses no call; and after, because Sweep may have closed loads in between.

@@ -1,6 +1,3 @@
-using System.Security.Cryptography;
-using System.Text;
-
 namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>
@@ -111,9 +108,7 @@ public sealed class ClientOperations(
     public Task<CallbackClient> SetPausedAsync(string name, bool isPaused, CancellationToken cancellationToken) =>
         ChangeAsync(name, client => client with { IsPaused = isPaused }, cancellationToken);
 
-    /// <summary>
-    /// Removes a client with its keys and watched prefixes, which takes <see cref="RemovalPause"/>; if interrupted, repeat it.
-    /// </summary>
+    /// <summary>Removes a client with its keys and prefixes; takes <see cref="RemovalPause"/>. If interrupted, repeat it.</summary>
     public async Task<CallbackClient> RemoveAsync(string name, CancellationToken cancellationToken)
     {
         var client = await GetAsync(name, cancellationToken);

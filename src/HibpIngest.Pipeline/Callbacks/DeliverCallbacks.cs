@@ -83,8 +83,7 @@ public sealed partial class DeliverCallbacks(
         }
     }
 
-    /// <inheritdoc/>
-    /// <remarks>The client's pause is recorded; Sweep sends its message again.</remarks>
+    // The client's pause is recorded; Sweep sends its message again.
     public Task<bool> FailAsync(CallbackRun work, Exception error)
     {
         LogFailed(work.Client.Number, error is HibpException ? error.Message : UnexpectedError.Describe(error));

@@ -1,10 +1,6 @@
-using System.Text;
-
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>
-/// Hashes in a slice whose accounts clients were called about because of replaced loads; one point read for each watched hash.
-/// </summary>
+/// <summary>Hashes in a slice whose accounts clients were called about because of replaced loads. One point read each.</summary>
 internal sealed class ReportedHashes(IReadOnlyList<int> marks, LayoutFacts facts, IStoreTables tables)
 {
     private const int ReadsAtOnce = 32;
@@ -20,8 +16,7 @@ internal sealed class ReportedHashes(IReadOnlyList<int> marks, LayoutFacts facts
     {
         var hits = Enumerable.Range(0, accounts.Count).Where(
             hash => watched.Contains(accounts.PrefixOf(hash)) && !_reported.ContainsKey(hash)).ToList();
-        var reading = new ParallelOptions { MaxDegreeOfParallelism = ReadsAtOnce, CancellationToken = cancellationToken };
-        await Parallel.ForEachAsync(hits, reading, async (hash, token) =>
+        await Parallel.ForEachAsync(hits, Parallelism.Of(ReadsAtOnce, cancellationToken), async (hash, token) =>
         {
             var account = accounts.AccountOf(hash);
             var alias = Encoding.ASCII.GetString(accounts.Accounts.Alias(account));

@@ -3,8 +3,7 @@ using HibpIngest.Pipeline.Journal;
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>
-/// An operator's changes to a breach. <see cref="CatalogueBehindException"/> and <see cref="JournalBehindException"/> mean that the change
-/// is made, and what is behind.
+/// An operator's changes to a breach. After a CatalogueBehindException or JournalBehindException, the change itself is made.
 /// </summary>
 public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, JournalSchedule log, JournalChanges changes)
 {

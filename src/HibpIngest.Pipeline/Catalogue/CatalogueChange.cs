@@ -1,9 +1,6 @@
 namespace HibpIngest.Pipeline.Catalogue;
 
-/// <summary>
-/// A change that readers see. It is marked in the register before anything else is done; from then on every sweep publishes the
-/// catalogue until the mark is cleared.
-/// </summary>
+/// <summary>A change that readers see, marked in the register first; every sweep publishes until the mark is cleared.</summary>
 public sealed class CatalogueChange(PublishCatalogue publisher, ICatalogueMarks marks, string mark)
 {
     public async Task<PublishedCatalogue> PublishAsync(CancellationToken cancellationToken)

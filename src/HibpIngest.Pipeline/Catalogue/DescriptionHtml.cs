@@ -1,4 +1,3 @@
-using System.Text;
 using System.Xml;
 using AngleSharp.Html;
 using AngleSharp.Html.Parser;
@@ -8,8 +7,7 @@ using AngleSharp.Text;
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>
-/// Reduces untrusted HTML to text and the elements a (only with an http or https address, no other attribute), em, strong, br and p.
-/// The output is well-formed for any input, and reducing it again doesn't change it.
+/// Reduces untrusted HTML to text, em, strong, br, p and a with an http(s) address; well-formed for any input, and idempotent.
 /// </summary>
 /// <remarks>
 /// AngleSharp's tokenizer reads as a browser does. No tree is built: the tree for "&lt;b x=1&gt;&lt;b x=2&gt;..." grows with the square of

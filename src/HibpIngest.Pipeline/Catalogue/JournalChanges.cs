@@ -2,15 +2,10 @@ using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Catalogue;
 
-/// <summary>
-/// Finishes an operator's change of a breach within the command: writes the journal's documents of its loads and publishes the catalogue,
-/// so that a database restored from either has the change.
-/// </summary>
+/// <summary>Finishes an operator's change of a breach: writes its loads' journal documents and publishes the catalogue.</summary>
 public sealed class JournalChanges(WriteJournal log, JournalSchedule schedule)
 {
-    /// <summary>
-    /// Writes the documents first, which takes a moment, then publishes. Loads with unwritten segments, which take longer, come last.
-    /// </summary>
+    /// <summary>Writes the documents first, which takes a moment, then publishes. Loads with unwritten segments come last.</summary>
     public async Task PublishAsync(
         CatalogueChange change, string breach, string done, string shown, CancellationToken cancellationToken)
     {

@@ -15,10 +15,7 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
     public async Task<bool> IsNewerAsync(CancellationToken cancellationToken) =>
         await FindVersionAsync(cancellationToken) > (await catalogue.ReadCatalogueAsync(cancellationToken)).Version;
 
-    /// <summary>
-    /// Reads the catalogue from before the restore, and keeps a copy of it until <see cref="ForgetAsync"/>, so that repeating an
-    /// interrupted restore merges the same catalogue even if another was published in between.
-    /// </summary>
+    /// <summary>Reads the catalogue from before the restore, and keeps a copy, so that repeating the restore merges the same one.</summary>
     /// <returns>Null: the catalogue isn't newer than the database.</returns>
     public async Task<ReadersCatalogue?> KeepAsync(CancellationToken cancellationToken)
     {

@@ -1,6 +1,4 @@
 using System.IO.Compression;
-using System.Security.Cryptography;
-using System.Text;
 using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 
@@ -18,10 +16,7 @@ public sealed partial class PublishCatalogue(
     /// <summary>A run that takes longer gives up. A thousand breaches take less.</summary>
     public static readonly TimeSpan LongestRun = TimeSpan.FromMinutes(5);
 
-    /// <summary>
-    /// The owner of an older mark has stopped working: the longest statement after a mark is set, the last step of a match, may take 30
-    /// minutes, plus its retries.
-    /// </summary>
+    /// <summary>An older mark has no owner: the longest statement after a mark is set may take 30 minutes, plus its retries.</summary>
     public static readonly TimeSpan OldestMark = TimeSpan.FromHours(2);
 
     internal const string Json = "application/json; charset=utf-8";
@@ -155,7 +150,7 @@ public sealed partial class PublishCatalogue(
             .OrderBy(breach => breach.Title, StringComparer.OrdinalIgnoreCase).ThenBy(breach => breach.Name, StringComparer.Ordinal)
             .ToList();
 
-        var inParallel = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
+        var inParallel = Parallelism.Of(AtOnce, cancellationToken);
         await Parallel.ForEachAsync(shown, inParallel, async (breach, token) =>
             await round.WriteAsync(CatalogueDocuments.Breach(breach.Name), Content(breach, CatalogueJson.Default.PublicBreach), token));
         await round.WriteAsync(

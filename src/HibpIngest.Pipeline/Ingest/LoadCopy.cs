@@ -7,9 +7,7 @@ public sealed class LoadCopy(
     ILoads loads, IIngests ingests, ILoadRows rows, IStoreIds ids, IBreachBlobs blobs, ArchivePasswords passwords, LoadLeases leases,
     UpsertCompletion upsert, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time, ILogger<IngestBreach> log)
 {
-    /// <summary>
-    /// Runs until the load is copied or, after a commit, the time budget or plan's limit is used up; then sends its continuation.
-    /// </summary>
+    /// <summary>Runs until the load is copied or, after a commit, the time is used up; then sends its continuation.</summary>
     public async Task RunAsync(LoadLease lease, CancellationToken cancellationToken)
     {
         var load = lease.Load;

@@ -1,7 +1,3 @@
-using System.Text;
-using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Looks up each account of a journaled load in the table.</summary>
@@ -23,8 +19,7 @@ public sealed class CompareAccounts(IJournalBlobs blobs, IAccountReads accounts,
             foreach (var block in reader.Blocks)
             {
                 await reader.ReadBlockAsync(block.First, batch, cancellationToken);
-                var lookups =
-                    new ParallelOptions { MaxDegreeOfParallelism = atOnce * LookupsInFlight, CancellationToken = cancellationToken };
+                var lookups = Parallelism.Of(atOnce * LookupsInFlight, cancellationToken);
                 await Parallel.ForAsync(0, batch.Count, lookups, async (i, token) =>
                 {
                     var (domain, alias) = (Encoding.ASCII.GetString(batch.Domain(i)), Encoding.ASCII.GetString(batch.Alias(i)));

@@ -1,6 +1,3 @@
-using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Reads a slice's rows from SQL or, once they are purged, from the slice's block in the journal.</summary>

@@ -1,6 +1,3 @@
-using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Prepares a load with damaged or lost blobs in the journal to be written again from its rows; intact segments stay.</summary>

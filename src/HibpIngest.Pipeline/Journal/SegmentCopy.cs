@@ -1,11 +1,6 @@
-using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Pipeline.Journal;
 
-/// <summary>
-/// Writes a segment of a load from its rows, always as the same bytes, with one conditional request; compares an existing blob.
-/// </summary>
+/// <summary>Writes a segment of a load, always as the same bytes, with one conditional request; compares an existing blob.</summary>
 public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
 {
     /// <returns>Bytes of the blob.</returns>

@@ -1,6 +1,3 @@
-using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Reads every byte that the journal has of a load, and compares it with the load in SQL.</summary>

@@ -1,6 +1,3 @@
-using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
-
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>
@@ -30,9 +27,7 @@ public sealed partial class WriteJournal(
     public Task RunAsync(JournalEntry entry, IProgress<long>? progress, CancellationToken cancellationToken) =>
         RunAsync(entry, progress, notifiesOthers: true, cancellationToken);
 
-    /// <summary>
-    /// Writes a change of a breach into its loads' documents, within an operator's command, so that a restored database has it.
-    /// </summary>
+    /// <summary>Writes a change of a breach into its loads' documents, within an operator's command.</summary>
     /// <param name="withSegments">False: loads whose segments are not all written yet are skipped.</param>
     public async Task WriteChangeAsync(string breach, bool withSegments, CancellationToken cancellationToken)
     {
@@ -66,8 +61,7 @@ public sealed partial class WriteJournal(
         }
     }
 
-    /// <inheritdoc/>
-    /// <remarks>Sweep retries; until then the load counts as not journaled, and shows the reason.</remarks>
+    // Sweep retries; until then the load counts as not journaled, and shows the reason.
     public async Task<bool> FailAsync(JournalRun work, Exception error)
     {
         var reason = UnexpectedError.Reason(error);

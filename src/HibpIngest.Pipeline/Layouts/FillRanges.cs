@@ -1,4 +1,3 @@
-using System.Text;
 using System.Text.Json;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Upsert;
@@ -16,9 +15,7 @@ public sealed partial class FillRanges(
     IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
     int chunkRows = FillRanges.ChunkRows)
 {
-    /// <summary>
-    /// Rows gathered before they are written: about 80 for each partition of hashes, and some 4 MB for each part being walked.
-    /// </summary>
+    /// <summary>Rows gathered before they are written: about 80 for each partition of hashes, some 4 MB for each part.</summary>
     public const int ChunkRows = 20_000;
 
     /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>
@@ -30,7 +27,6 @@ public sealed partial class FillRanges(
     private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
     private IProgress<FillProgress>? _progress;
     private long _accounts;
-    private ResiliencePipeline? _retry;
 
     /// <summary>Runs the backfill. Returns the number of accounts written; 0 if ranges are on already.</summary>
     /// <param name="name">Name of the layout; null: the one that is read.</param>
@@ -88,7 +84,7 @@ public sealed partial class FillRanges(
         LogStarted(layout.Id, walk.PartsDone, parts.Count);
         Report();
 
-        var atOnce = AtOnce(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var atOnce = Parallelism.Of(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
         {
             while (!walk.IsDone(part))
@@ -160,7 +156,7 @@ public sealed partial class FillRanges(
             from partition in gathered
             from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
             select (Partition: partition.Key, Rows: rows);
-        await Parallel.ForEachAsync(transactions, AtOnce(RequestsAPart, cancellationToken), async (transaction, token) =>
+        await Parallel.ForEachAsync(transactions, Parallelism.Of(RequestsAPart, cancellationToken), async (transaction, token) =>
         {
             var ranges = tables.Ranges(RangeKeys.PlaceOf(transaction.Partition, facts, placement));
             await Retry.ExecuteAsync(
@@ -171,14 +167,11 @@ public sealed partial class FillRanges(
         Interlocked.Add(ref _accounts, gathered.Values.Sum(rows => rows.Select(row => row.Key).Distinct().Count()));
     }
 
-    private static ParallelOptions AtOnce(int max, CancellationToken cancellationToken) =>
-        new() { MaxDegreeOfParallelism = max, CancellationToken = cancellationToken };
-
     /// <summary>The checkpoint.</summary>
     /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>
     private sealed record Fill(string? Walk, int[] Dead);
 
-    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
+    private ResiliencePipeline Retry => field ??= TableRetry.Create(LogPaused, time);
 
     [LoggerMessage(
         EventIds.FillRangesBegun, LogLevel.Information,

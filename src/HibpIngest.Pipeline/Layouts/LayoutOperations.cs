@@ -106,9 +106,7 @@ public sealed class LayoutOperations(
         },
         cancellationToken);
 
-    /// <summary>
-    /// Removes a layout, and deletes its tables once nothing writes or reads them, at least <see cref="ILayouts.SeenWithin"/> later.
-    /// </summary>
+    /// <summary>Removes a layout; deletes its tables once nothing uses them, at least <see cref="ILayouts.SeenWithin"/> later.</summary>
     /// <exception cref="NotPossibleException">The layout is missing, read, or the only one that is written.</exception>
     public async Task DropAsync(string name, Action? onWaiting, CancellationToken cancellationToken)
     {

@@ -4,10 +4,7 @@ using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Pipeline.Layouts;
 
-/// <summary>
-/// The entity group transactions that write a partition of a merge in one layout, in sending order. Each has one PartitionKey and at most
-/// <see cref="IAccountTable.MaxTransactionEntities"/> rows with all their marks. The buffers are reused across partitions.
-/// </summary>
+/// <summary>Entity group transactions that write a partition of a merge in one layout, in sending order. Buffers are reused.</summary>
 internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> marks, bool withRanges)
 {
     private const int RangePartitions = 1 << (4 * AccountHash.PartitionDigits);
@@ -236,9 +233,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
 
         public void Clear() => Count = 0;
 
-        /// <summary>
-        /// Inserts a mark among those of its row, which begin at <paramref name="start"/>, in order and without duplicates.
-        /// </summary>
+        /// <summary>Inserts a mark among those of its row, from <paramref name="start"/>, in order and without duplicates.</summary>
         public void Add(int mark, int start)
         {
             var at = start;

@@ -1,7 +1,5 @@
 using System.Text.Json;
-using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Merge;
-using HibpIngest.Journal.Segments;
 using HibpIngest.Pipeline.Setup;
 using Polly;
 
@@ -30,7 +28,6 @@ public sealed partial class RebuildLayout(
     private IProgress<RebuildProgress>? _progress;
     private long _accounts;
     private long _transactions;
-    private ResiliencePipeline? _retry;
 
     /// <summary>Rebuilds a layout; afterwards it lacks nothing and can be switched to.</summary>
     /// <exception cref="BadInputException">The layout is invalid, or one of that name exists with other settings.</exception>
@@ -225,11 +222,7 @@ public sealed partial class RebuildLayout(
         LayoutFacts facts, MergedTransactions transactions, Action<double> report, CancellationToken cancellationToken)
     {
         var done = 0;
-        var atOnce = new ParallelOptions
-        {
-            MaxDegreeOfParallelism = InFlight * facts.StorageAccounts.Count,
-            CancellationToken = cancellationToken,
-        };
+        var atOnce = Parallelism.Of(InFlight * facts.StorageAccounts.Count, cancellationToken);
         await Parallel.ForAsync(0, transactions.Count, atOnce, async (index, token) =>
         {
             using var transaction = transactions.Make(index);
@@ -248,9 +241,7 @@ public sealed partial class RebuildLayout(
         });
     }
 
-    /// <summary>
-    /// Removes marks that were retired meanwhile, then records the loads as replayed. A later removal finds everything itself.
-    /// </summary>
+    /// <summary>Removes marks retired meanwhile, then records the loads as replayed. A later removal finds everything itself.</summary>
     /// <returns>Number of marks removed; null: the layout has ranges by now, so what was written without hashes doesn't count.</returns>
     private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
@@ -259,7 +250,7 @@ public sealed partial class RebuildLayout(
         foreach (var mark in retired)
         {
             LogRemoved(mark);
-            var atOnce = new ParallelOptions { MaxDegreeOfParallelism = 4, CancellationToken = cancellationToken };
+            var atOnce = Parallelism.Of(4, cancellationToken);
             await Parallel.ForEachAsync(TablePart.Of(layout.Facts, withRanges: true), atOnce, async (part, token) =>
                 await _retiredMarks.RemoveAsync(mark, part, Retry, token));
         }
@@ -280,7 +271,7 @@ public sealed partial class RebuildLayout(
         public void Report(long value) => report(value);
     }
 
-    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(LogPaused, time);
+    private ResiliencePipeline Retry => field ??= TableRetry.Create(LogPaused, time);
 
     [LoggerMessage(
         EventIds.RebuildBegun, LogLevel.Information,

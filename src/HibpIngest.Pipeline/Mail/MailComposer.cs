@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Security.Cryptography;
-using System.Text;
 using MimeKit;
 using MimeKit.Encodings;
 using MimeKit.IO;

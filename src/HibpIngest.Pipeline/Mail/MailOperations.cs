@@ -9,8 +9,7 @@ public sealed class MailOperations(
     LoadReports reports, PipelineMessages messages)
 {
     /// <summary>
-    /// Releases the held loads of a breach, publishes those that were unpublished when the database was restored, and sends the messages of
-    /// notifying loads again. Returns the number of their open notifications.
+    /// Releases a breach's held loads, publishes unpublished ones, and sends mail messages again. Returns the open notifications.
     /// </summary>
     /// <exception cref="NotPossibleException">There is no such breach, none of its loads is held, or it is retired or hidden.</exception>
     public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
@@ -39,8 +38,7 @@ public sealed class MailOperations(
     }
 
     /// <summary>
-    /// Stops the mails of a breach: notifying loads become held, and loads that are not matched yet will be held. A mail that is being sent
-    /// is not stopped. Returns the number of waiting notifications.
+    /// Stops the mails of a breach, except one being sent; unmatched loads will be held. Returns the waiting notifications.
     /// </summary>
     /// <exception cref="NotPossibleException">There is no such breach, or all of its loads are done.</exception>
     public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)

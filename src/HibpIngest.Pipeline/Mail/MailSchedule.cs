@@ -12,8 +12,7 @@ public sealed class MailSchedule(
     private const int MaxMessagesAhead = 4_096;
 
     /// <summary>
-    /// Does all that is due for the mails of a notifying load: finishes it, sends messages for deferred notifications, restarts lost
-    /// messages, or sends further ones. Safe to run at any time and concurrently. Returns whether messages were lost.
+    /// Does all that is due for the mails of a notifying load; safe to run concurrently. Returns whether messages were lost.
     /// </summary>
     /// <param name="lostAfter">Messages count as lost if none was sent for this long; must exceed the maximum delay of a message.</param>
     public async Task<bool> ContinueAsync(long load, TimeSpan lostAfter, CancellationToken cancellationToken)
@@ -57,7 +56,7 @@ public sealed class MailSchedule(
                 continue;
             try
             {
-                var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
+                var sending = Parallelism.Of(AtOnce, cancellationToken);
                 await Parallel.ForEachAsync(Enumerable.Range(0, (to - from + each - 1) / each), sending, async (i, token) =>
                 {
                     var first = from + 1 + (i * each);

@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using MimeKit;
 using MimeKit.Cryptography;
 using Org.BouncyCastle.Asn1.Pkcs;

@@ -208,9 +208,7 @@ public sealed partial class SendNotifications(
         }
     }
 
-    /// <summary>
-    /// Lists the domain's accounts in all loads of the breach from the table: SQL's rows have no index for that, or are purged.
-    /// </summary>
+    /// <summary>Lists the domain's accounts from the table: SQL's rows have no index for that and may have been purged.</summary>
     /// <exception cref="RecipientDeferredException">The table throttles or is unavailable; other notifications are not delayed.</exception>
     private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(
         string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)

@@ -1,9 +1,6 @@
 namespace HibpIngest.Pipeline.Messaging;
 
-/// <summary>
-/// Reports every message that is deferred because a store is unavailable, so that a one-off run can end if waiting is useless
-/// (<see cref="Errors.StoreFullException"/>), and a host can report what it waits for.
-/// </summary>
+/// <summary>Reports each message deferred because a store is unavailable, so that a run can end and a host can say why it waits.</summary>
 public sealed class Deferrals
 {
     private Action<DeferredMessage>? _subscribers;

@@ -1,9 +1,6 @@
 namespace HibpIngest.Pipeline.Messaging;
 
-/// <summary>
-/// A stage's handling of its messages: how work is claimed, run, released and recorded as failed. <see cref="StageRunner"/> alone decides
-/// when to do each, and what happens to the message.
-/// </summary>
+/// <summary>A stage's handling of its messages; <see cref="StageRunner"/> decides when to do what.</summary>
 public interface IStage<TMessage, TWork>
     where TMessage : PipelineMessage
     where TWork : class, IStageWork

@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Pipeline.Messaging;
 
 /// <summary>Acquires the lease of a load for stages whose work is a whole load, one owner at a time.</summary>

@@ -1,8 +1,6 @@
 namespace HibpIngest.Pipeline.Messaging;
 
-/// <summary>
-/// Reports loads to telemetry when their state changes and, by Sweep, each minute while open. Without a listener, queries nothing.
-/// </summary>
+/// <summary>Reports loads to telemetry when their state changes and, by Sweep, each minute. Queries nothing without a listener.</summary>
 public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords, ILoggerFactory logs)
 {
     private readonly ILogger _log = logs.CreateLogger(typeof(HibpTelemetry));

@@ -3,18 +3,20 @@ namespace HibpIngest.Pipeline.Messaging;
 /// <summary>A message of a load's stages.</summary>
 public abstract record PipelineMessage : WorkMessage
 {
+    /// <param name="movesLoad">Whether the message advances its load; Sweep then uses its send time to detect loss.</param>
+    private protected PipelineMessage(string span, bool movesLoad = true) => (Span, MovesLoad) = (span, movesLoad);
+
     /// <summary>The load that the message belongs to; 0 if only its stage can determine it.</summary>
     internal abstract long LoadId { get; }
 
-    /// <summary>True if this message advances the load; Sweep then uses its send time to detect loss.</summary>
-    internal virtual bool MovesLoad => true;
+    internal bool MovesLoad { get; }
 
-    internal abstract string Span { get; }
+    internal string Span { get; }
 }
 
 /// <summary>A blob version to ingest, or (Load) a load to resume.</summary>
 [Queue(QueueNames.Ingest)]
-public sealed record IngestMessage : PipelineMessage
+public sealed record IngestMessage() : PipelineMessage(TelemetryNames.Spans.Load)
 {
     public string? Blob { get; init; }
 
@@ -27,21 +29,15 @@ public sealed record IngestMessage : PipelineMessage
     internal BlobVersion Zip => new(Blob ?? "", ETag ?? "");
 
     protected override bool IsComplete() => Load > 0 || (!string.IsNullOrEmpty(Blob) && !string.IsNullOrEmpty(ETag));
-
-    internal override string Span => TelemetryNames.Spans.Load;
 }
 
 /// <summary>A slice to upsert. Its range is taken from SQL; First and Last are for operators.</summary>
 [Queue(QueueNames.Slices)]
-public sealed record SliceMessage : PipelineMessage
+public sealed record SliceMessage() : PipelineMessage(TelemetryNames.Spans.Slice, movesLoad: false)
 {
     public required long Load { get; init; }
 
     internal override long LoadId => Load;
-
-    internal override string Span => TelemetryNames.Spans.Slice;
-
-    internal override bool MovesLoad => false;
 
     public required int Slice { get; init; }
 
@@ -52,24 +48,20 @@ public sealed record SliceMessage : PipelineMessage
 
 /// <summary>A load to match.</summary>
 [Queue(QueueNames.Match)]
-public sealed record MatchMessage : PipelineMessage
+public sealed record MatchMessage() : PipelineMessage(TelemetryNames.Spans.Match)
 {
     public required long Load { get; init; }
 
     internal override long LoadId => Load;
-
-    internal override string Span => TelemetryNames.Spans.Match;
 }
 
 /// <summary>Notifications First..Last of a load to send.</summary>
 [Queue(QueueNames.Mail)]
-public sealed record MailMessage : PipelineMessage
+public sealed record MailMessage() : PipelineMessage(TelemetryNames.Spans.Send)
 {
     public required long Load { get; init; }
 
     internal override long LoadId => Load;
-
-    internal override string Span => TelemetryNames.Spans.Send;
 
     public required int First { get; init; }
 
@@ -78,28 +70,20 @@ public sealed record MailMessage : PipelineMessage
 
 /// <summary>A load to write into the account log, as far as its batches are committed.</summary>
 [Queue(QueueNames.Log)]
-public sealed record JournalMessage : PipelineMessage
+public sealed record JournalMessage() : PipelineMessage(TelemetryNames.Spans.Log, movesLoad: false)
 {
     public required long Load { get; init; }
 
     internal override long LoadId => Load;
-
-    internal override string Span => TelemetryNames.Spans.Log;
-
-    internal override bool MovesLoad => false;
 }
 
 /// <summary>A slice to search for the prefixes that clients watch. Its range is taken from SQL; First and Last are for operators.</summary>
 [Queue(QueueNames.Calls)]
-public sealed record CallMessage : PipelineMessage
+public sealed record CallMessage() : PipelineMessage(TelemetryNames.Spans.Call, movesLoad: false)
 {
     public required long Load { get; init; }
 
     internal override long LoadId => Load;
-
-    internal override string Span => TelemetryNames.Spans.Call;
-
-    internal override bool MovesLoad => false;
 
     public required int Slice { get; init; }
 
@@ -110,13 +94,9 @@ public sealed record CallMessage : PipelineMessage
 
 /// <summary>A client to call with everything that is due, by its number.</summary>
 [Queue(QueueNames.Callbacks)]
-public sealed record CallbackMessage : PipelineMessage
+public sealed record CallbackMessage() : PipelineMessage(TelemetryNames.Spans.Deliver, movesLoad: false)
 {
     public required int Client { get; init; }
 
     internal override long LoadId => 0;
-
-    internal override string Span => TelemetryNames.Spans.Deliver;
-
-    internal override bool MovesLoad => false;
 }

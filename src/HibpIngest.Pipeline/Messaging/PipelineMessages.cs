@@ -40,8 +40,7 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     /// <summary>Sends a message for each slice, then records them as sent. A crash in between causes harmless duplicates.</summary>
     public async Task SendSlicesAsync(IReadOnlyList<Slice> ready, CancellationToken cancellationToken)
     {
-        var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
-        await Parallel.ForEachAsync(ready, sending, async (slice, token) => await SendAsync(
+        await Parallel.ForEachAsync(ready, Parallelism.Of(AtOnce, cancellationToken), async (slice, token) => await SendAsync(
             new SliceMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
         foreach (var run in Runs(ready))
             await slices.MarkSlicesQueuedAsync(run.Load, run.First, run.Last, cancellationToken);

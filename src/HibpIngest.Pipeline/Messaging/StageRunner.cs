@@ -151,10 +151,7 @@ public sealed partial class StageRunner(
         }
     }
 
-    /// <summary>
-    /// Returns 30 seconds, doubled for each deferral, and up to as much again at random, so that messages deferred together don't
-    /// return together; at most 10 minutes, the longest that Sweep allows for.
-    /// </summary>
+    /// <summary>Returns 30 s to 10 min, doubled for each deferral, with as much again at random; Sweep allows for at most 10 min.</summary>
     public static TimeSpan Delay(int deferrals)
     {
         var min = FirstDelay * Math.Pow(2, Math.Clamp(deferrals, 0, 10));

@@ -15,8 +15,7 @@ public sealed class LoadOperations(
     private const int PurgeChunkRows = 50_000;
 
     /// <summary>
-    /// Sends slices of a breach again: one of its newest load; or all, or the failed ones, of every load whose rows are in SQL or in the
-    /// journal. Returns their number.
+    /// Sends slices again: one of the newest load, or all or the failed ones of every load with rows. Returns their number.
     /// </summary>
     /// <exception cref="NotPossibleException">There is no such breach or slice, or its rows are purged.</exception>
     public async Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken)
@@ -49,10 +48,7 @@ public sealed class LoadOperations(
         return sent;
     }
 
-    /// <summary>
-    /// Resumes a failed load; with <paramref name="restart"/>, starts it over as a new load with the current settings. Returns the load
-    /// that continues.
-    /// </summary>
+    /// <summary>Resumes a failed load, or restarts it as a new one with the current settings. Returns the load that continues.</summary>
     /// <exception cref="NotPossibleException">There is no such load, it isn't failed, or its rows are purged.</exception>
     public async Task<Load> ResumeAsync(long load, bool restart, string? password, CancellationToken cancellationToken)
     {
@@ -112,10 +108,7 @@ public sealed class LoadOperations(
         return await loads.GetLoadAsync(load, cancellationToken) ?? found;
     }
 
-    /// <summary>
-    /// Deletes the rows of a finished load, in chunks, after verifying its journal. Returns their number. A load that doesn't count (failed
-    /// or replaced) is not journaled, and not verified.
-    /// </summary>
+    /// <summary>Deletes a finished load's rows in chunks, after verifying its journal if the load counts. Returns their number.</summary>
     /// <param name="withoutLog">Confirms that there is no journal, so that only the archive is left.</param>
     /// <exception cref="NotPossibleException">There is no such load, it is still open, or it isn't journaled.</exception>
     /// <exception cref="HibpException">The journal is damaged or doesn't match: nothing is purged.</exception>

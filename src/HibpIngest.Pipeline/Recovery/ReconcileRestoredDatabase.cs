@@ -1,4 +1,3 @@
-using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;

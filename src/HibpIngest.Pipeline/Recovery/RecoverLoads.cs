@@ -1,5 +1,3 @@
-using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Segments;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Removal;

@@ -1,13 +1,8 @@
-using System.Text;
 using System.Text.Json;
-using HibpIngest.Journal.Manifest;
 
 namespace HibpIngest.Pipeline.Recovery;
 
-/// <summary>
-/// What a database should have according to the journal, as far as that can be decided without the database. Documents are untrusted: they
-/// are checked against the names of their folders and against one another first.
-/// </summary>
+/// <summary>What a database should have according to the journal. Documents are untrusted, and checked against each other.</summary>
 internal sealed class RecoveryPlan
 {
     private RecoveryPlan()

@@ -1,5 +1,3 @@
-using System.Text;
-using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
@@ -34,7 +32,6 @@ public sealed partial class RemoveBreach(
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     private IProgress<RemovalProgress>? _progress;
-    private ResiliencePipeline? _retry;
     private long _total;
     private long _done;
     private long _entities;
@@ -95,10 +92,7 @@ public sealed partial class RemoveBreach(
         return removed;
     }
 
-    /// <summary>
-    /// Records the removal in the journal, then in the register, both of which outlive a database: a database restored from the journal
-    /// lacks these loads, and none of their files is loaded again.
-    /// </summary>
+    /// <summary>Records the removal in journal and register, which outlive a database: no restore brings the loads or files back.</summary>
     /// <returns>Ids of the loads; empty: the removal will be refused.</returns>
     private async Task<IReadOnlySet<long>> RecordAsync(string breach, CancellationToken cancellationToken)
     {
@@ -185,7 +179,7 @@ public sealed partial class RemoveBreach(
     private async Task RemoveAsync(LoadRemoval load, AccountBatch chunk, StoreLayout layout, CancellationToken cancellationToken)
     {
         var (facts, placement) = (layout.Facts, new LayoutPlacement(layout.Facts));
-        var inFlight = AtOnce(upsert.Value.TransactionsInFlight, cancellationToken);
+        var inFlight = Parallelism.Of(upsert.Value.TransactionsInFlight, cancellationToken);
         await Parallel.ForEachAsync(ByPartition(chunk, placement), inFlight, async (accounts, token) =>
         {
             var table = tables.Accounts(new TablePlace(accounts.Place.StorageAccount, facts.AccountsTable));
@@ -230,7 +224,7 @@ public sealed partial class RemoveBreach(
         var walk = TableWalk.Parse(recorded.Token);
         using var recording = new SemaphoreSlim(1);
         var before = _done;
-        var atOnce = AtOnce(Math.Max(upsert.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var atOnce = Parallelism.Of(Math.Max(upsert.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         var parts =
             from layout in _layouts
             from part in TablePart.Of(layout.Facts, layout.WritesRanges)
@@ -263,9 +257,6 @@ public sealed partial class RemoveBreach(
         Report(AccountsOf(sharing) - (Interlocked.Read(ref _done) - before));
     }
 
-    private static ParallelOptions AtOnce(int max, CancellationToken cancellationToken) =>
-        new() { MaxDegreeOfParallelism = max, CancellationToken = cancellationToken };
-
     private void ReportPaused(string reason, TimeSpan pause)
     {
         LogPaused(reason, pause);
@@ -274,7 +265,7 @@ public sealed partial class RemoveBreach(
 
     private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));
 
-    private ResiliencePipeline Retry => _retry ??= TableRetry.Create(ReportPaused, time);
+    private ResiliencePipeline Retry => field ??= TableRetry.Create(ReportPaused, time);
 
     [LoggerMessage(
         EventIds.RemoveBreachBegun, LogLevel.Information, "removal of {Breach}: started, hidden from all readers ({Loads} loads)")]

@@ -1,4 +1,3 @@
-using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 
@@ -76,11 +75,7 @@ public sealed class RepairRemoved(
     {
         var parts = written.SelectMany(layout => TablePart.Of(layout.Facts, layout.WritesRanges)).ToList();
         var (changed, walked) = (0L, 0);
-        var atOnce = new ParallelOptions
-        {
-            MaxDegreeOfParallelism = Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1),
-            CancellationToken = cancellationToken,
-        };
+        var atOnce = Parallelism.Of(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         var retry = TableRetry.Create((reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
         await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
         {

@@ -4,9 +4,7 @@ namespace HibpIngest.Pipeline.Settings;
 
 public sealed class CallbackOptions
 {
-    /// <summary>
-    /// Delay before a failed call is retried, or a client that refuses calls is called; doubled each time, up to an hour.
-    /// </summary>
+    /// <summary>Delay before a failed call is retried or a client that refuses is called; doubled each time, up to an hour.</summary>
     [Range(typeof(TimeSpan), "00:00:00.1", "01:00:00")]
     public TimeSpan CallPause { get; set; } = TimeSpan.FromSeconds(10);
 

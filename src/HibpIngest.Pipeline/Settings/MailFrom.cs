@@ -10,9 +10,7 @@ public sealed record MailFrom(string? Name, string Address)
     /// <summary>The part after the @; also the right side of the Message-ID.</summary>
     public string Domain => Address[(Address.LastIndexOf('@') + 1)..];
 
-    /// <summary>
-    /// Parses <c>name@example.com</c>, or <c>Breach notices &lt;name@example.com&gt;</c>, where the name may be quoted or missing.
-    /// </summary>
+    /// <summary>Parses <c>name@example.com</c> or <c>Breach notices &lt;name@example.com&gt;</c>; the name may be quoted.</summary>
     /// <exception cref="BadInputException">The text has none of these forms; the message doesn't contain it.</exception>
     public static MailFrom Parse(string text)
     {

@@ -11,17 +11,11 @@ public sealed class MailOptions
     [Range(1, 10_000)]
     public int MailsPerMessage { get; set; } = 100;
 
-    /// <summary>
-    /// Mails per second for the whole installation, over all loads and processes: a sender reserves the time for its mails in SQL. A
-    /// small relay accepts ten without throttling.
-    /// </summary>
+    /// <summary>Mails per second for the whole installation, reserved in SQL. A small relay accepts ten without throttling.</summary>
     [Range(0.01, 10_000)]
     public double MailsPerSecond { get; set; } = 10;
 
-    /// <summary>
-    /// Whether notifications are sent once they are matched, or held until an operator releases them. Hold takes precedence over the
-    /// archive's metadata.
-    /// </summary>
+    /// <summary>Whether matched notifications are sent, or held until an operator releases them; Hold overrides the metadata.</summary>
     public NotifyMode Notify { get; set; } = NotifyMode.Send;
 
     /// <summary>How long a sender's claim on a notification lasts; after that another sender may claim it.</summary>

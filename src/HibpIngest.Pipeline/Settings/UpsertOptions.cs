@@ -11,10 +11,7 @@ public sealed class UpsertOptions
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan SliceLease { get; set; } = TimeSpan.FromSeconds(60);
 
-    /// <summary>
-    /// Entity group transactions in flight per slice. Measured against the emulator, more than 16 gain nothing; on Azure, throughput
-    /// grows up to 64.
-    /// </summary>
+    /// <summary>Entity group transactions in flight per slice. More than 16 gain nothing on the emulator; Azure scales up to 64.</summary>
     [Range(1, 512)]
     public int TransactionsInFlight { get; set; } = 16;
 

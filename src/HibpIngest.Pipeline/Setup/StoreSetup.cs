@@ -13,17 +13,11 @@ public sealed class StoreSetup(
 
     public bool IsDone => _once?.IsDone == true;
 
-    /// <summary>
-    /// Runs <see cref="EnsureAsync"/> until it has succeeded once. For a host whose process must not end because a store is
-    /// unavailable: every piece of work begins with it.
-    /// </summary>
+    /// <summary>Runs EnsureAsync until it has succeeded once, for a host that must not end because a store is unavailable.</summary>
     public Task EnsureOnceAsync(CancellationToken cancellationToken) =>
         LazyInitializer.EnsureInitialized(ref _once, () => new RunOnce(EnsureAsync)).EnsureAsync(cancellationToken);
 
-    /// <summary>
-    /// Whether, according to the register, the stores were set up, no load is open and the catalogue is current. Then nothing needs the
-    /// database, and a serverless one may stay paused.
-    /// </summary>
+    /// <summary>Whether, according to the register, nothing needs the database, so that a serverless one may stay paused.</summary>
     public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
     {
         try
@@ -66,10 +60,7 @@ public sealed class StoreSetup(
         await register.CreateAsync(cancellationToken);
     }
 
-    /// <summary>
-    /// Returns whether the stores are set up, and checks that they belong together. Creates nothing: for commands that only read or change
-    /// existing data. False: they have not been set up yet.
-    /// </summary>
+    /// <summary>Returns whether the stores are set up, and checks that they belong together. Creates nothing.</summary>
     public async Task<bool> CheckAsync(CancellationToken cancellationToken)
     {
         // In the opposite order of the writes: a concurrent set-up is seen as not begun, or as a database without a load.

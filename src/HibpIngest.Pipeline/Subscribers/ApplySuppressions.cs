@@ -1,9 +1,6 @@
 namespace HibpIngest.Pipeline.Subscribers;
 
-/// <summary>
-/// Applies the register's suppressions to the database, which lacks some if it was restored from a backup, or if a command was interrupted
-/// between the two. Safe to run at any time, concurrently and repeatedly.
-/// </summary>
+/// <summary>Applies the register's suppressions to the database, which may lack some after a restore or a crash. Idempotent.</summary>
 public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog register, InstallationKeys keys)
 {
     /// <summary>Suppressions applied in one transaction; those stay applied if the run is interrupted.</summary>
@@ -26,10 +23,7 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
         }
     }
 
-    /// <summary>
-    /// Checks the key, then applies the suppressions that the database lacks: records them, and deletes subscriptions and outstanding
-    /// mails. Suppressions that were lifted since are lifted in the database too.
-    /// </summary>
+    /// <summary>Checks the key, then applies or lifts what the database lacks, with subscriptions and outstanding mails.</summary>
     /// <returns>The number of suppressions that the database lacked.</returns>
     public async Task<int> RunAsync(CancellationToken cancellationToken)
     {

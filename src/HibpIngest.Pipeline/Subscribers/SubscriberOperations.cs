@@ -1,9 +1,6 @@
 namespace HibpIngest.Pipeline.Subscribers;
 
-/// <summary>
-/// Adds and removes subscribers; a suppression keeps an import from adding a removed one again. The register is changed first: if a crash
-/// keeps a change from the database, the next start applies it.
-/// </summary>
+/// <summary>Adds and removes subscribers. The register is changed first: after a crash, the next start applies the change.</summary>
 public sealed class SubscriberOperations(
     ISubscribers subscribers, ISuppressionLog register, ApplySuppressions apply, InstallationKeys keys,
     TimeProvider time)

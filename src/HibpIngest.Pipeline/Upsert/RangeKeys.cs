@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>The keys of an account's hash as strings, for walks over a table, which don't need the write path's speed.</summary>

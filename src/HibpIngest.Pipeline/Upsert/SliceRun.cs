@@ -3,10 +3,7 @@ using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Upsert;
 
-/// <summary>
-/// One attempt of a slice under its lease: its transactions in order, and which of them are done. If it ends early, it first waits for the
-/// transactions in flight, so that the recorded progress matches what has been written.
-/// </summary>
+/// <summary>One attempt of a slice under its lease. It ends only after its transactions in flight, so the progress is exact.</summary>
 public sealed class SliceRun : IStageWork
 {
     private readonly JournaledRows _rows;
@@ -55,7 +52,7 @@ public sealed class SliceRun : IStageWork
 
     public string Breach => Work.Breach;
 
-    /// <remarks>A failed slice that is redelivered was requeued by an operator, so its attempts don't count.</remarks>
+    // A failed slice that is redelivered was requeued by an operator, so its attempts don't count.
     public int Attempts => Work.Slice.State == SliceState.Failed ? 0 : Work.Slice.Attempts;
 
     /// <summary>The progress; null: as recorded before.</summary>

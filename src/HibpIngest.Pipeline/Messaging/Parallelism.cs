@@ -1,0 +1,7 @@
+namespace HibpIngest.Pipeline.Messaging;
+
+internal static class Parallelism
+{
+    public static ParallelOptions Of(int max, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = max, CancellationToken = cancellationToken };
+}
