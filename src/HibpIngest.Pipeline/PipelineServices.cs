@@ -17,72 +17,39 @@ namespace HibpIngest.Pipeline;
 
 public static class PipelineServices
 {
+    // Their limits, locks and caches apply to the process.
+    private static readonly Type[] Singletons =
+    [
+        typeof(Deferrals), typeof(ArchivePasswords), typeof(StoreSetup), typeof(DroppedBreaches), typeof(IngestBreach), typeof(UpsertSlice),
+        typeof(MatchSubscribers), typeof(SendNotifications), typeof(CallClients), typeof(DeliverCallbacks), typeof(WriteJournal),
+        typeof(Sweep),
+    ];
+
+    private static readonly Type[] Transients =
+    [
+        typeof(PipelineMessages), typeof(LoadReports), typeof(LoadLeases), typeof(LoadTrace), typeof(BlobScan), typeof(LoadCopy),
+        typeof(LoadStart), typeof(UpsertCompletion), typeof(MailSchedule), typeof(CallSchedule), typeof(PreviewCalls),
+        typeof(WatchedPrefixes), typeof(JournaledRows), typeof(JournalSchedule), typeof(RecoverLoads), typeof(RepairJournal),
+        typeof(RepairRemoved), typeof(SegmentCopy), typeof(JournalChanges), typeof(VerifyJournal), typeof(FillRanges),
+        typeof(LayoutOperations), typeof(RebuildLayout), typeof(ApplySuppressions), typeof(BreachLoads), typeof(BreachOperations),
+        typeof(CallbackOperations), typeof(LoadOperations), typeof(MailOperations), typeof(ReconcileRestoredDatabase), typeof(PoisonQueue),
+        typeof(PublishCatalogue), typeof(RemovalStatus), typeof(RemoveBreach), typeof(SubscriberOperations),
+    ];
+
     /// <summary>
     /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options, the
-    /// clock and logging. Stages are singletons, because their limits and caches apply to the process; the other services keep no state.
+    /// clock and logging.
     /// </summary>
-    /// <param name="setsUpStores">Whether the stores are set up before the first message, for a host that can't before it listens.</param>
+    /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't before it listens.</param>
     public static IServiceCollection AddHibpPipeline(this IServiceCollection services, bool setsUpStores = false)
     {
-        services.AddSingleton<Deferrals>();
-        services.AddSingleton<ArchivePasswords>();
-        services.AddSingleton<StoreSetup>();
-
-        services.AddTransient<PipelineMessages>();
-        services.AddTransient<LoadReports>();
-        services.AddTransient<LoadLeases>();
-        services.AddTransient<LoadTrace>();
-        services.AddSingleton(provider => new StageRunner(
+        foreach (var type in Singletons)
+            services.AddSingleton(type);
+        foreach (var type in Transients)
+            services.AddTransient(type);
+        return services.AddSingleton(provider => new StageRunner(
             provider.GetRequiredService<PipelineMessages>(), provider.GetRequiredService<LoadTrace>(),
             provider.GetRequiredService<IOptions<RetryOptions>>(), provider.GetRequiredService<Deferrals>(),
             provider.GetRequiredService<ILogger<StageRunner>>(), setsUpStores ? provider.GetRequiredService<StoreSetup>() : null));
-
-        services.AddTransient<BlobScan>();
-        services.AddSingleton<DroppedBreaches>();
-        services.AddSingleton<IngestBreach>();
-        services.AddTransient<LoadCopy>();
-        services.AddTransient<LoadStart>();
-
-        services.AddTransient<UpsertCompletion>();
-        services.AddSingleton<UpsertSlice>();
-
-        services.AddSingleton<MatchSubscribers>();
-        services.AddTransient<MailSchedule>();
-        services.AddSingleton<SendNotifications>();
-
-        services.AddSingleton<CallClients>();
-        services.AddTransient<CallSchedule>();
-        services.AddSingleton<DeliverCallbacks>();
-        services.AddTransient<PreviewCalls>();
-        services.AddTransient<WatchedPrefixes>();
-
-        services.AddTransient<JournaledRows>();
-        services.AddSingleton<WriteJournal>();
-        services.AddTransient<JournalSchedule>();
-        services.AddTransient<RecoverLoads>();
-        services.AddTransient<RepairJournal>();
-        services.AddTransient<RepairRemoved>();
-        services.AddTransient<SegmentCopy>();
-        services.AddTransient<JournalChanges>();
-        services.AddTransient<VerifyJournal>();
-
-        services.AddTransient<FillRanges>();
-        services.AddTransient<LayoutOperations>();
-        services.AddTransient<RebuildLayout>();
-
-        services.AddTransient<ApplySuppressions>();
-        services.AddTransient<BreachLoads>();
-        services.AddTransient<BreachOperations>();
-        services.AddTransient<CallbackOperations>();
-        services.AddTransient<LoadOperations>();
-        services.AddTransient<MailOperations>();
-        services.AddTransient<ReconcileRestoredDatabase>();
-        services.AddTransient<PoisonQueue>();
-        services.AddTransient<PublishCatalogue>();
-        services.AddTransient<RemovalStatus>();
-        services.AddTransient<RemoveBreach>();
-        services.AddTransient<SubscriberOperations>();
-        services.AddSingleton<Sweep>();
-        return services;
     }
 }

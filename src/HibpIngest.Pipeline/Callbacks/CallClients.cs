@@ -59,30 +59,23 @@ public sealed partial class CallClients(
     {
         var (work, slice) = (run.Slice, run.Slice.Slice);
         var calls = new Dictionary<int, int>();
-        var accounts = HashedAccounts.Rent(slice.Count);
-        try
+        using var accounts = HashedAccounts.Rent(slice.Count);
+        run.IsReading = true;
+        await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
+        run.IsReading = false;
+        accounts.Hash();
+        var reported = work.Told.Count == 0 ? null : new ReportedHashes(
+            work.Told, (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts, tables);
+        // One bitmap at a time: all clients' bitmaps, in each concurrent slice, would exceed the memory of the process.
+        foreach (var client in called)
         {
-            run.IsReading = true;
-            await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
-            run.IsReading = false;
-            accounts.Hash();
-            var reported = work.Told.Count == 0 ? null : new ReportedHashes(
-                work.Told, (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts, tables);
-            // One bitmap at a time: all clients' bitmaps, in each concurrent slice, would exceed the memory of the process.
-            foreach (var client in called)
-            {
-                if (await watched.GetAsync(client.Number, cancellationToken) is not { } bitmap)
-                    continue;
-                if (reported is not null)
-                    await reported.LookUpAsync(accounts, bitmap, cancellationToken);
-                var key = new CallbackKey(client.Number, slice.Load, slice.Number);
-                if (await WriteAsync(key, accounts, bitmap, reported, cancellationToken) is > 0 and var count)
-                    calls[client.Number] = count;
-            }
-        }
-        finally
-        {
-            HashedAccounts.Return(accounts);
+            if (await watched.GetAsync(client.Number, cancellationToken) is not { } bitmap)
+                continue;
+            if (reported is not null)
+                await reported.LookUpAsync(accounts, bitmap, cancellationToken);
+            var key = new CallbackKey(client.Number, slice.Load, slice.Number);
+            if (await WriteAsync(key, accounts, bitmap, reported, cancellationToken) is > 0 and var count)
+                calls[client.Number] = count;
         }
         return calls;
     }
@@ -124,10 +117,8 @@ public sealed partial class CallClients(
 }
 
 /// <summary>Takes no lease: if two deliveries run concurrently, the second finds the result recorded.</summary>
-public sealed class CallRun(CallSlice slice) : IStageWork
+public sealed record CallRun(CallSlice Slice) : IStageWork
 {
-    public CallSlice Slice { get; } = slice;
-
     /// <summary>Whether the slice's rows are being read: a failure now is caused by them.</summary>
     internal bool IsReading { get; set; }
 

@@ -28,14 +28,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     /// <summary>Whether the client responded 410 Gone.</summary>
     public bool IsGone { get; private set; }
 
-    public bool IsStopped
-    {
-        get
-        {
-            lock (_lock)
-                return HasEnded();
-        }
-    }
+    public bool IsStopped => Before() is null;
 
     /// <summary>Returns how long to wait before the next call; null: the turn has ended.</summary>
     public TimeSpan? Before()

@@ -1,6 +1,5 @@
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>Sends the messages that cause clients to be called. Sweep sends those that a crash lost.</summary>
 public sealed class CallSchedule(
     ICallSlices slices, ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, PipelineMessages messages)
 {
@@ -51,9 +50,7 @@ public sealed class CallSchedule(
         await LookThroughAsync(load, cancellationToken);
     }
 
-    /// <summary>
-    /// Sets <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over until one resumes.
-    /// </summary>
+    /// <summary>Sets <see cref="CallProgress.Paused"/>. A load with open calls to paused clients only is over until one resumes.</summary>
     public async Task<IReadOnlyList<Load>> WithPausedAsync(IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {
         if (!loads.Any(load => load.Calls is { Open: > 0 }))

@@ -1,6 +1,5 @@
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>One turn of calling a client, under the client's lease.</summary>
 public sealed class CallbackRun : IStageWork
 {
     internal CallbackRun(

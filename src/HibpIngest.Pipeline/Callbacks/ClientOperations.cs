@@ -65,7 +65,6 @@ public sealed class ClientOperations(
         return new NewClient(client, key, secret);
     }
 
-    /// <summary>Lists the clients by name, with the number of prefixes that each watches.</summary>
     public async Task<IReadOnlyList<(CallbackClient Client, int Prefixes)>> ListAsync(CancellationToken cancellationToken)
     {
         var found = new List<(CallbackClient, int)>();
@@ -166,7 +165,6 @@ public sealed class ClientOperations(
     public static string? OpenSecret(CallbackClient client, SecretKeys? keys) =>
         keys?.Open(client.SealedSecret, ContextOf(client.Number)) is { } secret ? Encoding.ASCII.GetString(secret) : null;
 
-    /// <summary>Binds the sealed secret to its client.</summary>
     private static byte[] ContextOf(int number) => Encoding.ASCII.GetBytes($"client {number}");
 
     private static bool IsNamed(string one, string other) => one.Equals(other, StringComparison.OrdinalIgnoreCase);

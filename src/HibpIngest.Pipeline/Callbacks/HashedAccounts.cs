@@ -4,7 +4,7 @@ using System.Collections.Concurrent;
 namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>A slice's accounts and their distinct hashes in ascending order, so that a bitmap is read from front to back. Pooled.</summary>
-internal sealed class HashedAccounts
+internal sealed class HashedAccounts : IDisposable
 {
     // As many slices as a process handles concurrently under the host's queue settings; excess buffers are garbage-collected.
     private const int MaxPooled = 32;
@@ -28,12 +28,12 @@ internal sealed class HashedAccounts
     public static HashedAccounts Rent(int capacity) =>
         Pool.TryTake(out var pooled) && pooled.Accounts.Capacity >= capacity ? pooled : new HashedAccounts(capacity);
 
-    public static void Return(HashedAccounts accounts)
+    public void Dispose()
     {
-        accounts.Accounts.Clear();
-        accounts.Count = 0;
+        Accounts.Clear();
+        Count = 0;
         if (Pool.Count < MaxPooled)
-            Pool.Add(accounts);
+            Pool.Add(this);
     }
 
     public void Hash()

@@ -42,27 +42,19 @@ public sealed class PreviewCalls(
         var part = all.Sum(slice => (double)slice.Count) / chosen.Sum(slice => (double)slice.Count);
         foreach (var slice in chosen)
         {
-            var accounts = HashedAccounts.Rent(slice.Count);
-            try
+            using var accounts = HashedAccounts.Rent(slice.Count);
+            await rows.ReadAsync(slice, load.Mark, load.Purged, accounts.Accounts, cancellationToken);
+            accounts.Hash();
+            foreach (var client in called)
             {
-                await rows.ReadAsync(slice, load.Mark, load.Purged, accounts.Accounts, cancellationToken);
-                accounts.Hash();
-                foreach (var client in called)
-                {
-                    if (await watched.GetAsync(client.Number, cancellationToken) is { } bitmap)
-                        calls[client.Number] += part * CallList.CountOf(accounts.Find(bitmap, filter: null));
-                }
-            }
-            finally
-            {
-                HashedAccounts.Return(accounts);
+                if (await watched.GetAsync(client.Number, cancellationToken) is { } bitmap)
+                    calls[client.Number] += part * CallList.CountOf(accounts.Find(bitmap, filter: null));
             }
         }
         return chosen.Count == all.Count;
     }
 }
 
-/// <summary>An estimate of the calls to one client because of a breach.</summary>
 /// <param name="IsExact">Whether every slice was looked through; false: extrapolated from some of them.</param>
 public sealed record CallEstimate(CallbackClient Client, long Calls, bool IsExact, TimeSpan CallTime)
 {

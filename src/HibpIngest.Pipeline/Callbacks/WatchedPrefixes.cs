@@ -44,11 +44,8 @@ public sealed class WatchedPrefixes(IPrefixBlobs blobs, TimeProvider time)
 
     private void RemoveStale()
     {
-        foreach (var (client, entry) in _cached)
-        {
-            if (time.GetElapsedTime(entry.ReadAt) >= SeenWithin)
-                _cached.TryRemove(client, out _);
-        }
+        foreach (var (client, _) in _cached.Where(cached => time.GetElapsedTime(cached.Value.ReadAt) >= SeenWithin))
+            _cached.TryRemove(client, out _);
     }
 
     private sealed record Entry(PrefixBlob? Blob, long ReadAt);

@@ -2,9 +2,7 @@ using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Catalogue;
 
-/// <summary>
-/// An operator's changes to a breach. After a CatalogueBehindException or JournalBehindException, the change itself is made.
-/// </summary>
+/// <summary>An operator's changes to a breach. Behind-exceptions mean that the change is made, but not published or journaled.</summary>
 public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, JournalSchedule log, JournalChanges changes)
 {
     /// <summary>Hides a breach, or shows it again. Returns the breach once readers see the change.</summary>

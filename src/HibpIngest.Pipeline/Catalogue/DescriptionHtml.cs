@@ -6,9 +6,7 @@ using AngleSharp.Text;
 
 namespace HibpIngest.Pipeline.Catalogue;
 
-/// <summary>
-/// Reduces untrusted HTML to text, em, strong, br, p and a with an http(s) address; well-formed for any input, and idempotent.
-/// </summary>
+/// <summary>Reduces untrusted HTML to text, em, strong, br, p and a with an http(s) link; always well-formed, and idempotent.</summary>
 /// <remarks>
 /// AngleSharp's tokenizer reads as a browser does. No tree is built: the tree for "&lt;b x=1&gt;&lt;b x=2&gt;..." grows with the square of
 /// the text's length. Each element is open at most once, so that it can't nest in itself.

@@ -13,7 +13,6 @@ internal static class LogoImage
     /// <summary>The signature, and the first chunk's length and type, which are the same in every PNG (w3.org/TR/png).</summary>
     private static ReadOnlySpan<byte> Beginning => [137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82];
 
-    /// <summary>Returns what is wrong with an image; null: nothing.</summary>
     public static string? FindFault(ReadOnlySpan<byte> image)
     {
         if (image.Length > MaxBytes)

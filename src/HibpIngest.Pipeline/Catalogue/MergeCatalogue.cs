@@ -68,7 +68,6 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         }
     }
 
-    /// <returns>Null: nothing changes.</returns>
     private static BreachMerge? Merge(CatalogueBreach breach, IReadOnlyDictionary<string, PublicBreach> shown)
     {
         var (name, before) = (breach.Breach.Name, breach.Breach.Metadata);

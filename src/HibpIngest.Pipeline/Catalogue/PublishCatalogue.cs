@@ -287,9 +287,7 @@ public sealed partial class PublishCatalogue(
         private volatile bool _overtaken; // another writer has written from a newer snapshot
 
         public bool IsOvertaken => _overtaken;
-
         public int Written => _written;
-
         public int Deleted => _deleted;
 
         public bool Has(string name, string? tag = null) => there.TryGetValue(name, out var entry) && (tag is null || entry.Tag == tag);

@@ -83,8 +83,9 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         BlobBytes = _blobBytes,
     };
 
-    public void Start() => _running = Task.WhenAll(((Action[])[Inflate, Scan, Deduplicate]).Select(
-        work => Task.Factory.StartNew(work, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default)));
+    public void Start() => _running = Task.WhenAll(
+        // Through the queue, so that the text read before the error is scanned first.
+        StartThread(Inflate, e => Push(new Chunk(Error: e, IsLast: true))), StartThread(Scan, Break), StartThread(Deduplicate, Break));
 
     public void Return(ExtractedBatch batch)
     {
@@ -98,6 +99,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         await _stop.CancelAsync();
         await _blob.DisposeAsync();
         await _running;
+        _batches.Writer.TryComplete();
         _chunks.Dispose();
         _found.Dispose();
         _freeFound.Dispose();
@@ -112,110 +114,102 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
             PushFound();
     }
 
+    private Task StartThread(Action work, Action<Exception> fail)
+    {
+        return Task.Factory.StartNew(Run, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+
+        void Run()
+        {
+            try
+            {
+                try
+                {
+                    work();
+                }
+                catch (Exception e) when (e is not OperationCanceledException || !_stop.IsCancellationRequested)
+                {
+                    fail(e);
+                }
+            }
+            catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+            {
+                // Disposed, or stopped by Break.
+            }
+        }
+    }
+
     private void Inflate()
     {
-        try
+        using var file = BreachFile.Open(
+            _blob, _load.Blob.Name, _password, _load.Settings.Limits,
+            _load.Settings.ExtractorVersion >= AccountScanner.OpensTarsFrom);
+        foreach (var text in file.ReadFrom(_entry))
         {
-            using var file = BreachFile.Open(
-                _blob, _load.Blob.Name, _password, _load.Settings.Limits,
-                _load.Settings.ExtractorVersion >= AccountScanner.OpensTarsFrom);
-            foreach (var text in file.ReadFrom(_entry))
+            Push(new Chunk(Entry: text.TopLevel, Starts: true));
+            int read;
+            do
             {
-                Push(new Chunk(Entry: text.TopLevel, Starts: true));
-                int read;
-                do
-                {
-                    var buffer = ArrayPool<byte>.Shared.Rent(ChunkBytes);
-                    read = text.Content.ReadAtLeast(buffer.AsSpan(0, ChunkBytes), ChunkBytes, throwOnEndOfStream: false);
-                    Interlocked.Exchange(ref _blobBytesRead, _blob.Position);
-                    Push(new Chunk(buffer, read, Ends: read < ChunkBytes));
-                }
-                while (read == ChunkBytes);
+                var buffer = ArrayPool<byte>.Shared.Rent(ChunkBytes);
+                read = text.Content.ReadAtLeast(buffer.AsSpan(0, ChunkBytes), ChunkBytes, throwOnEndOfStream: false);
+                Interlocked.Exchange(ref _blobBytesRead, _blob.Position);
+                Push(new Chunk(buffer, read, Ends: read < ChunkBytes));
             }
-            Push(new Chunk(IsLast: true));
+            while (read == ChunkBytes);
         }
-        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
-        {
-        }
-        catch (Exception e)
-        {
-            // Through the queue, so that the text read before the error is scanned first.
-            PushUnlessStopped(new Chunk(Error: e, IsLast: true));
-        }
+        Push(new Chunk(IsLast: true));
     }
 
     private void Scan()
     {
-        try
+        var scanner = new AccountScanner(this, _rejected);
+        foreach (var chunk in _chunks.GetConsumingEnumerable(_stop.Token))
         {
-            var scanner = new AccountScanner(this, _rejected);
-            foreach (var chunk in _chunks.GetConsumingEnumerable(_stop.Token))
+            if (chunk.Starts)
+                _found.Add(new Found(Starts: true, Entry: chunk.Entry, Rejected: _rejected.Copy()), _stop.Token);
+            if (chunk.Buffer is { } buffer)
             {
-                if (chunk.Starts)
-                    _found.Add(new Found(Starts: true, Entry: chunk.Entry, Rejected: _rejected.Copy()), _stop.Token);
-                if (chunk.Buffer is { } buffer)
-                {
-                    scanner.Scan(buffer.AsSpan(0, chunk.Length));
-                    ArrayPool<byte>.Shared.Return(buffer);
-                }
-                if (chunk.Ends)
-                {
-                    scanner.EndOfText();
-                    PushFound(); // the next entry's checkpoint counts from here
-                }
-                if (chunk.IsLast)
-                {
-                    _found.Add(new Found(IsLast: true, Error: chunk.Error), _stop.Token);
-                    return;
-                }
+                scanner.Scan(buffer.AsSpan(0, chunk.Length));
+                ArrayPool<byte>.Shared.Return(buffer);
             }
-        }
-        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
-        {
-        }
-        catch (Exception e)
-        {
-            Break(e);
+            if (chunk.Ends)
+            {
+                scanner.EndOfText();
+                PushFound(); // the next entry's checkpoint counts from here
+            }
+            if (chunk.IsLast)
+            {
+                _found.Add(new Found(IsLast: true, Error: chunk.Error), _stop.Token);
+                return;
+            }
         }
     }
 
     private void Deduplicate()
     {
-        try
+        foreach (var found in _found.GetConsumingEnumerable(_stop.Token))
         {
-            foreach (var found in _found.GetConsumingEnumerable(_stop.Token))
+            if (found.Rejected is { } rejected)
+                _counts = rejected with { Duplicates = _counts.Duplicates };
+            if (found.Starts)
+                StartText(found.Entry);
+            if (found.Accounts is { } accounts)
             {
-                if (found.Rejected is { } rejected)
-                    _counts = rejected with { Duplicates = _counts.Duplicates };
-                if (found.Starts)
-                    StartText(found.Entry);
-                if (found.Accounts is { } accounts)
-                {
-                    var duplicates = _counts.Duplicates;
-                    Take(accounts);
-                    HibpTelemetry.Extracted(accounts.Count, (int)(_counts.Duplicates - duplicates), _rejectedReported, _counts.ByRule);
-                    _rejectedReported = _counts.ByRule;
-                    accounts.Clear();
-                    _freeFound.Add(accounts);
-                }
-                if (found.IsLast)
-                {
-                    // A short batch is the load's last one. After an error the unfinished batch is dropped, so that a rerun produces the
-                    // same batches.
-                    if (found.Error is null && _batch.Count > 0)
-                        HandOver();
-                    _batches.Writer.Complete(found.Error);
-                    return;
-                }
+                var duplicates = _counts.Duplicates;
+                Take(accounts);
+                HibpTelemetry.Extracted(accounts.Count, (int)(_counts.Duplicates - duplicates), _rejectedReported, _counts.ByRule);
+                _rejectedReported = _counts.ByRule;
+                accounts.Clear();
+                _freeFound.Add(accounts);
             }
-        }
-        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
-        {
-            _batches.Writer.TryComplete();
-        }
-        catch (Exception e)
-        {
-            Break(e);
+            if (found.IsLast)
+            {
+                // A short batch is the load's last one. After an error the unfinished batch is dropped, so that a rerun produces the same
+                // batches.
+                if (found.Error is null && _batch.Count > 0)
+                    HandOver();
+                _batches.Writer.Complete(found.Error);
+                return;
+            }
         }
     }
 
@@ -265,24 +259,13 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
 
     private void HandOver()
     {
-        // One batch is always being filled, so at most BatchesInHand - 1 wait in the channel and the write can't fail.
+        // One batch is always being filled, so at most BatchesInFlight - 1 wait in the channel and the write can't fail.
         if (!_batches.Writer.TryWrite(new ExtractedBatch(_batch, Checkpoint(), _known.CapReached)))
             throw new InvalidOperationException("more batches are in hand than were made");
         _batch = _free.Take(_stop.Token);
     }
 
     private void Push(Chunk chunk) => _chunks.Add(chunk, _stop.Token);
-
-    private void PushUnlessStopped(Chunk chunk)
-    {
-        try
-        {
-            Push(chunk);
-        }
-        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
-        {
-        }
-    }
 
     private readonly record struct Chunk(
         byte[]? Buffer = null, int Length = 0, bool Starts = false, ArchivePosition Entry = default, bool Ends = false,

@@ -7,19 +7,17 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
     /// <param name="purged">Whether some or all of the load's rows are purged.</param>
     public async Task ReadAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
     {
-        await ReadRowsAsync(slice, mark, purged, into, cancellationToken);
+        if (purged)
+            await ReadSegmentAsync(slice, mark, into, cancellationToken);
+        else
+            await rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, into, cancellationToken);
         if (into.Count != slice.Count)
             throw new RowsMissingException(slice, into.Count);
     }
 
-    private async Task ReadRowsAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
+    private async Task ReadSegmentAsync(Slice slice, int mark, AccountBatch into, CancellationToken cancellationToken)
     {
-        if (!purged)
-        {
-            await rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, into, cancellationToken);
-            return;
-        }
-        var load = await rows.GetLogEntryAsync(slice.Load, cancellationToken);
+        var load = await log.GetLogEntryAsync(slice.Load, cancellationToken);
         var segment = load?.Segments.FirstOrDefault(one => one.First <= slice.First && slice.Last <= one.Last)
             ?? throw new NotPossibleException(
                 $"the rows of load {slice.Load} are purged, and the account log has no segment of slice {slice.Number}: drop its archive "

@@ -23,24 +23,8 @@ public sealed partial class WriteJournal(
 
     /// <summary>Writes as much of the load as is possible now, or until the time budget is used up.</summary>
     /// <param name="progress">Receives the number of rows in segments.</param>
-    /// <exception cref="JournalConflictException">The journal holds something other than expected.</exception>
-    public Task RunAsync(JournalEntry entry, IProgress<long>? progress, CancellationToken cancellationToken) =>
-        RunAsync(entry, progress, notifiesOthers: true, cancellationToken);
-
-    /// <summary>Writes a change of a breach into its loads' documents, within an operator's command.</summary>
-    /// <param name="withSegments">False: loads whose segments are not all written yet are skipped.</param>
-    public async Task WriteChangeAsync(string breach, bool withSegments, CancellationToken cancellationToken)
-    {
-        foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
-        {
-            if (await log.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
-                continue;
-            if (withSegments || (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null)))
-                await RunAsync(entry, null, notifiesOthers: false, cancellationToken);
-        }
-    }
-
-    private async Task RunAsync(JournalEntry entry, IProgress<long>? progress, bool notifiesOthers, CancellationToken cancellationToken)
+    public async Task RunAsync(
+        JournalEntry entry, IProgress<long>? progress, CancellationToken cancellationToken, bool notifiesOthers = true)
     {
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Accounts, entry.Accounts);
         var folder = JournalNames.Folder(entry);
@@ -58,6 +42,19 @@ public sealed partial class WriteJournal(
             // If a removal began meanwhile, either it lists these blobs before it deletes, or they are deleted here.
             if (await blobs.FindAsync(folder + JournalNames.Removed, CancellationToken.None) is not null)
                 await DeleteAsync(blobs, folder, CancellationToken.None);
+        }
+    }
+
+    /// <summary>Writes a change of a breach into its loads' documents, within an operator's command.</summary>
+    /// <param name="withSegments">False: loads whose segments are not all written yet are skipped.</param>
+    public async Task WriteChangeAsync(string breach, bool withSegments, CancellationToken cancellationToken)
+    {
+        foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
+        {
+            if (await log.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
+                continue;
+            if (withSegments || (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null)))
+                await RunAsync(entry, null, cancellationToken, notifiesOthers: false);
         }
     }
 
@@ -178,10 +175,8 @@ public sealed partial class WriteJournal(
 }
 
 /// <summary>Takes no lease: a concurrent second run finds the blobs that the first has written.</summary>
-public sealed class JournalRun(JournalEntry entry) : IStageWork
+public sealed record JournalRun(JournalEntry Entry) : IStageWork
 {
-    public JournalEntry Entry { get; } = entry;
-
     public long LoadId => Entry.Load;
 
     public string Breach => Entry.Breach.Name;

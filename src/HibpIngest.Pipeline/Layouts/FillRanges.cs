@@ -79,8 +79,7 @@ public sealed partial class FillRanges(
         var fill = recorded is null ? new Fill(null, [.. retired]) : JsonSerializer.Deserialize<Fill>(recorded)!;
         var walk = TableWalk.Parse(fill.Walk);
         var parts = TablePart.OfAccounts(layout.Facts);
-        using var recording = new SemaphoreSlim(1);
-        await RecordAsync(() => { }, cancellationToken); // before anything is written
+        await RecordAsync(walk.ToString(), cancellationToken); // before anything is written
         LogStarted(layout.Id, walk.PartsDone, parts.Count);
         Report();
 
@@ -91,7 +90,7 @@ public sealed partial class FillRanges(
             {
                 var (rows, next) = await GatherAsync(part, walk.Token(part), retired, token);
                 await WriteAsync(layout.Facts, placement, rows, token);
-                await RecordAsync(() => walk.MoveTo(part, next), token);
+                await walk.MoveToAsync(part, next, RecordAsync, token);
                 Report();
             }
         });
@@ -106,19 +105,8 @@ public sealed partial class FillRanges(
 
         void Report() => _progress?.Report(new FillProgress(Interlocked.Read(ref _accounts), walk.PartsDone, parts.Count));
 
-        async Task RecordAsync(Action move, CancellationToken token)
-        {
-            await recording.WaitAsync(token);
-            try
-            {
-                move();
-                await layouts.SetFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = walk.ToString() }), token);
-            }
-            finally
-            {
-                recording.Release();
-            }
-        }
+        Task RecordAsync(string recordedWalk, CancellationToken token) =>
+            layouts.SetFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = recordedWalk }), token);
     }
 
     /// <summary>Reads the next rows of a part, grouped by the partition of their hash. Returns the token of the rest too.</summary>
@@ -167,7 +155,6 @@ public sealed partial class FillRanges(
         Interlocked.Add(ref _accounts, gathered.Values.Sum(rows => rows.Select(row => row.Key).Distinct().Count()));
     }
 
-    /// <summary>The checkpoint.</summary>
     /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>
     private sealed record Fill(string? Walk, int[] Dead);
 

@@ -214,11 +214,8 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
     internal sealed class Buffers
     {
         public RowMarks[] Rows { get; } = new RowMarks[IAccountTable.MaxTransactionEntities];
-
         public MarkList Marks { get; } = new();
-
         public byte[] Digits { get; } = new byte[IAccountTable.MaxTransactionEntities * AccountHash.RowDigits];
-
         public byte[] Key { get; } = new byte[LongestKey];
     }
 

@@ -81,7 +81,6 @@ public sealed partial class RebuildLayout(
         return new RebuildResult(layout, written.Count, rowsWritten, _accounts, _transactions, removed);
     }
 
-    /// <returns>Null: there is no layout of that name.</returns>
     private async Task<StoreLayout?> FindAsync(RebuildOrder order, CancellationToken cancellationToken)
     {
         var found = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(layout => layout.Name == order.Name);

@@ -33,6 +33,7 @@ internal sealed class TableWalk
     private const string Done = ".";
 
     private readonly ConcurrentDictionary<string, string> _tokens;
+    private readonly SemaphoreSlim _recording = new(1);
 
     private TableWalk(IEnumerable<KeyValuePair<string, string>> tokens) => _tokens = new(tokens);
 
@@ -48,8 +49,22 @@ internal sealed class TableWalk
 
     public string? Token(TablePart part) => _tokens.GetValueOrDefault(part.Key);
 
+    /// <summary>Moves on in a part and records the walk, one part at a time.</summary>
     /// <param name="token">Token of the next page; null: the part is done.</param>
-    public void MoveTo(TablePart part, string? token) => _tokens[part.Key] = token ?? Done;
+    public async Task MoveToAsync(
+        TablePart part, string? token, Func<string, CancellationToken, Task> record, CancellationToken cancellationToken)
+    {
+        await _recording.WaitAsync(cancellationToken);
+        try
+        {
+            _tokens[part.Key] = token ?? Done;
+            await record(ToString(), cancellationToken);
+        }
+        finally
+        {
+            _recording.Release();
+        }
+    }
 
     public override string ToString() => JsonSerializer.Serialize(_tokens);
 

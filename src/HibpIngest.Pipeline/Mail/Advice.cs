@@ -31,23 +31,16 @@ internal static class Advice
         var (flags, exposed) = (metadata.Flags, Exposed.Of(metadata));
         var steps = new List<string>();
         if (IsFromDevices(flags))
-        {
-            steps.Add("Have the devices that you use checked for malware before anything else: a new password typed on an infected one is "
-                + "lost as well.");
-            steps.Add("Then change the password of your mail account, and of every site where you sign in with this address.");
-        }
+            steps.AddRange(
+                "Have the devices that you use checked for malware before anything else: a new password typed on an infected one is "
+                + "lost as well.",
+                "Then change the password of your mail account, and of every site where you sign in with this address.");
         else if (flags.HasFlag(BreachFlags.SpamList))
-        {
             steps.Add("No password needs to be changed because of this list alone.");
-        }
         else if (!exposed.Passwords)
-        {
             steps.Add("No password is known to be in this data: none needs to be changed because of it.");
-        }
         else
-        {
             steps.Add($"Change your password at {Place(title, site)}, if you have an account there.");
-        }
         if (IsFromDevices(flags) || (!flags.HasFlag(BreachFlags.SpamList) && exposed.Passwords))
             steps.Add("Change it wherever else you used the same one or one like it, and give each place a password of its own; a "
                 + "password manager remembers them for you.");

@@ -44,7 +44,6 @@ public sealed class MailComposer
             RenderSamples();
     }
 
-    /// <summary>Composes the mail of one notification.</summary>
     /// <param name="domainAccounts">The domain's accounts in the breach, as addresses or aliases; only the first
     /// <see cref="MaxAttachedAccounts"/> are attached. Null or empty: nothing is attached.</param>
     /// <exception cref="BadInputException">The subscriber's address can't be mailed to.</exception>

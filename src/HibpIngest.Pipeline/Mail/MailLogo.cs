@@ -1,6 +1,5 @@
 namespace HibpIngest.Pipeline.Mail;
 
-/// <summary>A logo that is embedded in each mail.</summary>
 /// <param name="Type">image/png, image/jpeg or image/gif: the types that mail programs show.</param>
 internal sealed record MailLogo(string Type, byte[] Content)
 {

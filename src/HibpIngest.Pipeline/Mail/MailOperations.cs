@@ -8,9 +8,7 @@ public sealed class MailOperations(
     INotifications notifications, IMatching matching, IStoreMarks register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
     LoadReports reports, PipelineMessages messages)
 {
-    /// <summary>
-    /// Releases a breach's held loads, publishes unpublished ones, and sends mail messages again. Returns the open notifications.
-    /// </summary>
+    /// <summary>Releases a breach's held and unpublished loads, and sends mail messages again. Returns the open notifications.</summary>
     /// <exception cref="NotPossibleException">There is no such breach, none of its loads is held, or it is retired or hidden.</exception>
     public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
     {
@@ -38,7 +36,7 @@ public sealed class MailOperations(
     }
 
     /// <summary>
-    /// Stops the mails of a breach, except one being sent; unmatched loads will be held. Returns the waiting notifications.
+    /// Stops the mails of a breach, except one being sent; holds unmatched loads, too. Returns the waiting notifications.
     /// </summary>
     /// <exception cref="NotPossibleException">There is no such breach, or all of its loads are done.</exception>
     public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)

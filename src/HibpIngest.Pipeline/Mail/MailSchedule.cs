@@ -11,9 +11,7 @@ public sealed class MailSchedule(
     // Sending them takes some 10 seconds.
     private const int MaxMessagesAhead = 4_096;
 
-    /// <summary>
-    /// Does all that is due for the mails of a notifying load; safe to run concurrently. Returns whether messages were lost.
-    /// </summary>
+    /// <summary>Does all that is due for the mails of a load; safe to run concurrently. Returns whether messages were lost.</summary>
     /// <param name="lostAfter">Messages count as lost if none was sent for this long; must exceed the maximum delay of a message.</param>
     public async Task<bool> ContinueAsync(long load, TimeSpan lostAfter, CancellationToken cancellationToken)
     {

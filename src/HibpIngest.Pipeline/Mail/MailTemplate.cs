@@ -114,7 +114,6 @@ internal sealed record MailTemplates(
 {
     private static readonly string[] Names = ["individual.txt", "individual.html", "domain.txt", "domain.html"];
 
-    /// <exception cref="BadInputException">The folder can't be read, or contains a .txt or .html file that is no template.</exception>
     public static MailTemplates Read(string? folder)
     {
         try

@@ -50,13 +50,11 @@ internal sealed class RenewingLease : IAsyncDisposable
             {
                 return;
             }
-            catch (Exception e) when (e is StoreUnavailableException || failed is null)
-            {
-                // As the summary says.
-            }
             catch (Exception e)
             {
-                await failed!(e);
+                if (e is StoreUnavailableException || failed is null)
+                    continue;
+                await failed(e);
                 return;
             }
         }

@@ -8,8 +8,6 @@ internal static class RenewingLock
 {
     private static readonly TimeSpan Lease = TimeSpan.FromMinutes(1);
 
-    /// <param name="work">Runs under the lock; its token is cancelled when the lock is lost.</param>
-    /// <exception cref="NotPossibleException">Another process holds the lock, or took it from this one.</exception>
     public static async Task<T> RunAsync<T>(
         IDatabaseState locks, string name, string refused, TimeProvider time, Func<CancellationToken, Task<T>> work,
         CancellationToken cancellationToken)

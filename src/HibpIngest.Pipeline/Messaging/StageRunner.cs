@@ -62,7 +62,7 @@ public sealed partial class StageRunner(
         }
         catch (Exception e) when (work is not null && IsLost(e, work, cancellationToken))
         {
-            await ReleaseAsync(stage, work, e as LoadLostException ?? new LoadLostException(work.LoadId));
+            await ReleaseAsync(e as LoadLostException ?? new LoadLostException(work.LoadId));
         }
         catch (StoreUnavailableException e)
         {
@@ -71,7 +71,7 @@ public sealed partial class StageRunner(
         catch (OperationCanceledException e)
         {
             span?.Fail(UnexpectedError.Stopped);
-            await ReleaseAsync(stage, work, e);
+            await ReleaseAsync(e);
             throw;
         }
         catch (Exception e)
@@ -98,10 +98,13 @@ public sealed partial class StageRunner(
             span?.Dispose();
         }
 
+        Task ReleaseAsync(Exception cause) =>
+            work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
+
         async Task DeferAndReleaseAsync(StoreUnavailableException down)
         {
             span?.Fail(down.Message);
-            await ReleaseAsync(stage, work, down);
+            await ReleaseAsync(down);
             var load = ready ? work?.LoadId ?? message.LoadId : 0;
             await DeferAsync(message, load, down);
             if (!message.MovesLoad || load == 0)
@@ -119,11 +122,6 @@ public sealed partial class StageRunner(
 
     private static bool IsLost(Exception error, IStageWork work, CancellationToken cancellationToken) =>
         error is LoadLostException || (error is OperationCanceledException && work.IsLost && !cancellationToken.IsCancellationRequested);
-
-    private static Task ReleaseAsync<TMessage, TWork>(IStage<TMessage, TWork> stage, TWork? work, Exception cause)
-        where TMessage : PipelineMessage
-        where TWork : class, IStageWork =>
-        work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
 
     /// <param name="load">0 unless the stores are known to belong together.</param>
     private async Task DeferAsync<TMessage>(TMessage message, long load, StoreUnavailableException error)

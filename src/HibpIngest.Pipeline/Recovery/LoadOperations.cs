@@ -14,9 +14,7 @@ public sealed class LoadOperations(
     // Small enough that a purge's transactions are short.
     private const int PurgeChunkRows = 50_000;
 
-    /// <summary>
-    /// Sends slices again: one of the newest load, or all or the failed ones of every load with rows. Returns their number.
-    /// </summary>
+    /// <summary>Sends slices again: one of the newest load, or all or failed ones of all loads with rows. Returns their number.</summary>
     /// <exception cref="NotPossibleException">There is no such breach or slice, or its rows are purged.</exception>
     public async Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken)
     {
@@ -70,21 +68,14 @@ public sealed class LoadOperations(
         await register.MarkOpenAsync(load, cancellationToken);
         var state = await loads.ResumeLoadAsync(load, cancellationToken);
         await register.MarkOpenAsync(load, cancellationToken);
-        switch (state)
-        {
-            case LoadState.Ingesting:
-                await messages.SendLoadMessageAsync(new IngestMessage { Load = load }, TimeSpan.Zero, cancellationToken);
-                break;
-            case LoadState.Matching:
-                await messages.SendLoadMessageAsync(new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
-                break;
-            case LoadState.Notifying:
-                await mails.SendNextAsync(load, cancellationToken);
-                break;
-        }
-        var pending = (await slices.ListSlicesAsync(load, failedOnly: false, cancellationToken)).Where(
-            slice => slice.State == SliceState.Pending);
-        await messages.SendSlicesAsync([.. pending], cancellationToken);
+        if (state == LoadState.Ingesting)
+            await messages.SendLoadMessageAsync(new IngestMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+        else if (state == LoadState.Matching)
+            await messages.SendLoadMessageAsync(new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+        else if (state == LoadState.Notifying)
+            await mails.SendNextAsync(load, cancellationToken);
+        var all = await slices.ListSlicesAsync(load, failedOnly: false, cancellationToken);
+        await messages.SendSlicesAsync([.. all.Where(slice => slice.State == SliceState.Pending)], cancellationToken);
         if (state == LoadState.Upserting)
             await upsert.TryAsync(load, cancellationToken);
         return await loads.GetLoadAsync(load, cancellationToken) ?? found;

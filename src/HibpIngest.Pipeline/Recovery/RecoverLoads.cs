@@ -87,7 +87,12 @@ public sealed partial class RecoverLoads(
             var step = await rows.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
             // Also rows that an interrupted run has left.
             if (await loads.GetLoadAsync(document.Load, cancellationToken) is { Purged: false, IsRecovered: true })
-                await PurgeAsync(document.Load, cancellationToken);
+            {
+                while (await rows.PurgeRowsAsync(document.Load, ChunkRows, cancellationToken) > 0)
+                {
+                    // until no row is left
+                }
+            }
             if (step is RecoveryStep.Added or RecoveryStep.Finished)
             {
                 await receipts.AddReceiptAsync(new BlobVersion(document.Blob, document.ETag), cancellationToken);
@@ -151,14 +156,6 @@ public sealed partial class RecoverLoads(
         First = segment.First,
         Last = segment.Last,
     };
-
-    private async Task PurgeAsync(long load, CancellationToken cancellationToken)
-    {
-        while (await rows.PurgeRowsAsync(load, ChunkRows, cancellationToken) > 0)
-        {
-            // until no row is left
-        }
-    }
 
     /// <summary>Returns the removed loads that the database still has: their ids, by breach.</summary>
     private async Task<Dictionary<string, List<long>>> FindRemovedAsync(RecoveryPlan plan, CancellationToken cancellationToken)

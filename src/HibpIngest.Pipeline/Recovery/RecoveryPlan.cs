@@ -22,12 +22,10 @@ internal sealed class RecoveryPlan
     /// <summary>One line for each folder that can't be used.</summary>
     public List<string> Problems { get; } = [];
 
-    /// <summary>Identities of the stores that the documents belong to.</summary>
     public HashSet<Guid> Stores { get; } = [];
 
     public StoreIds Highest { get; private set; } = new(0, 0);
 
-    /// <param name="store">The store to restore; null: not known yet.</param>
     public static RecoveryPlan Of(JournalManifest manifest, Guid? store)
     {
         var plan = new RecoveryPlan();
@@ -45,7 +43,6 @@ internal sealed class RecoveryPlan
 
     public static RecoveryPlan Empty { get; } = new();
 
-    /// <summary>Returns the archive versions whose loads were removed according to the journal.</summary>
     public IEnumerable<BlobVersion> RemovedBlobs() =>
         Removed.SelectMany(load => load.Removal?.Loads is { } together
             ? together.Select(one => new BlobVersion(one.Blob, one.ETag))

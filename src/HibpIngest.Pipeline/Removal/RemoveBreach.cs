@@ -222,7 +222,6 @@ public sealed partial class RemoveBreach(
     {
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
         var walk = TableWalk.Parse(recorded.Token);
-        using var recording = new SemaphoreSlim(1);
         var before = _done;
         var atOnce = Parallelism.Of(Math.Max(upsert.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         var parts =
@@ -241,16 +240,8 @@ public sealed partial class RemoveBreach(
                     Interlocked.Add(ref _entities, page.Changed);
                     Report(page.Changed);
                 }
-                await recording.WaitAsync(token);
-                try
-                {
-                    walk.MoveTo(part, page.Token);
-                    await catalogue.SetRemovalTokenAsync(recorded.Load, walk.ToString(), token);
-                }
-                finally
-                {
-                    recording.Release();
-                }
+                await walk.MoveToAsync(
+                    part, page.Token, (text, stop) => removals.SetRemovalTokenAsync(recorded.Load, text, stop), token);
             }
         });
         // Corrects the progress: an account may be in several loads' rows, and an earlier run may have done a part.

@@ -2,7 +2,6 @@ using System.ComponentModel.DataAnnotations;
 
 namespace HibpIngest.Pipeline.Settings;
 
-/// <summary>Size of batches and slices, limits of archives, and how long one invocation works on a load.</summary>
 public sealed class IngestOptions
 {
     /// <summary>Rows copied in one transaction. A load keeps the value it started with.</summary>
@@ -20,7 +19,6 @@ public sealed class IngestOptions
     [Range(0, long.MaxValue)]
     public long DedupeCap { get; set; }
 
-    /// <summary>Limits of an archive. A load keeps the values it started with.</summary>
     public ArchiveLimits Limits { get; set; } = new();
 
     /// <summary>

@@ -7,7 +7,6 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
     private const int AtOnce = 10_000;
 
     /// <summary>Checks that the key is set and the same as before, if one was ever used.</summary>
-    /// <exception cref="StoreMismatchException">The key is missing or another one.</exception>
     public async Task CheckKeyAsync(CancellationToken cancellationToken)
     {
         string?[] checks = [await suppressions.GetSuppressionCheckAsync(cancellationToken), await FindCheckAsync(cancellationToken)];

@@ -113,15 +113,7 @@ public static class SubscriberFile
         return found;
     }
 
-    private static bool IsBlank(CsvReader row)
-    {
-        for (var i = 0; i < row.FieldCount; i++)
-        {
-            if (Field(row, i).Length > 0)
-                return false;
-        }
-        return true;
-    }
+    private static bool IsBlank(CsvReader row) => Enumerable.Range(0, row.FieldCount).All(i => Field(row, i).Length == 0);
 
     private static string Field(CsvReader row, int column) =>
         column >= 0 && column < row.FieldCount ? row.GetString(column).Trim().ToLowerInvariant() : "";

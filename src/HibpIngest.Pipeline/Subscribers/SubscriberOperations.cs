@@ -23,7 +23,6 @@ public sealed class SubscriberOperations(
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
     }
 
-    /// <summary>Removes subscriptions and their outstanding mails.</summary>
     /// <param name="domains">Only subscriptions to these domains; empty: all of an address.</param>
     /// <param name="reason">Reason of the suppression; null: none is recorded, and an import may add them again.</param>
     /// <exception cref="NotPossibleException">There is a reason, but no HIBP_SUPPRESSION_KEY.</exception>

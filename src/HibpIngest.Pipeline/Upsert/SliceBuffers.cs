@@ -52,7 +52,6 @@ internal sealed class SliceBuffers
 
     public AccountBatch Accounts { get; }
 
-    /// <summary>Number of distinct accounts; valid after grouping.</summary>
     public int Entities { get; private set; }
 
     public static SliceBuffers Rent(int rows) =>

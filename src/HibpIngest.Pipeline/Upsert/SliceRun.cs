@@ -62,10 +62,8 @@ public sealed class SliceRun : IStageWork
         {
             lock (_lock)
             {
-                return _done is null ? null : new SliceProgress(SliceBuffers.OrderVersion, [.. _done])
-                {
-                    LayoutVersion = Work.Layouts.Version,
-                };
+                return _done is null ? null
+                    : new SliceProgress(SliceBuffers.OrderVersion, [.. _done]) { LayoutVersion = Work.Layouts.Version };
             }
         }
     }
@@ -77,8 +75,6 @@ public sealed class SliceRun : IStageWork
     }
 
     /// <summary>Reads the rows and upserts what is not done yet. Returns the slice's number of entities.</summary>
-    /// <exception cref="StoreThrottledException">Half of the plan's limit has passed.</exception>
-    /// <exception cref="OperationCanceledException">It was stopped, or <see cref="IsLost">lost</see>.</exception>
     public async Task<int> UpsertAsync()
     {
         var slice = Work.Slice;

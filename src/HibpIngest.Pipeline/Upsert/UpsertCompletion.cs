@@ -2,7 +2,6 @@ using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Upsert;
 
-/// <summary>Completes the upsert of a load after its last slice, whichever that was.</summary>
 public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, JournalSchedule log, LoadReports reports)
 {
     public async Task TryAsync(long load, CancellationToken cancellationToken)
