@@ -31,9 +31,10 @@ public static class PipelineServices
         typeof(LoadStart), typeof(UpsertCompletion), typeof(MailSchedule), typeof(CallSchedule), typeof(PreviewCalls),
         typeof(WatchedPrefixes), typeof(JournaledRows), typeof(JournalSchedule), typeof(RecoverLoads), typeof(RepairJournal),
         typeof(RepairRemoved), typeof(SegmentCopy), typeof(JournalChanges), typeof(VerifyJournal), typeof(FillRanges),
-        typeof(LayoutOperations), typeof(RebuildLayout), typeof(ApplySuppressions), typeof(BreachLoads), typeof(BreachOperations),
-        typeof(CallbackOperations), typeof(LoadOperations), typeof(MailOperations), typeof(ReconcileRestoredDatabase), typeof(PoisonQueue),
-        typeof(PublishCatalogue), typeof(RemovalStatus), typeof(RemoveBreach), typeof(SubscriberOperations),
+        typeof(LayoutOperations), typeof(RebuildLayout), typeof(RetiredMarks), typeof(ApplySuppressions), typeof(BreachLoads),
+        typeof(BreachOperations), typeof(CallbackOperations), typeof(LoadOperations), typeof(MailOperations), typeof(PoisonQueue),
+        typeof(ReconcileRestoredDatabase), typeof(PublishCatalogue), typeof(RemovalStatus), typeof(RemoveBreach),
+        typeof(SubscriberOperations),
     ];
 
     /// <summary>

@@ -105,8 +105,6 @@ public sealed class StorageAccount : IDisposable
     /// <summary>The tables of accounts and of their hashes, in all storage accounts of the store.</summary>
     public IStoreTables Tables { get; }
 
-    public IStoreTables TableReads { get; }
-
     /// <summary>All storage accounts of the store, beginning with this one.</summary>
     public IStoreAccounts StoreAccounts { get; }
 

@@ -1,7 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>The layouts for readers, without access to the database.</summary>
-public interface ILayoutRegister : ILayouts
+public interface ILayoutRegister : IReadLayout
 {
     /// <summary>Returns all layouts by id, including dropped ones.</summary>
     Task<IReadOnlyList<StoreLayout>> ListLayoutsAsync(CancellationToken cancellationToken);
@@ -18,7 +18,7 @@ public interface ILayoutRegister : ILayouts
 }
 
 /// <summary>The layout that is read, without access to the database.</summary>
-public interface ILayouts
+public interface IReadLayout
 {
     /// <summary>
     /// Time after a switch until no reader uses the previous layout: readers revalidate every 10 seconds (20 without a background refresh),

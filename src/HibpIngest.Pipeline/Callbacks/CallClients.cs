@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// </summary>
 public sealed partial class CallClients(
     ILoads loads, ICallSlices slices, JournaledRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs,
-    InstallationKeys keys, ILayouts layout, IStoreTables tables, CallSchedule schedule, ILogger<CallClients> log)
+    InstallationKeys keys, IReadLayout layout, IStoreTables tables, CallSchedule schedule, ILogger<CallClients> log)
     : IStage<CallMessage, CallRun>
 {
     public async Task<CallRun?> ClaimAsync(CallMessage message, CancellationToken cancellationToken) =>

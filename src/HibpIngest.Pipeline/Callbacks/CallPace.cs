@@ -35,7 +35,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     {
         // One lock: a turn that another worker's failure ends in between has a pause of up to an hour.
         lock (_lock)
-            return HasEnded() ? null : Rest();
+            return _stopped || time.GetElapsedTime(_startedAt) >= TurnTime ? null : Rest();
     }
 
     public void Stop()
@@ -109,8 +109,6 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
         lock (_lock)
             return _outcomes[(int)outcome];
     }
-
-    private bool HasEnded() => _stopped || time.GetElapsedTime(_startedAt) >= TurnTime;
 
     private TimeSpan Rest()
     {

@@ -1,7 +1,7 @@
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>A change that readers see, marked in the register first; every sweep publishes until the mark is cleared.</summary>
-public sealed class CatalogueChange(PublishCatalogue publisher, ICatalogueMarks marks, string mark)
+public sealed class CatalogueChange(PublishCatalogue publisher, IStoreMarks marks, string mark)
 {
     public async Task<PublishedCatalogue> PublishAsync(CancellationToken cancellationToken)
     {

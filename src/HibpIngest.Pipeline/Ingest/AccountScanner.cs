@@ -14,8 +14,8 @@ namespace HibpIngest.Pipeline.Ingest;
 /// candidate. After an @ without a candidate the search continues at the next character.
 /// </para>
 /// <para>
-/// Bytes from 0x80 are separators, so UTF-8 and Latin-1 needn't be told apart; UTF-16 is recognised in either byte order by its byte order
-/// mark. The state kept between chunks has a fixed size, however long a line or run is. Not thread-safe.
+/// Bytes from 0x80 are separators, so UTF-8 and Latin-1 needn't be distinguished; UTF-16 is recognised in either byte order by its byte
+/// order mark. The state kept between chunks has a fixed size, however long a line or run is. Not thread-safe.
 /// </para>
 /// <para>
 /// An address with characters outside ASCII yields no account, or only a part of it that breaks an unrelated rule. It is counted under

@@ -17,7 +17,7 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
 
     private async Task ReadSegmentAsync(Slice slice, int mark, AccountBatch into, CancellationToken cancellationToken)
     {
-        var load = await log.GetLogEntryAsync(slice.Load, cancellationToken);
+        var load = await rows.GetLogEntryAsync(slice.Load, cancellationToken);
         var segment = load?.Segments.FirstOrDefault(one => one.First <= slice.First && slice.Last <= one.Last)
             ?? throw new NotPossibleException(
                 $"the rows of load {slice.Load} are purged, and the account log has no segment of slice {slice.Number}: drop its archive "

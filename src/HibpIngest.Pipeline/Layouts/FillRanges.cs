@@ -11,8 +11,8 @@ namespace HibpIngest.Pipeline.Layouts;
 /// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
-    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ILoads loads, IDatabaseState database, IStoreTables tables,
-    IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
+    StoreSetup setup, ILayouts layouts, ILayoutRegister register, IDatabaseState database, RetiredMarks retiredMarks,
+    IStoreTables tables, IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
     int chunkRows = FillRanges.ChunkRows)
 {
     /// <summary>Rows gathered before they are written: about 80 for each partition of hashes, some 4 MB for each part.</summary>
@@ -21,10 +21,6 @@ public sealed partial class FillRanges(
     /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>
     internal const string LockName = "fill-ranges";
 
-    // Approximate number of requests in flight for one part of the table.
-    private const int RequestsAPart = 4;
-
-    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
     private IProgress<FillProgress>? _progress;
     private long _accounts;
 
@@ -74,7 +70,7 @@ public sealed partial class FillRanges(
     {
         var placement = new LayoutPlacement(layout.Facts);
         // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
-        var retired = await _retiredMarks.FindAsync(cancellationToken);
+        var retired = await retiredMarks.FindAsync(cancellationToken);
         var recorded = await layouts.GetFillAsync(layout.Id, cancellationToken);
         var fill = recorded is null ? new Fill(null, [.. retired]) : JsonSerializer.Deserialize<Fill>(recorded)!;
         var walk = TableWalk.Parse(fill.Walk);
@@ -83,7 +79,7 @@ public sealed partial class FillRanges(
         LogStarted(layout.Id, walk.PartsDone, parts.Count);
         Report();
 
-        var atOnce = Parallelism.Of(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var atOnce = TablePart.InParallel(options.Value, cancellationToken);
         await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
         {
             while (!walk.IsDone(part))
@@ -95,12 +91,12 @@ public sealed partial class FillRanges(
             }
         });
 
-        foreach (var mark in (await _retiredMarks.FindAsync(cancellationToken)).Except(fill.Dead))
+        foreach (var mark in (await retiredMarks.FindAsync(cancellationToken)).Except(fill.Dead))
         {
             LogRemoved(mark);
             await Parallel.ForEachAsync(
                 TablePart.OfHashes(layout.Facts), atOnce, async (part, token) =>
-                    await _retiredMarks.RemoveAsync(mark, part, Retry, token));
+                    await retiredMarks.RemoveAsync(mark, part, Retry, token));
         }
 
         void Report() => _progress?.Report(new FillProgress(Interlocked.Read(ref _accounts), walk.PartsDone, parts.Count));
@@ -144,13 +140,12 @@ public sealed partial class FillRanges(
             from partition in gathered
             from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
             select (Partition: partition.Key, Rows: rows);
-        await Parallel.ForEachAsync(transactions, Parallelism.Of(RequestsAPart, cancellationToken), async (transaction, token) =>
+        var atOnce = Parallelism.Of(TablePart.RequestsInFlight, cancellationToken);
+        await Parallel.ForEachAsync(transactions, atOnce, async (transaction, token) =>
         {
             var ranges = tables.Ranges(RangeKeys.PlaceOf(transaction.Partition, facts, placement));
-            await Retry.ExecuteAsync(
-                async stop => await ranges.MergeAsync(
-                    Encoding.ASCII.GetBytes(transaction.Partition), MarkedRows.Of(transaction.Rows), stop),
-                token);
+            var (partition, rows) = (Encoding.ASCII.GetBytes(transaction.Partition), MarkedRows.Of(transaction.Rows));
+            await Retry.ExecuteAsync(async stop => await ranges.MergeAsync(partition, rows, stop), token);
         });
         Interlocked.Add(ref _accounts, gathered.Values.Sum(rows => rows.Select(row => row.Key).Distinct().Count()));
     }

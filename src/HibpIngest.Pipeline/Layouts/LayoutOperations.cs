@@ -106,7 +106,7 @@ public sealed class LayoutOperations(
         },
         cancellationToken);
 
-    /// <summary>Removes a layout; deletes its tables once nothing uses them, at least <see cref="ILayouts.SeenWithin"/> later.</summary>
+    /// <summary>Removes a layout; deletes its tables once nothing uses them, at least <see cref="IReadLayout.SeenWithin"/> later.</summary>
     /// <exception cref="NotPossibleException">The layout is missing, read, or the only one that is written.</exception>
     public async Task DropAsync(string name, Action? onWaiting, CancellationToken cancellationToken)
     {
@@ -137,7 +137,7 @@ public sealed class LayoutOperations(
     {
         var began = time.GetTimestamp();
         var before = (await slices.ListHeldSlicesAsync(cancellationToken)).ToHashSet();
-        while (before.Count > 0 || time.GetElapsedTime(began) < ILayouts.SeenWithin)
+        while (before.Count > 0 || time.GetElapsedTime(began) < IReadLayout.SeenWithin)
         {
             await Task.Delay(PollInterval, time, cancellationToken);
             if (before.Count > 0)

@@ -11,8 +11,8 @@ namespace HibpIngest.Pipeline.Layouts;
 /// resumes after the last completed partition of the merge.
 /// </summary>
 public sealed partial class RebuildLayout(
-    StoreSetup setup, LayoutOperations operations, ILayouts layouts, ILayoutRegister register,
-    ILoads loads, ILoadRows rows, IDatabaseState database, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
+    StoreSetup setup, LayoutOperations operations, ILayouts layouts, ILayoutRegister register, IDatabaseState database,
+    ILoadRows rows, RetiredMarks retiredMarks, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
     ILogger<RebuildLayout> logger)
 {
     // Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together that
@@ -24,7 +24,6 @@ public sealed partial class RebuildLayout(
 
     private const int ReportEvery = 64;
 
-    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
     private IProgress<RebuildProgress>? _progress;
     private long _accounts;
     private long _transactions;
@@ -245,20 +244,20 @@ public sealed partial class RebuildLayout(
     private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
     {
-        var retired = (await _retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
+        var retired = (await retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
         foreach (var mark in retired)
         {
             LogRemoved(mark);
             var atOnce = Parallelism.Of(4, cancellationToken);
             await Parallel.ForEachAsync(TablePart.Of(layout.Facts, withRanges: true), atOnce, async (part, token) =>
-                await _retiredMarks.RemoveAsync(mark, part, Retry, token));
+                await retiredMarks.RemoveAsync(mark, part, Retry, token));
         }
         foreach (var source in sources)
         {
             if (!await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
                 return null;
         }
-        await rebuilds.SetRebuildAsync(layout.Id, null, cancellationToken);
+        await layouts.SetRebuildAsync(layout.Id, null, cancellationToken);
         return retired.Count;
     }
 

@@ -4,10 +4,10 @@ using Polly.Retry;
 namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>Finds retired marks, and removes them from entities that were written in the meantime.</summary>
-internal sealed class RetiredMarks(ILoads loads, IDatabaseState database, IStoreTables tables)
+public sealed class RetiredMarks(ILoads loads, IDatabaseState database, IStoreTables tables)
 {
     /// <summary>Returns the marks of removed loads, and of loads that are being removed.</summary>
-    public async Task<HashSet<int>> FindAsync(CancellationToken cancellationToken)
+    internal async Task<HashSet<int>> FindAsync(CancellationToken cancellationToken)
     {
         // In this order: a mark assigned in between is not among them.
         var highest = (await database.GetHighestIdsAsync(cancellationToken)).Mark;
@@ -16,7 +16,7 @@ internal sealed class RetiredMarks(ILoads loads, IDatabaseState database, IStore
     }
 
     /// <returns>Number of entities that had the mark.</returns>
-    public async Task<long> RemoveAsync(int mark, TablePart part, ResiliencePipeline retry, CancellationToken cancellationToken)
+    internal async Task<long> RemoveAsync(int mark, TablePart part, ResiliencePipeline retry, CancellationToken cancellationToken)
     {
         var changed = 0L;
         string? token = null;

@@ -7,8 +7,14 @@ namespace HibpIngest.Pipeline.Layouts;
 /// <param name="OfRanges">Whether the table holds hashes instead of accounts.</param>
 internal readonly record struct TablePart(TablePlace Place, int Number, bool OfRanges)
 {
+    /// <summary>Approximate number of requests in flight for one part.</summary>
+    public const int RequestsInFlight = 4;
+
     /// <summary>Identifies the part in the record of a walk; unique across tables.</summary>
     public string Key => $"{Place.Table}@{Place.StorageAccount}/{Number}";
+
+    public static ParallelOptions InParallel(UpsertOptions options, CancellationToken cancellationToken) =>
+        Parallelism.Of(Math.Max(options.TransactionsInFlight / RequestsInFlight, 1), cancellationToken);
 
     public static IReadOnlyList<TablePart> Of(LayoutFacts facts, bool withRanges) =>
         withRanges ? [.. OfAccounts(facts), .. OfHashes(facts)] : OfAccounts(facts);

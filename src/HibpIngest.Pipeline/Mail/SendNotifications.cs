@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline.Mail;
 /// or its breach hidden, nothing is sent. The cost doesn't depend on the load's number of notifications.
 /// </summary>
 public sealed partial class SendNotifications(
-    ILoads loads, ICatalogue catalogue, INotifications notifications, ILayouts layout, IStoreTables tables, INotificationSender sender,
+    ILoads loads, ICatalogue catalogue, INotifications notifications, IReadLayout layout, IStoreTables tables, INotificationSender sender,
     MailSchedule mails, LoadReports reports, PipelineMessages messages, IOptions<MailOptions> options, MailService service,
     TimeProvider time, ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>

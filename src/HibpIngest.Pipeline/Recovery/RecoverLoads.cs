@@ -319,7 +319,6 @@ public sealed partial class RecoverLoads(
 /// <param name="Loads">Loads that were unknown or not published, and were restored.</param>
 /// <param name="Told">Breaches whose details were updated.</param>
 /// <param name="Hidden">Breaches that are hidden because no document says that they may be shown.</param>
-/// <param name="Removed">Breaches that were removed again.</param>
 /// <param name="Begun">Folders of loads without a document: they were not restored.</param>
 public sealed record JournalRecovered(
     IReadOnlyList<RecoveredLoad> Loads, IReadOnlyList<string> Told, IReadOnlyList<string> Hidden, IReadOnlyList<string> Removed,

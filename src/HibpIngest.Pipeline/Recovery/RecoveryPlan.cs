@@ -5,10 +5,6 @@ namespace HibpIngest.Pipeline.Recovery;
 /// <summary>What a database should have according to the journal. Documents are untrusted, and checked against each other.</summary>
 internal sealed class RecoveryPlan
 {
-    private RecoveryPlan()
-    {
-    }
-
     public List<PlannedLoad> Loads { get; } = [];
 
     public List<JournaledLoad> Removed { get; } = [];

@@ -24,9 +24,6 @@ public sealed partial class RemoveBreach(
     // Accounts of one partition that are processed together; the partitions of a chunk are processed in parallel.
     private const int PartitionAccounts = 1_000;
 
-    // Approximate number of requests in flight for one part of the table.
-    private const int RequestsAPart = 4;
-
     // A slice's lease is 60 s and isn't renewed once its load is being removed; doubled for clock differences and a slow renewal.
     private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
@@ -86,7 +83,7 @@ public sealed partial class RemoveBreach(
     {
         IReadOnlyList<LoadRemoval> removed = [];
         var change = await publisher.ChangeAsync(
-            async () => removed = await removals.BeginRemovalAsync(breach, cancellationToken), cancellationToken);
+            async () => removed = await catalogue.BeginRemovalAsync(breach, cancellationToken), cancellationToken);
         await change.PublishAsync(
             $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it", cancellationToken);
         return removed;
@@ -223,7 +220,7 @@ public sealed partial class RemoveBreach(
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
         var walk = TableWalk.Parse(recorded.Token);
         var before = _done;
-        var atOnce = Parallelism.Of(Math.Max(upsert.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var atOnce = TablePart.InParallel(upsert.Value, cancellationToken);
         var parts =
             from layout in _layouts
             from part in TablePart.Of(layout.Facts, layout.WritesRanges)
@@ -241,7 +238,7 @@ public sealed partial class RemoveBreach(
                     Report(page.Changed);
                 }
                 await walk.MoveToAsync(
-                    part, page.Token, (text, stop) => removals.SetRemovalTokenAsync(recorded.Load, text, stop), token);
+                    part, page.Token, (text, stop) => catalogue.SetRemovalTokenAsync(recorded.Load, text, stop), token);
             }
         });
         // Corrects the progress: an account may be in several loads' rows, and an earlier run may have done a part.

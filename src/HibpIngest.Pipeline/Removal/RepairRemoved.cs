@@ -9,14 +9,9 @@ namespace HibpIngest.Pipeline.Removal;
 /// interrupted run finds the same folders again; a second run changes nothing.
 /// </summary>
 public sealed class RepairRemoved(
-    IJournalBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseState database, IStoreTables tables, IOptions<UpsertOptions> options,
-    TimeProvider time)
+    IJournalBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseState database, RetiredMarks retiredMarks,
+    IOptions<UpsertOptions> options, TimeProvider time)
 {
-    // Approximate number of requests in flight for one part of a table; as in RemoveBreach.
-    private const int RequestsAPart = 4;
-
-    private readonly RetiredMarks _retiredMarks = new(loads, database, tables);
-
     /// <summary>Finds what to repair. Changes nothing.</summary>
     /// <param name="all">Includes loads without blobs: their marks may be left nevertheless.</param>
     public async Task<JournalRepairPlan> PlanAsync(bool all, CancellationToken cancellationToken)
@@ -75,11 +70,10 @@ public sealed class RepairRemoved(
     {
         var parts = written.SelectMany(layout => TablePart.Of(layout.Facts, layout.WritesRanges)).ToList();
         var (changed, walked) = (0L, 0);
-        var atOnce = Parallelism.Of(Math.Max(options.Value.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         var retry = TableRetry.Create((reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
-        await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
+        await Parallel.ForEachAsync(parts, TablePart.InParallel(options.Value, cancellationToken), async (part, token) =>
         {
-            Interlocked.Add(ref changed, await _retiredMarks.RemoveAsync(mark, part, retry, token));
+            Interlocked.Add(ref changed, await retiredMarks.RemoveAsync(mark, part, retry, token));
             progress?.Report(
                 $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables are done, "
                 + $"{Interlocked.Read(ref changed)} marks taken off");

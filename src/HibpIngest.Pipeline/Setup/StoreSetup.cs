@@ -136,12 +136,12 @@ public sealed class StoreSetup(
     private async Task<IReadOnlyList<int>> RequireAccountsAsync(StoreIdentity store, CancellationToken cancellationToken)
     {
         const string Order = "name the store's storage accounts in their order: HIBP_STORAGE, HIBP_STORAGE_2, and so on";
-        var behind = new List<int>();
+        var outdated = new List<int>();
         for (var number = 1; number <= accounts.Count; number++)
         {
             if (await accounts.FindAsync(number, cancellationToken) is not { } found)
             {
-                behind.Add(number);
+                outdated.Add(number);
                 continue;
             }
             if (found.Store != store.Id)
@@ -157,9 +157,9 @@ public sealed class StoreSetup(
                     $"the store has {found.Of} storage accounts, and this process knows {accounts.Count}: {Order}");
             }
             if (found.Of < accounts.Count)
-                behind.Add(number);
+                outdated.Add(number);
         }
-        return behind;
+        return outdated;
     }
 
     // Makes database and register agree on the layouts. Each takes from the other what it lacks because a change was interrupted between

@@ -22,7 +22,20 @@ public static class SubscriberFile
     /// fault, never its content.</exception>
     public static IReadOnlyList<Subscription> Read(Stream csv, Action<long, string>? onBadLine = null)
     {
-        using var reader = CsvReader.Create(csv, Options(onBadLine), leaveOpen: true);
+        var options = new CsvReaderOptions
+        {
+            Separator = ',',
+            HasHeader = false,
+            TrackLineNumbers = true,
+            TrimWhitespace = true,
+            // No address contains a line break, so a lost quote can't swallow the lines after it.
+            AllowLineBreaksInQuotes = false,
+            MalformedData = onBadLine is null ? CsvMalformedDataHandling.Throw : CsvMalformedDataHandling.Skip,
+            OnMalformedRecord = onBadLine is null ? null : record => onBadLine(record.LineNumber, "the quotes are wrong"),
+            MaxRecordSize = MaxLineBytes,
+            IncludeValuesInExceptions = false,
+        };
+        using var reader = CsvReader.Create(csv, options, leaveOpen: true);
         try
         {
             return Read(reader, onBadLine);
@@ -34,20 +47,6 @@ public static class SubscriberFile
                 + $"{MaxLineBytes:N0} bytes");
         }
     }
-
-    private static CsvReaderOptions Options(Action<long, string>? onBadLine) => new()
-    {
-        Separator = ',',
-        HasHeader = false,
-        TrackLineNumbers = true,
-        TrimWhitespace = true,
-        // No address contains a line break, so a lost quote can't swallow the lines after it.
-        AllowLineBreaksInQuotes = false,
-        MalformedData = onBadLine is null ? CsvMalformedDataHandling.Throw : CsvMalformedDataHandling.Skip,
-        OnMalformedRecord = onBadLine is null ? null : record => onBadLine(record.LineNumber, "the quotes are wrong"),
-        MaxRecordSize = MaxLineBytes,
-        IncludeValuesInExceptions = false,
-    };
 
     private static List<Subscription> Read(CsvReader reader, Action<long, string>? onBadLine)
     {

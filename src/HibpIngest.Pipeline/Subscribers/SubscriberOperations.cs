@@ -17,7 +17,7 @@ public sealed class SubscriberOperations(
             var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
             var lifted = (await subscribers.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
             foreach (var one in lifted)
-                await register.AppendSuppressionAsync(one with { At = Now }, lifted: true, cancellationToken);
+                await register.AppendSuppressionAsync(one with { At = time.GetUtcNow() }, lifted: true, cancellationToken);
             await subscribers.LiftSuppressionsAsync([.. lifted.Select(one => one.Hash)], cancellationToken);
         }
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
@@ -35,7 +35,7 @@ public sealed class SubscriberOperations(
         if (reason is not { } because)
         {
             var withoutReason = targets.Select(one => new SubscriberRemoval(one.email, one.Item2, null)).ToList();
-            return await suppressions.RemoveSubscribersAsync(withoutReason, check: null, erase: false, cancellationToken);
+            return await subscribers.RemoveSubscribersAsync(withoutReason, check: null, erase: false, cancellationToken);
         }
         var known = RequireKey();
         // Also checks the key: the register must not be bound to one under which neither of them has suppressions.
@@ -51,10 +51,8 @@ public sealed class SubscriberOperations(
             removals, known.Check, erase: because == SuppressionReason.Forgotten, cancellationToken);
 
         // A later bounce doesn't replace the reason of an address that asked to be forgotten.
-        Suppression Of(string hash) => forgotten.GetValueOrDefault(hash) ?? new Suppression(hash, because, Now);
+        Suppression Of(string hash) => forgotten.GetValueOrDefault(hash) ?? new Suppression(hash, because, time.GetUtcNow());
     }
-
-    private DateTimeOffset Now => time.GetUtcNow();
 
     private SuppressionKey RequireKey() => keys.Suppression ?? throw new NotPossibleException(
         "HIBP_SUPPRESSION_KEY is needed for this: suppressed addresses are stored as hashes under it; make one with: openssl rand "

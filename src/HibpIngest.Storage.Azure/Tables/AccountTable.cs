@@ -4,7 +4,7 @@ namespace HibpIngest.Storage.Azure.Tables;
 
 internal sealed class AccountTable(
     StorageTable table, PointReads reads, WriteThrottle throttle, ILogger<AccountTable> logger)
-    : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable
+    : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountReads
 {
     // A filter may have 15 comparisons, one for the partition (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
     private const int MaxFiltered = 14;
