@@ -51,7 +51,7 @@ internal static class Refusals
         new($"load {load} can't be {request}, because its rows are purged: drop its archive again under another name");
 
     public static NotPossibleException OtherLoad(long load) =>
-        new($"load {load} in the database is of another archive version than load {load} in the account log");
+        new($"the database has another load {load}: its archive version, generation or start is not that of the account log");
 
     public static NotPossibleException OtherMark(long load, int known, int logged) =>
         new($"load {load} has mark {known} in the database, but mark {logged} in the account log");
