@@ -279,4 +279,7 @@ public sealed record MailRun(LoadHead Load, Breach Breach, MailMessage Message, 
     /// <summary>Range of notifications whose claims must be released; null: none.</summary>
     internal (int First, int Last)? Rest =>
         Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
+
+    // The claims hold addresses, which ToString must not show.
+    private bool PrintMembers(System.Text.StringBuilder builder) => false;
 }
