@@ -32,7 +32,7 @@ param maximumInstanceCount = 100
 param alwaysReady = []
 param queueBatchSize = 16
 param transactionsInFlight = 16
-// At this size a mistake reaches everybody within the hour: an operator looks at who would be told, then says hibp notify.
+// At this size a mistake reaches everybody within the hour: an operator looks at who would be told, then says hibp mail release.
 param notify = 'hold'
 
 param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))

@@ -57,7 +57,7 @@ param transactionsInFlight int
 @minValue(0)
 param dedupeCap int = 0
 
-@description('What becomes of a load\'s mails once they are matched: hold has them wait for hibp notify, whatever the metadata beside the zip asks for.')
+@description('What becomes of a load\'s mails once they are matched: hold has them wait for hibp mail release, whatever the metadata beside the zip asks for.')
 @allowed(['send', 'hold'])
 param notify string
 

@@ -66,7 +66,10 @@ internal static class Program
         foreach (var error in errors)
             environment.Error.WriteLine(TerminalText.Clean($"error: {error}"));
         if (command.Subcommands.Count > 0)
-            environment.Error.WriteLine($"commands: {string.Join(", ", command.Subcommands.Select(below => below.Name))}");
+        {
+            var names = command.Subcommands.Where(below => !below.Hidden).Select(below => below.Name);
+            environment.Error.WriteLine($"commands: {string.Join(", ", names)}");
+        }
         environment.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
         return Failure.WrongUsage;
     }

@@ -25,7 +25,7 @@ internal static class Refusals
         new($"load {load} is still open: wait until it is done, failed or held, then assign it");
 
     public static NotPossibleException AssignCalling(long load) =>
-        new($"clients are being called for load {load}: wait until the calls have ended, or stop them (hibp hold), then assign the load");
+        new($"clients are being called for load {load}: wait until the calls have ended, or stop them (hibp mail hold), then assign the load");
 
     public static NotPossibleException AssignShared(long load, long other) =>
         new($"load {load} shares its mark on the accounts with load {other}, because schema 1 had one mark for all loads of a breach: "
@@ -45,7 +45,7 @@ internal static class Refusals
             + "complete it with the program version that started it, then upgrade");
 
     public static NotPossibleException NotLogged(long load) =>
-        new($"load {load} is not in the account log: wait until a host has written it, or run 'hibp log write --load {load}'");
+        new($"load {load} is not in the account log: wait until a host has written it, or run 'hibp journal write --load {load}'");
 
     public static NotPossibleException Purged(long load, string request) =>
         new($"load {load} can't be {request}, because its rows are purged: drop its archive again under another name");

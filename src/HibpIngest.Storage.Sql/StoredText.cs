@@ -45,7 +45,7 @@ internal static class StoredText
 
     public static string HeldAfterRecovery(long load) =>
         $"load {load} of its breach was recovered from the account log, which doesn't record who was notified: "
-        + "hibp notify releases the mails";
+        + "hibp mail release releases the mails";
 
     /// <summary>
     /// Returns a subscription as it is stored: trimmed and lower-case, with an empty domain for the subscriber's own address.

@@ -87,7 +87,7 @@ const string Usage = """
           of one core, takes more than 512 MiB, or is under 0.6 of the bare one
       rebuilds [ACCOUNTS] [KILLS]
           five breaches of ACCOUNTS (default 10,000; one removed, one replaced, one purged, one held) on four emulators,
-          rebuilt by 'hibp rebuild', killed KILLS times (20), while a sixth is loading; switched to, and back, and
+          rebuilt by 'hibp layout rebuild', killed KILLS times (20), while a sixth is loading; switched to, and back, and
           dropped; exit code 1 where a layout has something else than a script expects
       access [SECONDS] [ROUNDS] [--sql CONNECTION] [--svg FOLDER]
           each request logged in the four published ways (by SQLite, and with --sql by a SQL Server too) and in ours,

@@ -10,7 +10,7 @@ namespace HibpIngest.Benchmarks;
 
 /// <summary>
 /// Loads five breaches through <c>hibp run</c> on four emulators (one removed, one replaced, one purged, one held),
-/// and rebuilds them with <c>hibp rebuild</c> into a layout over all four with a spread domain. The rebuild is killed
+/// and rebuilds them with <c>hibp layout rebuild</c> into a layout over all four with a spread domain. The rebuild is killed
 /// repeatedly while a sixth breach is being loaded; reads are switched to the layout in its middle, and back, and it
 /// is dropped. Compares both layouts with what a separate script expects (compare-layout.mjs).
 /// </summary>
@@ -111,7 +111,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
                 continue;
             }
             if (rebuild.ExitCode != 0)
-                throw new InvalidOperationException($"hibp rebuild ended with {rebuild.ExitCode}: {await said}");
+                throw new InvalidOperationException($"hibp layout rebuild ended with {rebuild.ExitCode}: {await said}");
             say((await output).Trim());
             if (killed >= kills)
                 break;

@@ -91,7 +91,7 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
         {
             throw new StoreRefusedException(
                 $"database {database.DisplayName} is damaged, and so would be its backup ({damage}): put an earlier one back by hibp "
-                + "restore");
+                + "database restore");
         }
         var (schema, _) = await taken.GetSchemaVersionAsync(cancellationToken);
         return ((await taken.GetIdentityAsync(cancellationToken))!, schema, await taken.GetHighestIdsAsync(cancellationToken));

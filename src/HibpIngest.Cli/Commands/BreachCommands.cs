@@ -1,68 +1,120 @@
 using System.Text.Json;
 using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class BreachCommands() : CommandGroup(
-    "breach", "Hide a breach from lookups, show it again, change its description, assign a load to it, or remove it.",
-    new BreachHiddenCommand(true, "hide", "Take a breach out of every lookup, at once.", "no lookup shows it from now on"),
-    new BreachHiddenCommand(false, "show", "Put a hidden breach back into lookups, at once.", "undo hiding it"), new BreachSetCommand(),
-    new BreachAssignCommand(), new BreachRemoveCommand())
+internal sealed class BreachListCommand : HibpCommand
 {
+    public BreachListCommand()
+        : base("list", "List the breaches, their visibility and their number of accounts.")
+    {
+        AddExamples(("hibp breach list", "by name; \"at most\" marks a sum of loads that may share accounts"));
+    }
+
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
+        var breaches = await database.ListBreachesAsync(cancellationToken);
+        var loads = (await database.ListLoadsAsync(null, cancellationToken)).ToLookup(
+            load => load.Breach, StringComparer.OrdinalIgnoreCase);
+        var removals = (await new RemovalStatus(database, database).ListAsync(cancellationToken)).ToDictionary(removal => removal.Breach);
+        if (session.Screen.TryShowJson(() => new BreachesDocument([.. breaches.Select(breach => Document(
+            breach, [.. loads[breach.Name]], removals.GetValueOrDefault(breach.Name)))])))
+            return;
+        if (breaches.Count == 0)
+        {
+            session.Screen.Show("There is no breach yet; 'hibp drop FILE' loads one.");
+            return;
+        }
+        Show(session.Screen, breaches, loads, removals);
+    }
+
+    internal static void Show(
+        Screen screen, IReadOnlyList<Breach> breaches, ILookup<string, Load> loads, IReadOnlyDictionary<string, OpenRemoval> removals)
+    {
+        var table = TableFormat.Create("breach", "title", "domain", "date", "accounts", "loads", "seen by", "flags").AlignRight(4, 5);
+        foreach (var breach in breaches)
+        {
+            var own = loads[breach.Name].ToList();
+            table.AddRow(
+                breach.Name, breach.Metadata.Title ?? "", breach.Metadata.Domain ?? "", TableFormat.Date(breach.Metadata.BreachDate),
+                (IsAtMost(own) ? "at most " : "") + TableFormat.Number(Accounts(own)), TableFormat.Number(own.Count),
+                removals.TryGetValue(breach.Name, out var removal) ? "nobody (removing: "
+                    + $"{LoadFigures.Percent(removal.Part)})" : breach.IsPublic ? "everybody" : breach.Hidden ? "nobody "
+                    + "(hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody",
+                string.Join(", ", Flags(breach)));
+        }
+        screen.Show(table);
+    }
+
+    private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads, OpenRemoval? removal) => new(
+        breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description,
+        breach.Metadata.DataClasses,
+        [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads), IsAtMost(loads))
+    {
+        // Only the storage account knows whether a process is working on it.
+        Removal = removal is null ? null : RemovalDocument.Of(removal, running: null),
+    };
+
     public static Argument<string> NameArgument() => new("NAME") { Description = "Name of the breach." };
 
-    /// <summary>Hides or shows a breach; in effect when it returns.</summary>
-    public static async Task<int> SetHiddenAsync(CommandSession session, string name, bool hidden, CancellationToken cancellationToken)
-    {
-        await using var services = await session.OpenExistingAsync(cancellationToken);
-        var breach = await services.GetRequiredService<BreachOperations>().SetHiddenAsync(name, hidden, cancellationToken);
-        session.Screen.ShowResult(
-            new BreachChangeDocument(breach.Name, hidden, Removed: false, Entities: null), Documents.Default.BreachChangeDocument,
-            hidden ? $"{breach.Name} is out of every lookup." : breach.IsPublic
-            ? $"{breach.Name} is in lookups again." : $"{breach.Name} is no longer hidden; as it is, no lookup shows it.");
-        return 0;
-    }
+    // Only loads visible to lookups: a failed load may have been restarted as another, and a replaced one has a successor; either would
+    // count twice.
+    private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.PublishedAt is not null).Sum(load => load.Accounts);
+
+    /// <summary>Returns whether the sum is only an upper bound: an account in several loads is counted in each.</summary>
+    private static bool IsAtMost(IEnumerable<Load> loads) => loads.Count(load => load.PublishedAt is not null) > 1;
+
+    /// <summary>Returns a breach's flags in the camel case of the JSON documents.</summary>
+    public static IEnumerable<string> Flags(Breach breach) =>
+        Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && breach.Metadata.Flags.HasFlag(flag)).Select(
+            flag => char.ToLowerInvariant(flag.ToString()[0]) + flag.ToString()[1..]);
 }
 
 internal sealed class BreachHiddenCommand : HibpCommand
 {
-    private readonly Argument<string> _name = BreachCommands.NameArgument();
+    private readonly Argument<string> _name = BreachListCommand.NameArgument();
     private readonly bool _hidden;
 
-    public BreachHiddenCommand(bool hidden, string name, string description, string purpose)
-        : base(name, description)
+    public BreachHiddenCommand(bool hidden)
+        : base(hidden ? "hide" : "unhide", hidden ? "Hide a breach from all lookups, at once." : "Show a hidden breach in lookups again, "
+            + "at once.")
     {
         _hidden = hidden;
         Add(_name);
-        Examples = [($"hibp breach {name} Adobe", purpose)];
+        AddExamples(($"hibp breach {Name} Adobe", hidden ? "no lookup shows it from now on" : "undoes hide"));
     }
 
-    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
-        BreachCommands.SetHiddenAsync(session, session.Parsed.GetRequiredValue(_name), _hidden, cancellationToken);
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await services.GetRequiredService<BreachOperations>().SetHiddenAsync(
+            session.Parsed.GetRequiredValue(_name), _hidden, cancellationToken);
+        session.Screen.ShowResult(new BreachChangeDocument(breach.Name, _hidden, Removed: false, Entities: null),
+            _hidden ? $"{breach.Name} is hidden from all lookups." : breach.IsPublic
+            ? $"{breach.Name} is in lookups again." : $"{breach.Name} is no longer hidden, but no lookup shows it as it is.");
+    }
 }
 
 internal sealed class BreachSetCommand : HibpCommand
 {
-    private readonly Argument<string> _name = BreachCommands.NameArgument();
+    private readonly Argument<string> _name = BreachListCommand.NameArgument();
     private readonly DescriptionOptions _described = new();
 
     public BreachSetCommand()
-        : base("set", "Change what is known of a breach, flags taken back included. Metadata beside a file only adds flags: whoever may "
-            + "drop a file does not make a sensitive breach public.")
+        : base("set", "Change the description and flags of a breach. Only this command clears a flag: metadata next to a dropped file can "
+            + "add flags only.")
     {
-        Add(_name);
-        foreach (var option in _described.All)
-            Add(option);
-        Examples =
-        [
-            ("hibp breach set Adobe --title \"Adobe Systems\" --verified", "a better title, and it is confirmed by now"),
-            ("hibp breach set Adobe --sensitive false", "take a flag back: public lookups show it from now on"),
-        ];
+        Add([_name, .. _described.All]);
+        AddExamples(
+            ("hibp breach set Adobe --title \"Adobe Systems\" --verified", "sets the title, and marks the breach as verified"),
+            ("hibp breach set Adobe --sensitive false", "clears a flag: public lookups show the breach from now on"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         if (!_described.IsGiven(session.Parsed))
             throw new BadInputException("nothing to set was given; see: hibp breach set --help");
@@ -71,112 +123,94 @@ internal sealed class BreachSetCommand : HibpCommand
             session.Parsed.GetRequiredValue(_name), JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)),
             cancellationToken);
         session.Screen.ShowResult(
-            new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)],
-                breach.IsPublic), Documents.Default.BreachSetDocument,
+            new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachListCommand.Flags(breach)],
+                breach.IsPublic),
             $"{breach.Name} is updated; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
-        return 0;
     }
 }
 
 internal sealed class BreachAssignCommand : HibpCommand
 {
     private readonly Argument<long> _load = new("LOAD") { Description = "Id of the load: done, failed or held." };
-    private readonly Argument<string> _name = BreachCommands.NameArgument();
+    private readonly Argument<string> _name = BreachListCommand.NameArgument();
 
     public BreachAssignCommand()
-        : base(
-            "assign", "Give a load to another breach than its file's name says. A load whose metadata names another breach waits for this.")
+        : base("assign", "Assign a load to another breach than its file name says. A load whose metadata names another breach waits for "
+            + "this.")
     {
-        Add(_load);
-        Add(_name);
-        Examples = [("hibp breach assign 12 Adobe", "load 12 is of the breach Adobe, which is made where there is none; hibp notify Adobe "
-            + "then releases its mails")];
+        Add(_load, _name);
+        AddExamples(("hibp breach assign 12 Adobe", "assigns load 12 to the breach Adobe, which is created if it doesn't exist; 'hibp mail "
+            + "release Adobe' then sends its mails"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var load = await services.GetRequiredService<LoadOperations>().AssignAsync(
             session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
-        session.Screen.ShowResult(
-            Documents.Of(load), Documents.Default.LoadDocument,
-            $"Load {load.Id} is of {load.Breach} "
-            + $"now{(load.State == LoadState.Held ? $"; its mails wait for: hibp notify {load.Breach}" : ".")}");
-        return 0;
+        session.Screen.ShowResult(Documents.Of(load),
+            $"Load {load.Id} is assigned to "
+            + $"{load.Breach}{(load.State == LoadState.Held ? $"; its mails wait for: hibp mail release {load.Breach}" : ".")}");
     }
 }
 
 internal sealed class BreachRemoveCommand : HibpCommand
 {
-    private readonly Argument<string> _name = BreachCommands.NameArgument();
+    private readonly Argument<string> _name = BreachListCommand.NameArgument();
     private readonly Confirmation _confirmation = new();
 
     public BreachRemoveCommand()
-        : base(
-            "remove",
-            "Take a breach out of every lookup, off every account in the table, and out of the database with the loads it has now. "
-            + "It can't be undone; broken off, it is run again.")
+        : base("remove", "Remove a breach from all lookups, from every account in the tables, and from the database, with its current "
+            + "loads. It can't be undone. If interrupted, run the same command again: it resumes.")
     {
-        Add(_name);
-        Add(_confirmation.Yes);
-        Examples =
-        [
-            ("hibp breach remove Adobe", "has its name typed first; readers are done at once, the rest takes its time"),
-            ("hibp breach remove Adobe --yes", "the same in a script, where nobody can be asked"),
-        ];
+        Add(_name, _confirmation.Yes);
+        AddExamples(
+            ("hibp breach remove Adobe", "asks for the breach's name; lookups stop showing it at once"),
+            ("hibp breach remove Adobe --yes", "without asking, for scripts"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         _confirmation.RequireAnswerable(session.Parsed, "breach remove");
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(
             services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_name), cancellationToken);
         await _confirmation.AskAsync(
-            session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
+            session, $"This removes {breach.Name} from every account, and can't be undone.", breach.Name, cancellationToken);
         var removal = await RemoveAsync(session, services, breach.Name, cancellationToken);
-        var gone = removal.Left.Count == 0;
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new BreachChangeDocument(breach.Name, breach.Hidden, Removed: gone, removal.Entities)
-                {
-                    Loads = removal.Loads,
-                    LoadsLeft = removal.Left,
-                },
-                Documents.Default.BreachChangeDocument);
-        }
-        else
-        {
-            var what = gone ? $"{breach.Name} is" : NameLoads(removal.Loads, "is", "are");
-            var left = gone ? "" : $" {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.";
-            session.Screen.Show($"{what} gone: {TableFormat.Number(removal.Entities)} accounts in the table were changed.{left}");
-        }
-        return 0;
+        var isComplete = removal.Left.Count == 0;
+        var what = isComplete ? $"{breach.Name} is" : NameLoads(removal.Loads, "is", "are");
+        var left = isComplete ? "" : $" {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.";
+        session.Screen.ShowResult(
+            new BreachChangeDocument(breach.Name, breach.Hidden, Removed: isComplete, removal.Entities)
+            {
+                Loads = removal.Loads,
+                LoadsLeft = removal.Left,
+            },
+            $"{what} removed: {TableFormat.Number(removal.Entities)} accounts in the table were changed.{left}");
     }
 
-    /// <summary>Removes a breach. If the removal is interrupted, for any reason, the message says how to resume it.</summary>
     private static async Task<BreachRemoval> RemoveAsync(
         CommandSession session, ServiceProvider services, string breach, CancellationToken cancellationToken)
     {
-        var begun = false;
+        var hasStarted = false;
         // Status uses the heartbeats to tell a running removal from an interrupted one.
-        await using var signs = new HeartbeatSender(
+        await using var heartbeats = new HeartbeatSender(
             services.GetRequiredService<IHeartbeats>(), HostsView.Removing(breach), new BlockedWork(session.Time), session.Time);
-        signs.Start();
+        heartbeats.Start();
         try
         {
             return await ProgressSpinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
             {
                 var noting = new ImmediateProgress<RemovalProgress>(value =>
                 {
-                    begun = true;
+                    hasStarted = true;
                     progress.Report(value);
                 });
                 return services.GetRequiredService<RemoveBreach>().RunAsync(breach, noting, cancellationToken);
             });
         }
-        catch (Exception e) when (begun && e is not CatalogueBehindException)
+        catch (Exception e) when (hasStarted && e is not CatalogueBehindException)
         {
             session.Screen.Say(
                 $"The removal of {breach} was interrupted: no lookup shows it any more, and 'hibp breach remove {breach}' resumes it.");
@@ -184,7 +218,6 @@ internal sealed class BreachRemoveCommand : HibpCommand
         }
     }
 
-    /// <summary>Formats load ids: "Load 3 is", "Loads 3, 4 are".</summary>
     private static string NameLoads(IReadOnlyList<long> loads, string one, string many) =>
         loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
 }

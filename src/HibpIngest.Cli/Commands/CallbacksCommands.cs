@@ -2,11 +2,6 @@ using HibpIngest.Pipeline.Callbacks;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class CallbacksCommands() : CommandGroup(
-    "callbacks", "Look after the calls of clients, those that were given up among them.", new CallbacksListCommand(),
-    new CallbacksRetryCommand(), new CallbacksDropCommand());
-
-/// <summary>A command on callbacks, optionally limited to one client or one breach.</summary>
 internal abstract class CallbackCommand : HibpCommand
 {
     protected CallbackCommand(string name, string description)
@@ -16,17 +11,13 @@ internal abstract class CallbackCommand : HibpCommand
 
     protected Argument<string?> Client { get; } = new("CLIENT")
     {
-        Description = "Name of the client, or number of one that was removed; of all where none is named.",
+        Description = "Name of the client, or number of a removed one. Default: all clients.",
         Arity = ArgumentArity.ZeroOrOne,
     };
 
-    protected Option<string?> Breach { get; } = new("--breach")
-    {
-        Description = "Only what is called because of this breach.",
-        HelpName = "NAME",
-    };
+    protected Option<string?> Breach { get; } = new("--breach") { Description = "Only callbacks for this breach.", HelpName = "NAME" };
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var breach = session.Parsed.GetValue(Breach);
@@ -34,7 +25,6 @@ internal abstract class CallbackCommand : HibpCommand
             breach = (await GetBreachAsync(services.GetRequiredService<IBreachDatabase>(), breach, cancellationToken)).Name;
         await RunAsync(
             session, services.GetRequiredService<CallbackOperations>(), session.Parsed.GetValue(Client)?.Trim(), breach, cancellationToken);
-        return 0;
     }
 
     protected abstract Task RunAsync(
@@ -44,30 +34,24 @@ internal abstract class CallbackCommand : HibpCommand
 internal sealed class CallbacksListCommand : CallbackCommand
 {
     public CallbacksListCommand()
-        : base("list", "Show how many calls there are of each client and breach: answered, to be made yet, given up.") =>
-        Examples = [("hibp callbacks list", "who hasn't accepted what")];
+        : base("list", "List the number of callbacks of each client and breach: answered, open, given up.") =>
+        AddExamples(("hibp callbacks list", "which clients have open callbacks"));
 
     protected override async Task RunAsync(
         CommandSession session, CallbackOperations operations, string? client, string? breach, CancellationToken cancellationToken)
     {
         var found = await operations.ListAsync(cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new CallbackListDocument([.. found.Select(one => new CallbackItem(
-                    one.Client, one.Summary.Client, one.Summary.Breach, one.Summary.Answered, one.Summary.Open, one.Summary.Dead,
-                    one.Summary.Dropped, one.Summary.OldestOpen, one.Summary.Error))]),
-                Documents.Default.CallbackListDocument);
+        if (session.Screen.TryShowJson(() => new CallbackListDocument([.. found.Select(one => new CallbackItem(
+            one.Client, one.Summary.Client, one.Summary.Breach, one.Summary.Answered, one.Summary.Open, one.Summary.Dead,
+            one.Summary.Dropped, one.Summary.OldestOpen, one.Summary.Error))])))
             return;
-        }
         if (found.Count == 0)
         {
-            session.Screen.Show("No client was to be called yet; 'hibp clients add NAME --url URL' adds one.");
+            session.Screen.Show("There are no callbacks yet; 'hibp clients add NAME --url URL' adds a client.");
             return;
         }
-        var table = TableFormat.Create("client", "breach", "answered", "to be made", "given up", "dropped", "oldest", "why");
-        foreach (var column in (int[])[2, 3, 4, 5, 6])
-            table.Columns[column].RightAligned();
+        var table = TableFormat.Create("client", "breach", "answered", "open", "given up", "dropped", "oldest", "last error")
+            .AlignRight(2, 3, 4, 5, 6);
         var now = session.Time.GetUtcNow();
         foreach (var (name, summary) in found)
         {
@@ -85,50 +69,39 @@ internal sealed class CallbacksListCommand : CallbackCommand
 internal sealed class CallbacksRetryCommand : CallbackCommand
 {
     public CallbacksRetryCommand()
-        : base("retry", "Make calls that were given up, again under the same keys, and try them for as long as the first time.")
+        : base("retry", "Retry callbacks that were given up, with the same keys, for as long as the first time.")
     {
-        Add(Client);
-        Add(Breach);
-        Examples =
-        [
-            ("hibp callbacks retry contoso", "its server is back"),
-            ("hibp callbacks retry --breach Adobe", "to everybody"),
-        ];
+        Add(Client, Breach);
+        AddExamples(
+            ("hibp callbacks retry contoso", "after its server is back"),
+            ("hibp callbacks retry --breach Adobe", "to all clients"));
     }
 
     protected override async Task RunAsync(
         CommandSession session, CallbackOperations operations, string? client, string? breach, CancellationToken cancellationToken)
     {
         var (calls, loads) = await operations.RetryAsync(client, breach, cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(new CallbackChangeDocument(calls), Documents.Default.CallbackChangeDocument);
+        if (session.Screen.TryShowJson(() => new CallbackChangeDocument(calls)))
             return;
-        }
         if (loads > 0)
-            session.Screen.Show($"Slices of {loads} load{(loads == 1 ? "" : "s")} that could not be read are looked through again.");
+            session.Screen.Show($"{loads} load{(loads == 1 ? "" : "s")} with slices that could not be read are searched again.");
         if (calls > 0 || loads == 0)
-            session.Screen.Show(calls == 0 ? "No calls were given up." : $"{TableFormat.Number(calls)} calls are made again.");
+            session.Screen.Show(calls == 0 ? "There are no calls to retry." : $"{TableFormat.Number(calls)} calls are retried.");
     }
 }
 
 internal sealed class CallbacksDropCommand : CallbackCommand
 {
-    private readonly Option<bool> _open = new("--open") { Description = "Calls that are to be made yet, too." };
+    private readonly Option<bool> _open = new("--open") { Description = "Also drop open callbacks." };
     private readonly Confirmation _confirmation = new();
 
     public CallbacksDropCommand()
-        : base("drop", "Forget calls that were given up. The client is not told of what they say.")
+        : base("drop", "Drop callbacks that were given up. The client is not notified.")
     {
-        Add(Client);
-        Add(Breach);
-        Add(_open);
-        Add(_confirmation.Yes);
-        Examples =
-        [
-            ("hibp callbacks drop contoso", "it isn't coming back"),
-            ("hibp callbacks drop contoso --breach Adobe --open", "it is not to be called of that"),
-        ];
+        Add(Client, Breach, _open, _confirmation.Yes);
+        AddExamples(
+            ("hibp callbacks drop contoso", "the client is shut down"),
+            ("hibp callbacks drop contoso --breach Adobe --open", "including open callbacks for this breach"));
     }
 
     protected override async Task RunAsync(
@@ -138,12 +111,10 @@ internal sealed class CallbacksDropCommand : CallbackCommand
         var open = session.Parsed.GetValue(_open);
         await _confirmation.AskAsync(
             session,
-            $"Calls {(open ? "that were given up, or are to be made yet," : "that were given up")} will be forgotten: "
-            + $"of {client ?? "all clients"}, because of {breach ?? "all breaches"}.",
+            $"Calls that were given up{(open ? " or are open" : "")} will be dropped: of {client ?? "all clients"}, because of "
+            + $"{breach ?? "all breaches"}.",
             client ?? breach ?? "all", cancellationToken);
         var calls = await operations.DropAsync(client, breach, open, cancellationToken);
-        session.Screen.ShowResult(
-            new CallbackChangeDocument(calls), Documents.Default.CallbackChangeDocument,
-            $"{TableFormat.Number(calls)} calls are forgotten.");
+        session.Screen.ShowResult(new CallbackChangeDocument(calls), $"{TableFormat.Number(calls)} calls are dropped.");
     }
 }

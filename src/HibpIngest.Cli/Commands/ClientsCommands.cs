@@ -4,10 +4,6 @@ using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class ClientsCommands() : CommandGroup(
-    "clients", "Say who watches prefixes of hashes, to be called back of breaches.", new ClientsAddCommand(), new ClientsListCommand(),
-    new ClientsRotateCommand(), new ClientsPauseCommand(), new ClientsResumeCommand(), new ClientsRemoveCommand());
-
 /// <summary>A command on clients, which needs no database.</summary>
 internal abstract class ClientCommand(string name, string description) : HibpCommand(name, description)
 {
@@ -15,13 +11,12 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
 
     protected string NameOf(CommandSession session) => session.Parsed.GetRequiredValue(ClientName).Trim();
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         Check(session);
         using var keys = session.Settings.OpenSecretKeys();
         using var account = await session.OpenAccountAsync(cancellationToken);
         await RunAsync(session, Operations(session, account, keys), cancellationToken);
-        return 0;
     }
 
     /// <summary>Checks the arguments before anything is opened.</summary>
@@ -33,13 +28,8 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
 
     protected static void ShowNew(CommandSession session, NewClient added)
     {
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new NewClientDocument(added.Client.Name, added.Client.Number, added.Key, added.Secret),
-                Documents.Default.NewClientDocument);
+        if (session.Screen.TryShowJson(() => new NewClientDocument(added.Client.Name, added.Client.Number, added.Key, added.Secret)))
             return;
-        }
         if (added.Key is not null)
             session.Screen.Show($"key     {added.Key}");
         if (added.Secret is not null)
@@ -56,42 +46,32 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
 
 internal sealed class ClientsAddCommand : ClientCommand
 {
-    private readonly Option<string> _url = new("--url")
-    {
-        Description = "Where it is called, by https.",
-        HelpName = "URL",
-        Required = true,
-    };
+    private readonly Option<string> _url =
+        new("--url") { Description = "URL that receives the callbacks; https.", HelpName = "URL", Required = true };
     private readonly Option<bool> _sensitive = new("--sensitive")
     {
-        Description = "Call it of sensitive breaches too: it has told that only who an account belongs to learns of them.",
+        Description = "Also send callbacks for sensitive breaches: the client has confirmed that only an account's owner learns of them.",
     };
     private readonly Option<int> _cap = new("--cap")
     {
-        Description = "Most calls in flight to it, of all hosts together.",
+        Description = "Maximum concurrent calls, of all hosts together.",
         HelpName = "N",
         DefaultValueFactory = _ => CallbackClient.DefaultCap,
     };
     private readonly Option<int> _rpm = new("--rpm")
     {
-        Description = "Requests a minute of its key, of each instance that answers.",
+        Description = "Maximum requests a minute of its key, for each server instance.",
         HelpName = "N",
         DefaultValueFactory = _ => CallbackClient.DefaultRpm,
     };
 
     public ClientsAddCommand()
-        : base("add", "Add a client. Its key and the secret that it is called with are printed once, and kept as a hash and sealed.")
+        : base("add", "Add a client. Prints its key and the secret of its callbacks once: the store has a hash and an encrypted copy.")
     {
-        Add(ClientName);
-        Add(_url);
-        Add(_sensitive);
-        Add(_cap);
-        Add(_rpm);
-        Examples =
-        [
-            ("hibp clients add contoso --url https://contoso.example/breached", "a client that may watch prefixes"),
-            ("hibp clients add contoso --url https://contoso.example/breached --cap 16 --json", "for a program: {\"key\",\"secret\"}"),
-        ];
+        Add(ClientName, _url, _sensitive, _cap, _rpm);
+        AddExamples(
+            ("hibp clients add contoso --url https://contoso.example/breached", "adds a client, which can then watch prefixes"),
+            ("hibp clients add contoso --url https://contoso.example/breached --cap 16 --json", "as JSON: {\"key\", \"secret\"}"));
     }
 
     protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken) =>
@@ -103,35 +83,27 @@ internal sealed class ClientsAddCommand : ClientCommand
 internal sealed class ClientsListCommand : ClientCommand
 {
     public ClientsListCommand()
-        : base("list", "Show the clients, and how many prefixes each watches.") =>
-        Examples = [("hibp clients list", "who is called, and where")];
+        : base("list", "List the clients, and how many prefixes each watches.") =>
+        AddExamples(("hibp clients list", "who receives callbacks, and where"));
 
     protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken)
     {
         var found = await operations.ListAsync(cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new ClientListDocument([.. found.Select(one => new ClientListItem(
-                    one.Client.Name, one.Client.Number, one.Client.Url, one.Client.IsSensitive, one.Client.Cap, one.Client.IsPaused,
-                    one.Prefixes, one.Client.CreatedAt))]),
-                Documents.Default.ClientListDocument);
+        if (session.Screen.TryShowJson(() => new ClientListDocument([.. found.Select(one => new ClientListItem(
+            one.Client.Name, one.Client.Number, one.Client.Url, one.Client.IsSensitive, one.Client.Cap, one.Client.IsPaused,
+            one.Prefixes, one.Client.CreatedAt))])))
             return;
-        }
         if (found.Count == 0)
         {
             session.Screen.Show("There are no clients; 'hibp clients add NAME --url URL' adds one.");
             return;
         }
-        var table = TableFormat.Create("name", "number", "called at", "of", "at once", "prefixes", "state");
-        foreach (var column in (int[])[1, 4, 5])
-            table.Columns[column].RightAligned();
+        var table = TableFormat.Create("name", "number", "called at", "of", "at once", "prefixes", "state").AlignRight(1, 4, 5);
         foreach (var (client, prefixes) in found)
         {
             table.AddRow(
-                new Text(client.Name), new Text($"{client.Number}"), new Text(client.Url),
-                new Text(client.IsSensitive ? "all" : "no sensitive ones"), new Text(TableFormat.Number(client.Cap)),
-                new Text(TableFormat.Number(prefixes)), new Text(client.IsPaused ? "paused" : "called"));
+                client.Name, $"{client.Number}", client.Url, client.IsSensitive ? "all" : "no sensitive ones",
+                TableFormat.Number(client.Cap), TableFormat.Number(prefixes), client.IsPaused ? "paused" : "called");
         }
         session.Screen.Show(table);
     }
@@ -139,33 +111,27 @@ internal sealed class ClientsListCommand : ClientCommand
 
 internal sealed class ClientsRotateCommand : ClientCommand
 {
-    private readonly Option<bool> _key = new("--key")
-    {
-        Description = "Another key of the API instead; the one that it has is refused within 10 seconds.",
-    };
+    private readonly Option<bool> _key =
+        new("--key") { Description = "Replace the API key instead. The old key is refused within 10 seconds." };
     private readonly Option<int?> _rpm = new("--rpm")
     {
-        Description = "Requests a minute of its new key, of each instance that answers; as many as before unless it is given.",
+        Description = "Maximum requests a minute of the new key, for each server instance. Default: as before.",
         HelpName = "N",
     };
 
     public ClientsRotateCommand()
-        : base("rotate", "Give a client another secret, which it is called with from the next call on.")
+        : base("rotate", "Replace a client's secret. The next callback uses the new one.")
     {
-        Add(ClientName);
-        Add(_key);
-        Add(_rpm);
-        Examples =
-        [
-            ("hibp clients rotate contoso", "another secret"),
-            ("hibp clients rotate contoso --key", "another key"),
-        ];
+        Add(ClientName, _key, _rpm);
+        AddExamples(
+            ("hibp clients rotate contoso", "replaces the secret"),
+            ("hibp clients rotate contoso --key", "replaces the API key"));
     }
 
     protected override void Check(CommandSession session)
     {
         if (session.Parsed.GetValue(_rpm) is not null && !session.Parsed.GetValue(_key))
-            throw new BadInputException("--rpm says something only with --key");
+            throw new BadInputException("--rpm requires --key");
     }
 
     protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken) =>
@@ -177,10 +143,10 @@ internal sealed class ClientsRotateCommand : ClientCommand
 internal sealed class ClientsPauseCommand : ClientCommand
 {
     public ClientsPauseCommand()
-        : base("pause", "Call a client no more until it is resumed. What it is to be called of is kept.")
+        : base("pause", "Pause a client's callbacks. They are kept until it is resumed.")
     {
         Add(ClientName);
-        Examples = [("hibp clients pause contoso", "it is being moved")];
+        AddExamples(("hibp clients pause contoso", "while its server moves"));
     }
 
     protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken) =>
@@ -190,16 +156,15 @@ internal sealed class ClientsPauseCommand : ClientCommand
 internal sealed class ClientsResumeCommand : ClientCommand
 {
     public ClientsResumeCommand()
-        : base("resume", "Call a client again.")
+        : base("resume", "Resume a client's callbacks.")
     {
         Add(ClientName);
-        Examples = [("hibp clients resume contoso", "it is back")];
+        AddExamples(("hibp clients resume contoso", "its server is back"));
     }
 
     public static void Show(CommandSession session, CallbackClient client)
     {
-        session.Screen.ShowResult(
-            new ClientStateDocument(client.Name, client.IsPaused), Documents.Default.ClientStateDocument,
+        session.Screen.ShowResult(new ClientStateDocument(client.Name, client.IsPaused),
             $"{client.Name} is {(client.IsPaused ? "paused" : "called")}.");
     }
 
@@ -221,11 +186,10 @@ internal sealed class ClientsRemoveCommand : ClientCommand
     private readonly Confirmation _confirmation = new();
 
     public ClientsRemoveCommand()
-        : base("remove", "Take a client away, with its key and all that it watches.")
+        : base("remove", "Remove a client, its key and the prefixes that it watches.")
     {
-        Add(ClientName);
-        Add(_confirmation.Yes);
-        Examples = [("hibp clients remove contoso", "asks, and takes it away")];
+        Add(ClientName, _confirmation.Yes);
+        AddExamples(("hibp clients remove contoso", "asks, then removes it"));
     }
 
     protected override void Check(CommandSession session) => _confirmation.RequireAnswerable(session.Parsed, "clients remove");
@@ -235,13 +199,11 @@ internal sealed class ClientsRemoveCommand : ClientCommand
         var client = await operations.GetAsync(NameOf(session), cancellationToken);
         var prefixes = await operations.CountAsync(client.Number, cancellationToken);
         await _confirmation.AskAsync(
-            session, $"{client.Name} and the {TableFormat.Number(prefixes)} prefixes that it watches will be gone.", client.Name,
+            session, $"{client.Name} and the {TableFormat.Number(prefixes)} prefixes that it watches will be removed.", client.Name,
             cancellationToken);
         session.Screen.Say(
-            $"Its key is gone; some {ClientOperations.RemovalPause.TotalSeconds:N0} seconds until no server knows it any more.");
+            $"Its key is revoked; waiting {ClientOperations.RemovalPause.TotalSeconds:N0} seconds until all servers know.");
         await operations.RemoveAsync(client.Name, cancellationToken);
-        session.Screen.ShowResult(
-            new ClientRemovedDocument(client.Name), Documents.Default.ClientRemovedDocument,
-            $"{client.Name} is removed.");
+        session.Screen.ShowResult(new ClientRemovedDocument(client.Name), $"{client.Name} is removed.");
     }
 }

@@ -1,6 +1,5 @@
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>Prints scripts for shell completion; they call this program, which knows its commands.</summary>
 internal sealed class CompletionCommand : HibpCommand
 {
     // The directive is System.CommandLine's. Its suggestions contain the typed text anywhere; a shell needs those that begin with it.
@@ -27,22 +26,20 @@ internal sealed class CompletionCommand : HibpCommand
     private readonly Argument<Shell> _shell = new("SHELL") { Description = "bash or pwsh.", HelpName = "bash|pwsh" };
 
     public CompletionCommand()
-        : base("completion", "Write the script by which a shell completes commands, options and their values.")
+        : base("completion", "Print a shell script that completes commands, options and values.")
     {
         _shell.CompletionSources.Clear();
         _shell.CompletionSources.Add("bash", "pwsh");
         Add(_shell);
-        Examples =
-        [
-            ("hibp completion bash > ~/.local/share/bash-completion/completions/hibp", "for every bash from now on"),
-            ("hibp completion pwsh >> $PROFILE", "for every PowerShell from now on"),
-        ];
+        AddExamples(
+            ("hibp completion bash > ~/.local/share/bash-completion/completions/hibp", "installs it for bash"),
+            ("hibp completion pwsh >> $PROFILE", "installs it for PowerShell"));
     }
 
-    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         session.Screen.Show(session.Parsed.GetValue(_shell) == Shell.Bash ? Bash : PowerShell);
-        return Task.FromResult(0);
+        return Task.CompletedTask;
     }
 
     private enum Shell

@@ -8,11 +8,7 @@ namespace HibpIngest.Cli.Commands;
 /// </summary>
 internal sealed class Confirmation
 {
-    /// <summary>The option that skips the question; the command adds it.</summary>
-    public Option<bool> Yes { get; } = new("--yes")
-    {
-        Description = "Don't ask. Needed where nobody can be asked: where input or messages are not a terminal's."
-    };
+    public Option<bool> Yes { get; } = new("--yes") { Description = "Skip the confirmation. Required without a terminal." };
 
     /// <summary>Checks that the user can be asked. Must be called before anything else is done.</summary>
     /// <param name="command">The command's name in the message: "breach remove".</param>
@@ -24,22 +20,20 @@ internal sealed class Confirmation
     }
 
     /// <summary>Asks, unless <c>--yes</c> is given.</summary>
-    /// <param name="consequence">A sentence that states what will happen.</param>
     /// <param name="name">The text that must be typed exactly.</param>
-    /// <param name="cancellationToken">Ends the wait for an answer.</param>
     /// <exception cref="NotPossibleException">Something else was typed.</exception>
     public async Task AskAsync(CommandSession session, string consequence, string name, CancellationToken cancellationToken)
     {
         if (session.Parsed.GetValue(Yes))
             return;
-        session.Screen.Ask($"{consequence} Type its name to go on: ");
+        session.Screen.Ask($"{consequence} Type its name to continue: ");
         // A terminal read can't be cancelled: if the command is stopped, the thread stays until the process ends.
         var reading = Task.Run(ReadLine, CancellationToken.None);
         if (await Task.WhenAny(reading, Task.Delay(Timeout.Infinite, cancellationToken)) != reading)
             session.Screen.Ask(Environment.NewLine); // so that the next output begins a new line
         var typed = await reading.WaitAsync(cancellationToken);
         if (typed?.Trim() != name)
-            throw new NotPossibleException($"nothing was done: {name} was to be typed, as it is written here, and was not");
+            throw new NotPossibleException($"nothing was done: expected {name} to be typed exactly as shown");
     }
 
     /// <summary>

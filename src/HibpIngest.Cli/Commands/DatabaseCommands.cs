@@ -1,32 +1,28 @@
+using HibpIngest.Cli.Backups;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class DatabaseCommands()
-    : CommandGroup("database", "Look after the database.", new DatabaseUpgradeCommand(), new DatabaseRestoredCommand());
-
 internal sealed class DatabaseUpgradeCommand : HibpCommand
 {
     public DatabaseUpgradeCommand()
-        : base("upgrade", "Bring the database's schema up to this program's version. A fresh database gets it by itself; make a copy of "
-            + "an old one first.")
+        : base("upgrade", "Upgrade the database's schema to this program's version. Back up the database first. A new database needs no "
+            + "upgrade.")
     {
-        Examples = [("hibp database upgrade", "after a new version of the program was installed")];
+        AddExamples(("hibp database upgrade", "after an update of the program"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var database = DatabaseServices.Open(session.Settings.Database, session.Time, session.Logs);
         var (from, _) = await database.GetSchemaVersionAsync(cancellationToken);
         await database.UpgradeAsync(cancellationToken);
         var (to, _) = await database.GetSchemaVersionAsync(cancellationToken);
-        session.Screen.ShowResult(
-            new UpgradeDocument(database.DisplayName, from, to), Documents.Default.UpgradeDocument,
+        session.Screen.ShowResult(new UpgradeDocument(database.DisplayName, from, to),
             from == to ? $"The schema of {database.DisplayName} is at version {to} already."
             : $"The schema of {database.DisplayName} went from version {from} to {to}.");
-        return 0;
     }
 }
 
@@ -34,36 +30,32 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 {
     private readonly Option<bool> _empty = new("--empty")
     {
-        Description = "The database was lost, and the one that is named is empty: it becomes that of the store whose account log is "
-            + "there. Refused where it has loads, or is of another store.",
+        Description = "The database is lost, and the given one is empty: bind it to the store of the account log. Refused if it has loads "
+            + "or belongs to another store.",
     };
 
     public DatabaseRestoredCommand()
-        : base("restored", "Move a database on that was restored from a backup: ids given since are never given again; what the account "
-            + "log tells (loads that were published, described, hidden, replaced or removed since) is known again, and told to nobody; "
-            + "files dropped since that were never published are loaded again, neither published nor mailed until 'hibp notify'. What "
-            + "readers were shown decides what is hidden, sensitive or retired. With every host stopped.")
+        : base("restored", "Bring a restored database up to date while all hosts are stopped. Recovers loads, descriptions, visibility and "
+            + "removals since the backup from the account log, never reuses ids assigned since, and loads files dropped since again. What "
+            + "was not published at the backup stays unpublished, and unsent mails are held, until 'hibp mail release'. Breaches that "
+            + "readers didn't see before the restore stay hidden.")
     {
         Add(_empty);
-        Examples =
-        [
-            ("hibp database restored", "with every host stopped; then start them, look at hibp status, and release by hibp notify what was "
-                + "not sent before"),
-            ("hibp database restored --empty", "where there is no backup: all that was published comes back from the account log; bring "
-                + "subscribers in by hibp subscribers import"),
-        ];
+        AddExamples(
+            ("hibp database restored", "with all hosts stopped; then start them, check 'hibp status', and release unsent mails with 'hibp "
+                + "mail release'"),
+            ("hibp database restored --empty", "without a backup: recovers all published loads from the account log; then import "
+                + "subscribers with 'hibp subscribers import'"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
         await using var services = await session.OpenStorageAsync(cancellationToken);
         var (document, moved, files) = await MoveOnAsync(session, services, session.Parsed.GetValue(_empty), cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(document, Documents.Default.RestoredDocument);
-        else
+        if (!session.Screen.TryShowJson(() => document))
             Show(session.Screen, document, moved, files);
-        return SayProblems(session.Screen, moved);
+        ExitCode = SayProblems(session.Screen, moved);
     }
 
     /// <summary>Moves the restored database on, and shows the progress.</summary>
@@ -104,18 +96,18 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 
     public static void Show(Screen screen, RestoredDocument document, ReconciledDatabase moved, IReadOnlyList<string> files)
     {
-        screen.Show($"{document.Database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no "
-            + "load in it are loaded again. Loads that were not published at the backup stay unpublished until 'hibp notify'; mails that "
-            + "were not out are held: some may have gone out since.");
+        screen.Show($"{document.Database} continues after load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have "
+            + "no load in it are loaded again. Loads that were not published at the backup stay unpublished until 'hibp mail release'; "
+            + "mails that were not sent are held, because some may have been sent since.");
         if (files.Count > 0)
             screen.Show($"Loaded again: {string.Join(", ", files)}.");
         if (moved.Log is not { } log)
-            screen.Show("Without the account log, breaches are as at the backup and as readers had them: loads that were replaced or given "
-                + "to another breach since count as at the backup.");
+            screen.Show("Without the account log, breaches are as at the backup and as readers saw them: loads that were replaced or "
+                + "assigned to another breach since are as at the backup.");
         else
         {
-            screen.Show($"From the account log: {log.Loads.Count} loads came back, without a word to anybody; of {log.Told.Count} other "
-                + $"breaches something newer is known; {log.Removed.Count} were removed again.");
+            screen.Show($"From the account log: {log.Loads.Count} loads were recovered, without mails; {log.Told.Count} other breaches "
+                + $"were updated; {log.Removed.Count} were removed again.");
             foreach (var load in log.Loads)
             {
                 screen.Show($"  load {load.Load} of {load.Breach}: {TableFormat.Number(load.Rows)} rows"
@@ -125,32 +117,31 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
                 screen.Show($"Removed again: {string.Join(", ", log.Removed)}.");
             if (log.Hidden.Count > 0)
             {
-                screen.Show($"Hidden, as no document says that they may be shown: {string.Join(", ", log.Hidden)}. Look at each, then: "
-                    + "hibp breach show");
+                screen.Show($"Hidden, because no document says that they may be shown: {string.Join(", ", log.Hidden)}. Review each, then: "
+                    + "hibp breach unhide");
             }
             if (log.Begun.Count > 0)
-                screen.Show($"Not published, and so not back: {log.Begun.Count} folders ({string.Join(", ", log.Begun)}).");
+                screen.Show($"Not published, so not recovered: {log.Begun.Count} folders ({string.Join(", ", log.Begun)}).");
         }
         if (moved.Hidden.Count > 0)
         {
-            screen.Show($"Hidden, as readers were not shown them before the restore: {string.Join(", ", moved.Hidden)}. Look at each, "
-                + "then: hibp breach show");
+            screen.Show($"Hidden, because readers didn't see them before the restore: {string.Join(", ", moved.Hidden)}. Review each, "
+                + "then: hibp breach unhide");
         }
         if (moved.Missing > 0)
         {
-            screen.Show($"The tables lack {TableFormat.Number(moved.Missing)} rows: 'hibp rebuild --into 1' writes them from the account "
-                + "log, then 'hibp ranges fill', before any reader is started.");
+            screen.Show($"The tables lack {TableFormat.Number(moved.Missing)} rows: before you start a reader, run 'hibp layout rebuild "
+                + "--into 1', which writes them from the account log, then 'hibp ranges fill'.");
         }
         if (moved.Suppressed > 0)
         {
-            screen.Show($"{TableFormat.Number(moved.Suppressed)} suppressions that the backup did not have were applied: those addresses "
-                + "are subscribed no more, and their mails are gone.");
+            screen.Show($"{TableFormat.Number(moved.Suppressed)} suppressions that the backup lacked were applied: the subscriptions and "
+                + "mails of these addresses are deleted.");
         }
-        screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the account log has none: hibp "
-            + "subscribers import brings them in.");
+        screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the account log has none: 'hibp "
+            + "subscribers import' imports them.");
     }
 
-    /// <summary>Shows a count on a terminal, and a line every few seconds otherwise.</summary>
     private sealed class LoadProgress(CommandSession session, IProgress<long> count) : IProgress<(int Done, int All)>
     {
         // Often enough to show progress, seldom enough for a log file.
@@ -166,5 +157,170 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             _last = session.Time.GetTimestamp();
             session.Screen.Say($"loads of the account log: {value.Done} of {value.All}");
         }
+    }
+}
+
+internal sealed class DatabaseBackupCommand : HibpCommand
+{
+    private readonly Argument<string> _to =
+        new("TO") { Description = "A new file, or a folder, in which the file is named by the time. A note is written next to it." };
+
+    public DatabaseBackupCommand()
+        : base("backup", "Back up the SQLite database while hosts run: a verified copy of one moment, with a note that proves it complete. "
+            + "Tables are not included: they are rebuilt from the account log.")
+    {
+        Add(_to);
+        AddExamples(
+            ("hibp database backup backups/", "a file named by the time, in an existing folder"),
+            ("hibp database backup before-upgrade.db", "before 'hibp database upgrade'"));
+    }
+
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
+        await using var services = await session.OpenStorageAsync(cancellationToken);
+        var (database, screen, to) = (services.GetRequiredService<IBreachDatabase>(), session.Screen, session.Parsed.GetRequiredValue(_to));
+        if (Path.EndsInDirectorySeparator(to))
+            Directory.CreateDirectory(to);
+        var source = new FileInfo(DatabaseBackup.RequireFile(database).DisplayName);
+        // Each byte is copied, and then read again.
+        var (file, note) = await Transfer.ShowAsync(
+            screen, "copying and checking", source.Exists ? 2 * source.Length : 0, session.Time,
+            progress => new DatabaseBackup(database, services.GetRequiredService<IStoreRegister>(), session.Time)
+                .BackUpAsync(to, progress, cancellationToken));
+        if (!screen.TryShowJson(() => new BackupDocument(
+            file, BackupNote.PathOf(file), note.Bytes, note.Sha256, note.TakenAt, note.Store, note.Schema, note.Highest)))
+        {
+            screen.Show($"{file} is the database as of {TableFormat.Utc(note.TakenAt)} ({TableFormat.Bytes(note.Bytes)}, loads up to "
+                + $"{note.Highest.Load}); its note is {BackupNote.PathOf(file)}. It contains the addresses of subscribers and accounts: "
+                + "protect it like the database. To restore it: hibp database restore");
+            var keys = session.Settings.KeyFiles.Select(key => key.FilePath).Where(File.Exists).ToList();
+            if (keys.Count > 0)
+            {
+                var (are, them) = keys.Count == 1 ? ("is", "it") : ("are", "them");
+                screen.Show($"It can't be used without {string.Join(" and ", keys)}, which {are} not in it: back {them} up too.");
+            }
+        }
+    }
+}
+
+internal sealed class DatabaseRestoreCommand : HibpCommand
+{
+    private readonly Argument<string> _from =
+        new("FROM") { Description = "A backup file with its note next to it, or a folder, whose newest backup is taken." };
+
+    private readonly Option<bool> _dryRun = new("--dry-run") { Description = "Only check whether it can be restored; change nothing." };
+    private readonly Confirmation _confirmation = new();
+
+    public DatabaseRestoreCommand()
+        : base("restore", "Replace the database by a backup while all hosts are stopped, then bring it up to date as 'hibp database "
+            + "restored' does. The previous database is kept next to it.")
+    {
+        Add(_from, _dryRun, _confirmation.Yes);
+        AddExamples(
+            ("hibp database restore backups/", "the newest in the folder; then start the hosts, check 'hibp status', and release unsent "
+                + "mails with 'hibp mail release'"),
+            ("hibp database restore before-upgrade.db --dry-run", "checks that it is complete, belongs to this store, and could be "
+                + "restored"));
+    }
+
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var (parsed, screen) = (session.Parsed, session.Screen);
+        var isTried = parsed.GetValue(_dryRun);
+        if (!isTried)
+            _confirmation.RequireAnswerable(parsed, "database restore");
+        await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
+        await using var services = await session.OpenStorageAsync(cancellationToken);
+        var database = DatabaseBackup.RequireFile(services.GetRequiredService<IBreachDatabase>());
+        var (note, file) = await BackupNote.FindAsync(parsed.GetRequiredValue(_from), cancellationToken);
+        using var restore = new DatabaseRestore(
+            database, services.GetRequiredService<IStoreRegister>(), services.GetRequiredService<InstallationKeys>(), session.Time);
+        await Transfer.ShowAsync(screen, "copying and checking", note.Bytes, session.Time, async progress =>
+        {
+            await restore.PrepareAsync(file, note, progress, cancellationToken);
+            return true;
+        });
+        var backup = $"{file}, the database as of {TableFormat.Utc(note.TakenAt)} with loads up to {note.Highest.Load},";
+        if (isTried)
+        {
+            if (!screen.TryShowJson(() => new RestoreDocument(file, note.TakenAt, Kept: null, Restored: null)))
+                screen.Show($"{backup} is complete, and could be restored. Nothing was changed.");
+            return;
+        }
+        await _confirmation.AskAsync(
+            session, $"{backup} replaces {database.DisplayName}, which is kept next to it.",
+            Path.GetFileName(database.DisplayName), cancellationToken);
+        var kept = await restore.PutInPlaceAsync(cancellationToken);
+        // Reported before anything else can fail.
+        if (kept is not null)
+            screen.Say($"the previous database is kept as {kept}");
+        var (document, moved, files) = await DatabaseRestoredCommand.MoveOnAsync(session, services, empty: false, cancellationToken);
+        if (!screen.TryShowJson(() => new RestoreDocument(file, note.TakenAt, kept, document)))
+        {
+            screen.Show($"{backup} was restored.");
+            DatabaseRestoredCommand.Show(screen, document, moved, files);
+        }
+        ExitCode = DatabaseRestoredCommand.SayProblems(screen, moved);
+    }
+}
+
+internal sealed class DatabasePurgeCommand : HibpCommand
+{
+    private readonly Argument<long?> _load =
+        new("LOAD") { Description = "Number of the load, as 'hibp status' shows it.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Option<int?> _olderThan =
+        new("--older-than") { Description = "All loads that finished at least so many days ago.", HelpName = "DAYS" };
+
+    private readonly Option<bool> _withoutLog =
+        new("--without-log") { Description = "Purge although there is no account log (HIBP_JOURNAL=off)." };
+
+    public DatabasePurgeCommand()
+        : base("purge", "Delete the rows of finished loads from the database. Their accounts stay searchable. The copy in the account log "
+            + "is verified first.")
+    {
+        Add(_load, _olderThan, _withoutLog);
+        RequireOneOf(_load, _olderThan);
+        _olderThan.Validators.Add(result =>
+        {
+            if (result.Tokens is [var token] && int.TryParse(token.Value, out var days) && days < 0)
+                result.AddError("--older-than takes 0 days or more");
+        });
+        AddExamples(
+            ("hibp database purge 7", "deletes the rows of load 7"),
+            ("hibp database purge --older-than 30", "deletes those of all loads that finished 30 days ago or earlier"));
+    }
+
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var operations = services.GetRequiredService<LoadOperations>();
+        var purged = new List<PurgedLoad>();
+        foreach (var load in await ChooseAsync(session, services.GetRequiredService<IBreachDatabase>(), cancellationToken))
+        {
+            var rows = await ProgressSpinner.ShowAsync(
+                session.Screen, $"load {load.Id}: rows purged",
+                progress => operations.PurgeAsync(load.Id, session.Parsed.GetValue(_withoutLog), progress, cancellationToken));
+            purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
+            if (!session.Screen.Json)
+                session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are deleted.");
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new PurgeDocument(purged));
+        else if (purged.Count == 0)
+            session.Screen.Show("There is nothing to purge.");
+    }
+
+    private async Task<IReadOnlyList<Load>> ChooseAsync(CommandSession session, ILoads loads, CancellationToken cancellationToken)
+    {
+        if (session.Parsed.GetValue(_olderThan) is not { } days)
+        {
+            var load = session.Parsed.GetValue(_load) ?? 0;
+            return [await loads.GetLoadAsync(load, cancellationToken)
+                ?? throw new NotPossibleException($"there is no load {load}; 'hibp status' lists all loads")];
+        }
+        var before = session.Time.GetUtcNow() - TimeSpan.FromDays(days);
+        return [.. (await loads.ListLoadsAsync(null, cancellationToken)).Where(
+            load => load is { State: LoadState.Done or LoadState.Failed, Purged: false, Removing: false } && load.FinishedAt <= before)];
     }
 }

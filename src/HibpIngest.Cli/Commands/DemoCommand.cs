@@ -28,47 +28,39 @@ internal sealed class DemoCommand : HibpCommand
     private static readonly QueueListenerOptions Impatient =
         new() { BatchSize = 2, NewBatchThreshold = 1, RetryDelay = TimeSpan.FromSeconds(1), MaxPause = TimeSpan.FromMilliseconds(200) };
 
-    private readonly Argument<FileInfo?> _file = new("FILE")
-    {
-        Description = "The breach to load. Default: the sample that comes with the program.",
-        Arity = ArgumentArity.ZeroOrOne,
-    };
+    private readonly Argument<FileInfo?> _file =
+        new("FILE") { Description = "The breach to load. Default: the included sample.", Arity = ArgumentArity.ZeroOrOne };
     private readonly Option<string[]> _subscribe = new("--subscribe")
     {
-        Description = "Subscribe this address, too: it is told by a mail in the pickup folder if it is in the breach. May be given several "
+        Description = "Subscribe this address too: if it is in the breach, it gets a mail in the pickup folder. May be given several "
             + "times.",
         HelpName = "ADDRESS",
     };
-    private readonly Option<string?> _title = new("--title") { Description = "The breach's title, as mails have it.", HelpName = "TEXT" };
+    private readonly Option<string?> _title = new("--title") { Description = "Title of the breach in mails.", HelpName = "TEXT" };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
 
     public DemoCommand()
-        : base("demo", "Show the whole job on this machine: start a storage emulator, load a breach, tell its subscribers, look an "
-            + "account up, and stop it all again.")
+        : base("demo", "Run the whole pipeline on this machine: start a storage emulator, load a breach, notify its subscribers, look up "
+            + "an account, and stop.")
     {
-        Add(_file!.AcceptExistingOnly());
-        Add(_subscribe);
-        Add(_title);
-        Add(_password);
-        Add(_passwordFromInput);
+        Add(_file!.AcceptExistingOnly(), _subscribe, _title, _password, _passwordFromInput);
         Validators.Add(result =>
         {
             if (IsGiven(result, CommonOptions.Storage))
                 result.AddError("the demo uses a storage emulator of its own: leave --storage out");
         });
-        Examples =
-        [
-            ("hibp demo", "the sample, in some seconds"),
-            ("hibp demo Adobe.zip", "a breach of one's own; the emulator is good for half a million accounts"),
-            ("hibp demo Adobe.zip --title \"Adobe Systems\" --subscribe me@example.com", "and whether an address is in it"),
-            ("hibp demo --database \"Server=...;Database=...\"", "on a database server, in a fresh database"),
-        ];
+        AddExamples(
+            ("hibp demo", "the included sample, in a few seconds"),
+            ("hibp demo Adobe.zip", "your own breach; the emulator handles up to half a million accounts"),
+            ("hibp demo Adobe.zip --title \"Adobe Systems\" --subscribe me@example.com", "with a title, and a check whether an address is "
+                + "in it"),
+            ("hibp demo --database \"Server=...;Database=...\"", "on a database server, in a new database"));
     }
 
     protected override bool IsPipeline => true;
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         session.PipelineLevel = LogLevel.Critical;
         var time = session.Time;
@@ -183,13 +175,9 @@ internal sealed class DemoCommand : HibpCommand
         {
             subscribers.Add(new DemoSubscriber(address, await IsToldAsync(database, load, address, cancellationToken)));
         }
-        if (screen.Json)
-        {
-            screen.ShowJson(
-                Document(load, total) with { Subscribed = subscribers, Found = [.. found.Select(breach => breach.Name)] },
-                Documents.Default.DemoDocument);
-            return 0;
-        }
+        if (screen.TryShowJson(
+            () => Document(load, total) with { Subscribed = subscribers, Found = [.. found.Select(breach => breach.Name)] }))
+            return;
         screen.Show(Summary(load, total, session.Parsed.GetValue(CommonOptions.Verbose)));
         if (account is not null)
         {
@@ -199,7 +187,7 @@ internal sealed class DemoCommand : HibpCommand
         foreach (var (address, isIn) in subscribers)
             screen.Show($"{address} is {(isIn ? "in the breach, and is told" : "not in the breach, and gets no mail")}.");
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
-        return 0;
+        return;
 
         void GiveUpOn(Exception e)
         {
@@ -273,9 +261,7 @@ internal sealed class DemoCommand : HibpCommand
     {
         var rejected = load.Checkpoint.Rejected;
         var seconds = Seconds(load, total);
-        var table = TableFormat.Create("", load.Breach, "in", "rate");
-        foreach (var column in (int[])[1, 2, 3])
-            table.Columns[column].RightAligned();
+        var table = TableFormat.Create("", load.Breach, "in", "rate").AlignRight(1, 2, 3);
         Add("accounts found", load.Accounts, seconds.Ingest, "rows into SQL");
         if (showsRules)
         {
@@ -290,14 +276,12 @@ internal sealed class DemoCommand : HibpCommand
         Add("slices", load.Slices.Total);
         Add("entities upserted", load.Entities, seconds.Upsert, "entities");
         Add("mails", load.Notifications.Total, seconds.Notify, "mails");
-        table.AddRow(
-            new Text("all of it"), new Text(""), new Text(TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total))), new Text(""));
+        table.AddRow("all of it", "", TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total)), "");
         return table;
 
         void Add(string what, long count, double? duration = null, string unit = "") => table.AddRow(
-            new Text(what), new Text(TableFormat.Number(count)), new Text(
-                duration is { } some ? TableFormat.Duration(TimeSpan.FromSeconds(some)) : ""),
-            new Text(duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}/s" : ""));
+            what, TableFormat.Number(count), duration is { } some ? TableFormat.Duration(TimeSpan.FromSeconds(some)) : "",
+            duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}/s" : "");
     }
 
     private static DemoDocument Document(Load load, TimeSpan total) => new(

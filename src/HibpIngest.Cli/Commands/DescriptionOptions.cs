@@ -6,33 +6,32 @@ namespace HibpIngest.Cli.Commands;
 /// <summary>The options that describe a breach; each sets a property of its metadata document.</summary>
 internal sealed class DescriptionOptions
 {
-    private readonly Option<string?> _title = new("--title") { Description = "Its title, as people know it.", HelpName = "TEXT" };
+    private readonly Option<string?> _title = new("--title") { Description = "Title.", HelpName = "TEXT" };
     private readonly Option<string?> _domain =
-        new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN", CustomParser = ParseDomain };
+        new("--domain") { Description = "Domain of the breached site.", HelpName = "DOMAIN", CustomParser = ParseDomain };
     private readonly Option<DateOnly?> _date =
-        new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
+        new("--date") { Description = "Date of the breach: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
     private readonly Option<string?> _description = new("--description") { Description = "What happened.", HelpName = "TEXT" };
-    private readonly Option<string?> _attribution = new("--attribution") { Description = "Whom the data is from.", HelpName = "TEXT" };
+    private readonly Option<string?> _attribution = new("--attribution") { Description = "Source of the data.", HelpName = "TEXT" };
     private readonly Option<string?> _disclosure =
-        new("--disclosure-url") { Description = "Where the breach was disclosed: an https address.", HelpName = "URL" };
+        new("--disclosure-url") { Description = "URL of the disclosure: https.", HelpName = "URL" };
     private readonly Option<string[]> _dataClasses = new("--data-class")
     {
-        Description = "What was lost (\"Email addresses\", Passwords); may be given several times.",
+        Description = "Exposed data (\"Email addresses\", Passwords). May be given several times.",
         HelpName = "TEXT",
     };
     private readonly (Option<bool?> Option, BreachFlags Flag)[] _flags =
     [
-        (Flag("--verified", "The breach is confirmed; without it mails and lookups say \"unverified\"."), BreachFlags.Verified),
-        (Flag("--fabricated", "It is known to be made up; mails and lookups say so."), BreachFlags.Fabricated),
-        (Flag("--sensitive", "No public lookup shows it; its mails go out."), BreachFlags.Sensitive),
-        (Flag("--retired", "No lookup shows it, and it sends nothing."), BreachFlags.Retired),
-        (Flag("--spam-list", "A list of addresses used for spam; mails and lookups say so."), BreachFlags.SpamList),
-        (Flag("--malware", "Collected by malware; mails and lookups say so."), BreachFlags.Malware),
+        (Flag("--verified", "The breach is confirmed. Otherwise mails and lookups say \"unverified\"."), BreachFlags.Verified),
+        (Flag("--fabricated", "The breach is fabricated. Mails and lookups say so."), BreachFlags.Fabricated),
+        (Flag("--sensitive", "No public lookup shows it; its subscribers are notified."), BreachFlags.Sensitive),
+        (Flag("--retired", "No lookup shows it, and it sends no mails."), BreachFlags.Retired),
+        (Flag("--spam-list", "A list of addresses used for spam. Mails and lookups say so."), BreachFlags.SpamList),
+        (Flag("--malware", "Collected by malware. Mails and lookups say so."), BreachFlags.Malware),
         (Flag("--subscription-free", "Recorded only."), BreachFlags.SubscriptionFree),
-        (Flag("--stealer-log", "From stealer logs; mails and lookups say so."), BreachFlags.StealerLog),
+        (Flag("--stealer-log", "From stealer logs. Mails and lookups say so."), BreachFlags.StealerLog),
     ];
 
-    /// <summary>All options, in the order of the help.</summary>
     public IEnumerable<Option> All =>
         [_title, _domain, _date, _description, _attribution, _disclosure, _dataClasses, .. _flags.Select(one => one.Option)];
 

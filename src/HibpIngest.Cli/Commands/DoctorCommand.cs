@@ -28,12 +28,12 @@ internal sealed class DoctorCommand : HibpCommand
     private static readonly StorageOptions Impatient = new() { MaxRetries = 2 };
 
     public DoctorCommand()
-        : base("doctor", "Look at what is configured, what answers and what is missing, and say what to do about it.")
+        : base("doctor", "Check settings, stores and services, and say how to fix problems.")
     {
-        Examples = [("hibp doctor", "exit code 1 when something needed is broken")];
+        AddExamples(("hibp doctor", "exits with 1 if something required is broken"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var checks = new List<DoctorLine>();
         var settings = CheckSettings(session, checks);
@@ -44,19 +44,18 @@ internal sealed class DoctorCommand : HibpCommand
             await CheckStoresAsync(session, settings, checks, cancellationToken);
 
         var ok = checks.TrueForAll(check => check.State != Broken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new DoctorDocument(ok, checks), Documents.Default.DoctorDocument);
-        else
+        if (!session.Screen.TryShowJson(() => new DoctorDocument(ok, checks)))
         {
             Show(session.Screen, checks);
             if (ok && settings is not null && IsFresh(settings))
             {
-                session.Screen.Say("Nothing is set up here yet: 'hibp demo' loads a sample and shows what comes of it, 'hibp run' sets "
-                    + "this machine up and works until Ctrl+C.");
+                session.Screen.Say("Nothing is set up here yet: 'hibp demo' loads a sample and shows the results, 'hibp run' sets up this "
+                    + "machine and runs until Ctrl+C.");
             }
         }
-        return ok ? 0 : throw new CommandFailedException(
-            $"{checks.Count(check => check.State == Broken)} of {checks.Count} checks found something broken");
+        if (!ok)
+            throw new CommandFailedException($"{checks.Count(check => check.State == Broken)} of {checks.Count} checks found something "
+                + "broken");
     }
 
     private static PipelineSettings? CheckSettings(CommandSession session, List<DoctorLine> checks)
@@ -87,10 +86,10 @@ internal sealed class DoctorCommand : HibpCommand
             SqliteBreachDatabase.Companions.Prepend("").Select(suffix => settings.Database + suffix);
         string[] open = [.. database.Prepend(settings.Home).Select(Path.GetFullPath).Where(UnixFiles.IsOpenToOthers)];
         return open.Length > 0
-            ? new DoctorLine("home", Missing, $"other users of this machine may look into {string.Join(", ", open)}",
+            ? new DoctorLine("home", Missing, $"other users of this machine can read {string.Join(", ", open)}",
                 $"chmod -R go-rwx {string.Join(' ', open.Select(path => $"'{path}'"))}")
             : new DoctorLine("home", Ok, Directory.Exists(settings.Home)
-                ? $"{settings.Home}, for this user alone" : $"{settings.Home}, which is not there yet", null);
+                ? $"{settings.Home}, for this user only" : $"{settings.Home}, which doesn't exist yet", null);
     }
 
     private static async Task CheckEmulatorAsync(PipelineSettings? settings, List<DoctorLine> checks, CancellationToken cancellationToken)
@@ -98,7 +97,8 @@ internal sealed class DoctorCommand : HibpCommand
         var lacking = settings is null || settings.Emulator is not null ? Broken : Missing;
         var node = await NodeVersionAsync(cancellationToken);
         checks.Add(node is null
-            ? new DoctorLine("node", lacking, "no node on the path", "install Node 20 or later: hibp demo and the storage emulator need it")
+            ? new DoctorLine("node", lacking, "no node on the path", "install Node 20 or later: 'hibp demo' and the storage emulator "
+                + "require it")
             : new DoctorLine("node", Ok, node, null));
         try
         {
@@ -109,7 +109,7 @@ internal sealed class DoctorCommand : HibpCommand
         catch (NotPossibleException e)
         {
             checks.Add(
-                new DoctorLine("emulator", lacking, e.Message, "hibp demo needs it, and hibp run where HIBP_STORAGE names nothing"));
+                new DoctorLine("emulator", lacking, e.Message, "'hibp demo' requires it, and 'hibp run' unless HIBP_STORAGE is set"));
         }
     }
 
@@ -162,7 +162,7 @@ internal sealed class DoctorCommand : HibpCommand
                     inDatabase = await database.GetIdentityAsync(token);
                 }),
             LookAsync(
-                "mails", () => sender.DisplayName, "check HIBP_MAIL and HIBP_MAIL_FROM, and what else mails are made from",
+                "mails", () => sender.DisplayName, "check HIBP_MAIL, HIBP_MAIL_FROM, and the settings of mails",
                 token =>
                 {
                     _ = new MailComposer(settings.Get<MailOptions>().MailFrom, settings.Service);
@@ -176,7 +176,7 @@ internal sealed class DoctorCommand : HibpCommand
         if (databaseAnswers && found != expected && found != 0)
         {
             checks.Add(found < expected
-                ? new DoctorLine("schema", Broken, $"version {found}, and this program is made for {expected}", "hibp database upgrade")
+                ? new DoctorLine("schema", Broken, $"version {found}, but this program requires {expected}", "hibp database upgrade")
                 : new DoctorLine("schema", Broken, $"version {found}, newer than this program's {expected}", "use the newer program"));
         }
         if (setUp is { } lacking)
@@ -201,7 +201,7 @@ internal sealed class DoctorCommand : HibpCommand
             await CheckLayoutsAsync(database, register, checks, cancellationToken);
             await CheckLogAsync(database, settings.Get<JournalOptions>().Mode, checks, cancellationToken);
             checks.Add(await LookAsync(
-                "suppressions", () => "the key is the one that they were made under, or there are none", "set HIBP_SUPPRESSION_KEY",
+                "suppressions", () => "no suppressions, or the key matches them", "set HIBP_SUPPRESSION_KEY",
                 services.GetRequiredService<ApplySuppressions>().CheckKeyAsync));
         }
         else
@@ -213,8 +213,8 @@ internal sealed class DoctorCommand : HibpCommand
         checks.Add(services.GetRequiredService<ArchivePasswords>().Durable
             ? new DoctorLine(
                 "secret key", Ok, settings.SecretKey is not null ? "set" : "in a file in HIBP_HOME, created when it is first needed", null)
-            : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives and clients only: "
-                + "openssl rand -base64 32 makes one"));
+            : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "required for encrypted archives and clients only; "
+                + "create it with: openssl rand -base64 32"));
         if (storageAnswers)
             await CheckClientsAsync(services.GetRequiredService<ICallbackClients>(), keys.Secret, checks, cancellationToken);
         else
@@ -247,7 +247,7 @@ internal sealed class DoctorCommand : HibpCommand
             catch (StoreMissingException e)
             {
                 return new DoctorLine(
-                    what, Missing, e.Message, $"where it should be there: {advice}; otherwise nothing, hibp run makes it");
+                    what, Missing, e.Message, $"if it should exist: {advice}; otherwise nothing, 'hibp run' creates it");
             }
             catch (HibpException e)
             {
@@ -260,7 +260,7 @@ internal sealed class DoctorCommand : HibpCommand
         }
     }
 
-    private static DoctorLine Skipped(string check, string needs) => new(check, NotChecked, $"not looked at: it needs {needs}", null);
+    private static DoctorLine Skipped(string check, string needs) => new(check, NotChecked, $"not checked: it needs {needs}", null);
 
     private static async Task<DoctorLine> CheckIdentityAsync(
         StoreSetup setup, StoreIdentity? inDatabase, StoreIdentity? inTable, CancellationToken cancellationToken)
@@ -286,7 +286,6 @@ internal sealed class DoctorCommand : HibpCommand
                 Advice);
     }
 
-    /// <summary>Checks that database and register list the same layouts, and that each layout is complete.</summary>
     private static async Task CheckLayoutsAsync(
         ILayouts layouts, ILayoutRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
@@ -301,8 +300,8 @@ internal sealed class DoctorCommand : HibpCommand
                 || written.TrueForAll(layout => layout.Id != read?.Id))
             {
                 checks.Add(new DoctorLine(
-                    Check, Broken, "database and register don't tell of the same layouts, or the one that is read is not written",
-                    "start a host: it brings the two together"));
+                    Check, Broken, "database and register list different layouts, or the layout that is read is not written",
+                    "start a host: it reconciles them"));
                 return;
             }
             var names = string.Join(", ", written.Select(layout => layout.Name));
@@ -315,14 +314,14 @@ internal sealed class DoctorCommand : HibpCommand
                 {
                     checks.Add(new DoctorLine(
                         $"layout {layout.Name}", layout.Id == read.Id ? Broken : Missing,
-                        rows > 0 ? $"lacks {TableFormat.Number(rows)} rows" : "its rebuild has not ended",
-                        $"hibp rebuild --into {layout.Name}"));
+                        rows > 0 ? $"lacks {TableFormat.Number(rows)} rows" : "its rebuild is not complete",
+                        $"hibp layout rebuild --into {layout.Name}"));
                 }
             }
         }
         catch (HibpException e)
         {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp layouts"));
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp layout list'"));
         }
     }
 
@@ -333,24 +332,23 @@ internal sealed class DoctorCommand : HibpCommand
         if (mode == JournalMode.Off)
         {
             checks.Add(new DoctorLine(
-                Check, Missing, "HIBP_JOURNAL is off", "nothing, where loads are kept elsewhere: SQL's rows are all there is"));
+                Check, Missing, "HIBP_JOURNAL is off", "nothing, if SQL's rows are backed up: there is no other copy"));
             return;
         }
         try
         {
             var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.WaitsForLog).ToList();
-            checks.Add(waiting.Count == 0 ? new DoctorLine(Check, Ok, "every load that counts is in it", null)
+            checks.Add(waiting.Count == 0 ? new DoctorLine(Check, Ok, "every published load is in it", null)
                 : new DoctorLine(
-                    Check, Missing, $"{TableFormat.Number(waiting.Count)} loads that count are not in it: {waiting[0].Breach}"
-                    + (waiting.Count > 1 ? " and others" : ""), "hibp status says why; hibp log write"));
+                    Check, Missing, $"{TableFormat.Number(waiting.Count)} published loads are not in it: {waiting[0].Breach}"
+                    + (waiting.Count > 1 ? " and others" : ""), "'hibp status' shows why; then run: hibp journal write"));
         }
         catch (HibpException e)
         {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp status"));
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp status'"));
         }
     }
 
-    /// <summary>Checks that a live host has the role of each queue with messages.</summary>
     private static async Task CheckRolesAsync(
         IMessageQueues queues, IHeartbeats signs, DateTimeOffset now, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
@@ -359,20 +357,19 @@ internal sealed class DoctorCommand : HibpCommand
         {
             var hosts = await signs.ListHeartbeatsAsync(cancellationToken);
             var unserved = HostsView.Unserved(await StatusPicture.ReadQueuesAsync(queues, cancellationToken), hosts, now).ToList();
-            checks.Add(unserved.Count == 0 ? new DoctorLine(Check, Ok, "no queued message lacks a host that takes it", null)
-                : new DoctorLine(Check, Missing, string.Join("; ", unserved), "start hosts that have these roles: hibp run has all"));
+            checks.Add(unserved.Count == 0 ? new DoctorLine(Check, Ok, "every queue with messages has a host", null)
+                : new DoctorLine(Check, Missing, string.Join("; ", unserved), "start hosts with these roles: 'hibp run' has all"));
         }
         catch (StoreMissingException)
         {
-            checks.Add(new DoctorLine(Check, Ok, "no host has been here yet, and nothing is queued", null));
+            checks.Add(new DoctorLine(Check, Ok, "no host has run yet, and nothing is queued", null));
         }
         catch (HibpException e)
         {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp status"));
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp status'"));
         }
     }
 
-    /// <summary>Checks that the clients' secrets can be opened with the configured keys.</summary>
     private static async Task CheckClientsAsync(
         ICallbackClients clients, SecretKeys? keys, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
@@ -385,8 +382,8 @@ internal sealed class DoctorCommand : HibpCommand
             {
                 checks.Add(new DoctorLine(
                     Check, Broken, $"{sealedOtherwise[0].Name}{(sealedOtherwise.Count > 1 ? " and others" : "")} can't be called: the "
-                    + "secret is sealed under another HIBP_SECRET_KEY",
-                    "set the one that was set at hibp clients add, behind the first; or give another secret: hibp clients rotate"));
+                        + "secret is encrypted under another HIBP_SECRET_KEY",
+                    "append the previous key to HIBP_SECRET_KEY; or replace the secret: hibp clients rotate"));
             }
             else
             {
@@ -395,7 +392,7 @@ internal sealed class DoctorCommand : HibpCommand
         }
         catch (HibpException e)
         {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp clients list"));
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp clients list'"));
         }
     }
 

@@ -18,55 +18,41 @@ internal sealed class DropCommand : HibpCommand
 
     private readonly Argument<FileInfo> _file = new("FILE")
     {
-        Description = $"A file whose name ends in {string.Join(", ", BreachFiles.Endings)}, or in .json, and is uploaded as .json.gz "
-            + "then. Breach NAME is loaded from NAME.zip, and from NAME.2.csv too."
+        Description = $"A file whose name ends in {string.Join(", ", BreachFiles.Endings)}, or in .json, which is uploaded as .json.gz. "
+            + "NAME.zip and NAME.2.csv are loaded into breach NAME."
     };
     private readonly Option<string?> _breach =
         new("--breach") { Description = "Name of the breach; the file is uploaded as NAME with its own extension.", HelpName = "NAME" };
     private readonly DescriptionOptions _described = new();
     private readonly Option<string?> _notify = new("--notify")
     {
-        Description = "send: mails go out when all accounts are in. hold: they wait for hibp notify.",
+        Description = "send: send mails once all accounts are loaded. hold: wait for 'hibp mail release'.",
         HelpName = "send|hold"
     };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
-    private readonly Option<bool> _again = new("--again")
-    {
-        Description = "Upload it though the same bytes lie in the container already."
-    };
-    private readonly Option<bool> _wait = new("--wait")
-    {
-        Description = "Follow the load to its end. Somebody has to run the pipeline: hibp run."
-    };
+    private readonly Option<bool> _again =
+        new("--again") { Description = "Upload it although the same bytes are in the container already." };
+    private readonly Option<bool> _wait =
+        new("--wait") { Description = "Wait for the end of the load. The pipeline must be running: hibp run." };
 
     public DropCommand()
-        : base("drop", "Upload a breach to be loaded. An upload that was broken off goes on where it was; the pipeline sees the file when "
-            + "all of it is there.")
+        : base("drop", "Upload a breach to be loaded. If interrupted, run the same command again: it resumes. The pipeline starts once the "
+            + "upload is complete.")
     {
-        Add(_file.AcceptExistingOnly());
-        Add(_breach);
-        foreach (var option in _described.All)
-            Add(option);
         _notify.AcceptOnlyFromAmong("send", "hold");
-        Add(_notify);
-        Add(_password);
-        Add(_passwordFromInput);
-        Add(_again);
-        Add(_wait);
-        Examples =
-        [
-            ("hibp drop Adobe.zip --wait", "load it, and wait for its end; Adobe.json beside it, where there is one, describes the breach"),
+        Add([_file.AcceptExistingOnly(), _breach, .. _described.All, _notify, _password, _passwordFromInput, _again, _wait]);
+        AddExamples(
+            ("hibp drop Adobe.zip --wait", "loads it, and waits for its end; an Adobe.json next to it describes the breach"),
             ("hibp drop dump.zip --breach Adobe --title Adobe --domain adobe.com --date 2013-10-04 --data-class \"Email addresses\" "
-                + "--data-class Passwords --verified", "the same, described here"),
-            ("hibp drop Adobe.2.zip --notify hold", "more of the same breach; its mails wait for hibp notify Adobe"),
-            ("hibp drop dump.sql.gz --breach Adobe", "any of the formats; a .json is compressed on its way: Adobe.json.gz"),
-            ("hibp drop Adobe.zip --password-stdin < password.txt", "an encrypted archive; needs HIBP_SECRET_KEY here and where the "
-                + "pipeline runs"),
-        ];
+                + "--data-class Passwords --verified", "with a description"),
+            ("hibp drop Adobe.2.zip --notify hold", "adds accounts to the same breach; its mails wait for 'hibp mail release Adobe'"),
+            ("hibp drop dump.sql.gz --breach Adobe", "any supported format; a .json file is compressed on upload: Adobe.json.gz"),
+            ("hibp drop Adobe.zip --password-stdin < password.txt", "an encrypted archive; requires HIBP_SECRET_KEY here and where the "
+                + "pipeline runs"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var file = session.Parsed.GetRequiredValue(_file);
         var drop = Prepare(session.Parsed, file);
@@ -94,11 +80,10 @@ internal sealed class DropCommand : HibpCommand
             await services.GetRequiredService<ArchivePasswords>().SettleAsync(version, password, cancellationToken);
         if (!wait)
         {
-            session.Screen.ShowResult(
-                new DropDocument(drop.Breach, version.Name, version.ETag, file.Length), Documents.Default.DropDocument,
-                $"{version.Name} is dropped ({TableFormat.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp "
-                + $"status {drop.Breach} --watch shows how it goes.");
-            return 0;
+            session.Screen.ShowResult(new DropDocument(drop.Breach, version.Name, version.ETag, file.Length),
+                $"{version.Name} is uploaded ({TableFormat.Bytes(file.Length)}), to be loaded as {drop.Breach}; 'hibp status {drop.Breach} "
+                + "--watch' shows its progress.");
+            return;
         }
         var follower = new LoadFollower(
             services.GetRequiredService<IBreachDatabase>(), session.Screen, session.Time,
@@ -111,16 +96,15 @@ internal sealed class DropCommand : HibpCommand
         };
         var load = await follower.FollowAsync(version, cancellationToken);
         if (session.Screen.Json)
-            session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);
+            session.Screen.ShowJson(Documents.Of(load));
         if (load.State == LoadState.Failed)
             throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");
         if (!session.Screen.Json)
         {
             session.Screen.Show($"Load {load.Id} of {load.Breach} is {(load.State == LoadState.Held ? "in" : "done")}: "
                 + $"{TableFormat.Number(load.Accounts)} accounts, {TableFormat.Number(load.Notifications.Total)} mails"
-                + (load.State == LoadState.Held ? $", which wait for: hibp notify {load.Breach}" : "."));
+                + (load.State == LoadState.Held ? $", which wait for: hibp mail release {load.Breach}" : "."));
         }
-        return 0;
     }
 
     private static async Task<string> NotTakenAsync(IHeartbeats signs, DateTimeOffset now, CancellationToken cancellationToken)
@@ -133,7 +117,6 @@ internal sealed class DropCommand : HibpCommand
             : "those that ingest are busy with another load, or can't reach the container; see: hibp status (still waiting)");
     }
 
-    /// <summary>The target of a file, and the metadata of its breach.</summary>
     /// <param name="Metadata">The metadata blob to write with it; null: none.</param>
     public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata)
     {
@@ -149,7 +132,6 @@ internal sealed class DropCommand : HibpCommand
         }
     }
 
-    /// <summary>Returns a file and the metadata file next to it, if any.</summary>
     /// <exception cref="BadInputException">Its name yields no breach, its content doesn't match its extension, or the metadata can't be
     /// read.</exception>
     public static Drop Prepare(FileInfo file)
@@ -201,7 +183,6 @@ internal sealed class DropCommand : HibpCommand
         };
     }
 
-    /// <summary>Uploads the metadata, then the file.</summary>
     public static async Task<BlobVersion> UploadAsync(
         IBreachBlobs blobs, TimeProvider time, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
@@ -234,7 +215,7 @@ internal sealed class DropCommand : HibpCommand
         throw new CommandFailedException(
             $"these bytes were dropped as {same.Version.Name} on {TableFormat.Date(DateOnly.FromDateTime(same.LastModified.UtcDateTime))}"
             + (load is null ? "" : $" (load {load.Id}, {load.State.ToString().ToLowerInvariant()})")
-            + (load is { State: LoadState.Failed } ? $"; hibp resume {load.Id} carries on with that" : "")
+            + (load is { State: LoadState.Failed } ? $"; 'hibp load resume {load.Id}' resumes it" : "")
             + "; to load them once more: --again");
     }
 

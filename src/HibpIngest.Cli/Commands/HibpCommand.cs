@@ -13,7 +13,8 @@ internal abstract class HibpCommand : Command
             try
             {
                 using var session = new CommandSession(parsed, screen, IsPipeline);
-                return await RunAsync(session, cancellationToken);
+                await RunAsync(session, cancellationToken);
+                return ExitCode;
             }
             catch (Exception e) when (screen.Json && e is not OperationCanceledException)
             {
@@ -23,16 +24,29 @@ internal abstract class HibpCommand : Command
         });
     }
 
-    /// <summary>Example command lines for the help, each with its purpose.</summary>
-    public IReadOnlyList<(string Line, string Purpose)> Examples { get; protected init; } = [];
+    public IReadOnlyList<(string Line, string Purpose)> Examples { get; private set; } = [];
 
     /// <summary>Whether the command does the pipeline's work, so that its telemetry is exported as the environment configures it.</summary>
     protected virtual bool IsPipeline => false;
 
-    /// <returns>0 if the requested work is complete.</returns>
-    protected abstract Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken);
+    /// <summary>The exit code of a run that doesn't throw.</summary>
+    protected int ExitCode { get; set; }
 
-    /// <summary>Requires exactly one of these symbols; anything else is a usage error.</summary>
+    protected abstract Task RunAsync(CommandSession session, CancellationToken cancellationToken);
+
+    protected void Add(params IEnumerable<Symbol> symbols)
+    {
+        foreach (var symbol in symbols)
+        {
+            if (symbol is Argument argument)
+                Arguments.Add(argument);
+            else
+                Options.Add((Option)symbol);
+        }
+    }
+
+    protected void AddExamples(params IReadOnlyList<(string Line, string Purpose)> examples) => Examples = examples;
+
     protected void RequireOneOf(params Symbol[] symbols) => Validators.Add(result =>
     {
         if (symbols.Count(symbol => IsGiven(result, symbol)) != 1)
@@ -46,11 +60,9 @@ internal abstract class HibpCommand : Command
     /// <exception cref="NotPossibleException">The breach doesn't exist.</exception>
     protected static async Task<Breach> GetBreachAsync(IBreachDatabase database, string name, CancellationToken cancellationToken) =>
         await database.GetBreachAsync(name, cancellationToken)
-        ?? throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
+        ?? throw new NotPossibleException($"there is no breach '{name}'; 'hibp breach list' lists them all");
 
-    /// <summary>Returns the password that the options give.</summary>
-    /// <returns>Null: none is given.</returns>
-    /// <exception cref="BadInputException">It is empty.</exception>
+    /// <returns>Null: no password is given.</returns>
     protected static async Task<string?> GetPasswordAsync(
         CommandSession session, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
     {
@@ -60,9 +72,10 @@ internal abstract class HibpCommand : Command
     }
 }
 
-internal abstract class CommandGroup : Command
+/// <summary>A noun whose commands are verbs.</summary>
+internal sealed class CommandGroup : Command
 {
-    protected CommandGroup(string name, string description, params ReadOnlySpan<HibpCommand> commands)
+    public CommandGroup(string name, string description, params ReadOnlySpan<HibpCommand> commands)
         : base(name, description)
     {
         foreach (var command in commands)

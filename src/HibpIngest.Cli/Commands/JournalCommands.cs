@@ -10,86 +10,64 @@ using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class JournalCommands() : CommandGroup(
-    "log", "Look after the account log: every load as it was written, from which tables can be made again.", new JournalListCommand(),
-    new JournalWriteCommand(), new JournalVerifyCommand(), new JournalRepairCommand(), new JournalExportCommand(),
-        new JournalStatsCommand(),
-    new JournalRewriteCommand());
-
 internal sealed class JournalListCommand : HibpCommand
 {
     public JournalListCommand()
-        : base("list", "List what the account log has, load by load. Asks the log alone, and no database.")
+        : base("list", "List the loads in the account log. Reads the log only, not the database.")
     {
-        Examples =
-        [
-            ("hibp log list", "each load with its rows, and whether it counts"),
-            ("hibp log list --json", "the same for a program"),
-        ];
+        AddExamples(
+            ("hibp journal list", "each load with its rows and state"),
+            ("hibp journal list --json", "as JSON"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenStorageAsync(cancellationToken);
         var loads = (await JournalManifest.ReadAsync(services.GetRequiredService<IJournalBlobs>(), cancellationToken))
             .Loads.Select(JournalListedDocument.Of).ToList();
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(new JournalListDocument(loads), Documents.Default.JournalListDocument);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => new JournalListDocument(loads)))
+            return;
         if (loads.Count == 0)
         {
-            session.Screen.Show("The account log is empty; a load is written into it once its accounts are in the tables.");
-            return 0;
+            session.Screen.Show("The account log is empty; a load is logged once its accounts are in the tables.");
+            return;
         }
-        var table = TableFormat.Create("load", "breach", "state", "rows", "segments", "size", "each");
-        foreach (var column in (int[])[0, 3, 4, 5, 6])
-            table.Columns[column].RightAligned();
+        var table = TableFormat.Create("load", "breach", "state", "rows", "segments", "size", "each").AlignRight(0, 3, 4, 5, 6);
         foreach (var load in loads)
         {
             table.AddRow(
-                new Text(TableFormat.Number(load.Load)), new Text(load.Breach ?? ""), new Text(load.State),
-                new Text(load.Rows is { } rows ? TableFormat.Number(rows) : ""), new Text(TableFormat.Number(load.Segments)),
-                new Text(TableFormat.Bytes(load.Bytes)),
-                new Text(load.Rows > 0 ? FormattableString.Invariant($"{(double)load.Bytes / load.Rows:F1} bytes") : ""));
+                TableFormat.Number(load.Load), load.Breach ?? "", load.State, load.Rows is { } rows ? TableFormat.Number(rows) : "",
+                TableFormat.Number(load.Segments), TableFormat.Bytes(load.Bytes),
+                load.Rows > 0 ? FormattableString.Invariant($"{(double)load.Bytes / load.Rows:F1} bytes") : "");
         }
         session.Screen.Show(table);
-        return 0;
     }
 }
 
 internal sealed class JournalWriteCommand : HibpCommand
 {
-    private readonly Option<long?> _load = new("--load") { Description = "Number of one load; without it, of all.", HelpName = "LOAD" };
+    private readonly Option<long?> _load = new("--load") { Description = "Only the load with this number.", HelpName = "LOAD" };
 
-    private readonly Option<bool> _again = new("--again")
-    {
-        Description = "With --load: look at every segment of it, and write those anew that are damaged or missing.",
-    };
+    private readonly Option<bool> _again =
+        new("--again") { Description = "With --load: check all its segments, and rewrite damaged or missing ones." };
 
     public JournalWriteCommand()
-        : base(
-            "write",
-            "Write loads that count and are not in the account log, or not as they are by now. A host does so by itself for loads that "
-            + "it takes on: by hand it is for those from before there was a log, and for what a host could not write.")
+        : base("write", "Write published loads that the account log lacks, or has in an older state. Hosts do so automatically for new "
+            + "loads: run it for loads that are older than the log, and for those that a host could not write.")
     {
-        Add(_load);
-        Add(_again);
+        Add(_load, _again);
         Validators.Add(result =>
         {
             if (result.GetValue(_again) && result.GetValue(_load) is null)
-                result.AddError("--again says something only with --load");
+                result.AddError("--again requires --load");
         });
-        Examples =
-        [
-            ("hibp log write", "whatever is not logged; broken off, it is given again and goes on"),
-            ("hibp log write --load 7", "load 7 alone"),
-            ("hibp log write --load 7 --again", "what hibp log verify has found damaged or missing of it, while its rows are in SQL"),
-        ];
+        AddExamples(
+            ("hibp journal write", "all loads that are not logged; if interrupted, run it again: it resumes"),
+            ("hibp journal write --load 7", "load 7 only"),
+            ("hibp journal write --load 7 --again", "repairs what 'hibp journal verify' found, while the load's rows are in SQL"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var database = services.GetRequiredService<IBreachDatabase>();
@@ -119,23 +97,21 @@ internal sealed class JournalWriteCommand : HibpCommand
             if (await database.GetLoadAsync(load.Id, cancellationToken) is { WaitsForLog: true })
             {
                 throw new NotPossibleException(
-                    $"load {load.Id} of {load.Breach} is not logged: its breach has just changed, or it is being removed; run this "
-                    + "again");
+                    $"load {load.Id} of {load.Breach} is not logged: its breach was changed or is being removed meanwhile; run this again");
             }
             written.Add(new JournalWrittenLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach} is logged: {TableFormat.Number(rows)} rows.");
         }
         if (session.Screen.Json)
-            session.Screen.ShowJson(new JournalWrittenDocument(written, lost), Documents.Default.JournalWrittenDocument);
+            session.Screen.ShowJson(new JournalWrittenDocument(written, lost));
         else if (written.Count == 0)
             session.Screen.Show("Every load that can be logged is.");
         foreach (var load in lost)
         {
-            session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was a log: its rows are gone; to have it "
-                + "logged, drop its archive again under the same name");
+            session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was an account log: its rows are lost; to log "
+                + "it, drop its archive again under the same name");
         }
-        return 0;
     }
 
     private async Task<IReadOnlyList<Load>> ChooseAsync(CommandSession session, ILoads loads, CancellationToken cancellationToken)
@@ -143,35 +119,29 @@ internal sealed class JournalWriteCommand : HibpCommand
         if (session.Parsed.GetValue(_load) is not { } id)
             return await loads.ListLoadsAsync(null, cancellationToken);
         var load = await loads.GetLoadAsync(id, cancellationToken)
-            ?? throw new NotPossibleException($"there is no load {id}; hibp status lists those there are");
+            ?? throw new NotPossibleException($"there is no load {id}; 'hibp status' lists all loads");
         return load.PublishedAt is not null ? [load]
-            : throw new NotPossibleException($"load {id} of {load.Breach} doesn't count (failed, replaced or not matched yet): it is not "
-                + "logged");
+            : throw new NotPossibleException($"load {id} of {load.Breach} is not logged: it is not published (failed, replaced, or not "
+                + "matched yet)");
     }
 }
 
 internal sealed class JournalVerifyCommand : HibpCommand
 {
-    private readonly Option<bool> _accounts = new("--accounts")
-    {
-        Description = "Look each account up in the table, too: some thousands a second.",
-    };
+    private readonly Option<bool> _accounts =
+        new("--accounts") { Description = "Also look up each account in the table: some thousands a second." };
 
     public JournalVerifyCommand()
-        : base(
-            "verify",
-            "Read every byte of the account log, hold every checksum against it, and compare what it has with what the database says. Ends "
-            + "with 1 where something is not right, having named all of it.")
+        : base("verify", "Read the whole account log, check all checksums, and compare it with the database. Lists all faults, and exits "
+            + "with 1 if there are any.")
     {
         Add(_accounts);
-        Examples =
-        [
-            ("hibp log verify", "every load that counts, every segment, every block"),
-            ("hibp log verify --accounts", "and whether the table has each account with its mark"),
-        ];
+        AddExamples(
+            ("hibp journal verify", "every published load, segment and block"),
+            ("hibp journal verify --accounts", "and whether the table has each account with its mark"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var began = session.Time.GetTimestamp();
@@ -183,7 +153,7 @@ internal sealed class JournalVerifyCommand : HibpCommand
         {
             if (!load.IsLogged)
             {
-                var why = load.LogError is { } reason ? $": {reason}" : "; hibp log write";
+                var why = load.LogError is { } reason ? $": {reason}" : "; run: hibp journal write";
                 faults.Add($"load {load.Id} of {load.Breach} is not logged{why}");
                 continue;
             }
@@ -203,13 +173,14 @@ internal sealed class JournalVerifyCommand : HibpCommand
         {
             if (load.State == JournaledState.Counts && known.GetValueOrDefault(load.Document!.Load) is not { PublishedAt: not null })
             {
-                faults.Add($"folder '{load.Folder}' counts in the account log, and in the database no such load does: was one of "
-                    + "the two restored?");
+                faults.Add($"folder '{load.Folder}' counts in the account log, and in the database no such load does: was one of the two "
+                    + "restored?");
             }
             if (load.State == JournaledState.Removed && load.Blobs.Count > 1)
             {
                 faults.Add(
-                    $"folder '{load.Folder}' is of a load that was removed, and still has {load.Blobs.Count - 1} blobs: hibp log repair");
+                    $"folder '{load.Folder}' is of a load that was removed, and still has {load.Blobs.Count - 1} blobs: hibp journal "
+                    + "repair");
             }
         }
         if (session.Parsed.GetValue(_accounts) && faults.Count == 0)
@@ -227,16 +198,11 @@ internal sealed class JournalVerifyCommand : HibpCommand
                 {
                     faults.Add(
                         $"{TableFormat.Number(missing)} accounts of load {load.Document.Load} of {load.Document.Breach} lack its mark in "
-                        + $"the table: hibp requeue {load.Document.Breach}");
+                        + $"the table: hibp load requeue {load.Document.Breach}");
                 }
             }
         }
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new JournalVerifiedDocument(manifest.Counting.Count(), rows, accounts, faults), Documents.Default.JournalVerifiedDocument);
-        }
-        else
+        if (!session.Screen.TryShowJson(() => new JournalVerifiedDocument(manifest.Counting.Count(), rows, accounts, faults)))
         {
             foreach (var fault in faults)
                 session.Screen.Say(fault);
@@ -246,7 +212,7 @@ internal sealed class JournalVerifyCommand : HibpCommand
                 + (accounts > 0 ? $", {TableFormat.Number(accounts)} looked up" : "")
                 + (faults.Count == 0 ? ": all of it is as it should be." : $"; {faults.Count} things are not as they should be."));
         }
-        return faults.Count == 0 ? 0 : 1;
+        ExitCode = faults.Count == 0 ? 0 : 1;
     }
 }
 
@@ -254,32 +220,25 @@ internal sealed class JournalRepairCommand : HibpCommand
 {
     private const string Word = "repair";
 
-    private readonly Option<bool> _all = new("--all")
-    {
-        Description = "Go through every removed load that the database no longer has, also where no blob is left: each is a walk over all "
-            + "tables.",
-    };
+    private readonly Option<bool> _all =
+        new("--all") { Description = "Include removed loads without remaining blobs: each takes a scan of all tables." };
 
     private readonly Confirmation _confirmation = new();
 
     public JournalRepairCommand()
-        : base(
-            "repair",
-            "Delete what is left of removed loads: their blobs in the account log, and their marks in the tables of all layouts, which are "
-            + "read once for each such load. It can't be undone; interrupted, it is run again.")
+        : base("repair", "Delete the remains of removed loads: their blobs in the account log, and their marks in the tables of all "
+            + "layouts. Scans the tables once for each such load. It can't be undone. If interrupted, run the same command again: it "
+            + "resumes.")
     {
-        Add(_all);
-        Add(_confirmation.Yes);
-        Examples =
-        [
-            ("hibp log repair", "after 'hibp log verify' has found blobs of removed loads; has the word 'repair' typed first"),
-            ("hibp log repair --yes", "the same in a script, where nobody can be asked"),
-        ];
+        Add(_all, _confirmation.Yes);
+        AddExamples(
+            ("hibp journal repair", "after 'hibp journal verify' has found blobs of removed loads; asks for the word 'repair'"),
+            ("hibp journal repair --yes", "without asking, for scripts"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        _confirmation.RequireAnswerable(session.Parsed, "log repair");
+        _confirmation.RequireAnswerable(session.Parsed, "journal repair");
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var repair = services.GetRequiredService<RepairRemoved>();
         var plan = await repair.PlanAsync(session.Parsed.GetValue(_all), cancellationToken);
@@ -290,41 +249,36 @@ internal sealed class JournalRepairCommand : HibpCommand
         {
             await _confirmation.AskAsync(
                 session, $"This deletes {TableFormat.Number(plan.Loads.Sum(load => load.Blobs))} blobs of {plan.Loads.Count} removed loads "
-                + "in the account log, and takes their marks off all accounts. It can't be undone, and is called 'repair'.", Word,
+                    + "in the account log, and their marks in all tables. It can't be undone, and is called 'repair'.", Word,
                 cancellationToken);
             repaired = await StatusText.ShowAsync(
                 session.Screen, session.Time, "repairing the account log",
                 show => repair.RunAsync(plan, new ImmediateProgress<string>(show), cancellationToken));
         }
-        session.Screen.ShowResult(
-            new JournalRepairedDocument(repaired.Loads, repaired.Blobs, repaired.Marks, plan.Skipped),
-            Documents.Default.JournalRepairedDocument,
+        session.Screen.ShowResult(new JournalRepairedDocument(repaired.Loads, repaired.Blobs, repaired.Marks, plan.Skipped),
             repaired is { Blobs: 0, Marks: 0 }
             ? "Nothing is left of removed loads."
-            : $"{TableFormat.Number(repaired.Blobs)} blobs of {repaired.Loads} removed loads are deleted, and "
-            + $"{TableFormat.Number(repaired.Marks)} marks are off the tables.");
-        return 0;
+            : $"{TableFormat.Number(repaired.Blobs)} blobs of {repaired.Loads} removed loads and {TableFormat.Number(repaired.Marks)} "
+                + "marks in the tables are deleted.");
     }
 }
 
 internal sealed class JournalExportCommand : HibpCommand
 {
-    private readonly Argument<string> _folder = new("FOLDER") { Description = "Where it goes; made where it is missing." };
+    private readonly Argument<string> _folder = new("FOLDER") { Description = "Target folder; created if it doesn't exist." };
 
     public JournalExportCommand()
-        : base(
-            "export",
-            "Copy what counts of the account log into a folder, as it is, each segment read back. Broken off, it is given again and goes "
-            + "on. The folder then holds every address: keep it as you keep the store.")
+        : base("export", "Copy the published loads of the account log into a folder, and verify each segment. If interrupted, run the same "
+            + "command again: it resumes. The folder contains every address: protect it like the store.")
     {
         Add(_folder);
-        Examples = [("hibp log export /backup/account-log", "a backup from which every table can be made again")];
+        AddExamples(("hibp journal export /backup/account-log", "a backup from which all tables can be rebuilt"));
     }
 
-    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
+    protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>
         CopyAsync(session, session.Parsed.GetValue(_folder)!, null, cancellationToken);
 
-    public static async Task<int> CopyAsync(CommandSession session, string folder, BlockCodec? codec, CancellationToken cancellationToken)
+    public static async Task CopyAsync(CommandSession session, string folder, BlockCodec? codec, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenStorageAsync(cancellationToken);
         JournalCopied? copied = null;
@@ -334,36 +288,31 @@ internal sealed class JournalExportCommand : HibpCommand
                 codec, new ImmediateProgress<(long Done, long All)>(rows => progress.Report(rows.Done)), cancellationToken);
             return copied.Rows;
         });
-        session.Screen.ShowResult(
-            new JournalCopiedDocument(copied!.Loads, copied.Segments, copied.Rows, copied.Bytes), Documents.Default.JournalCopiedDocument,
+        session.Screen.ShowResult(new JournalCopiedDocument(copied!.Loads, copied.Segments, copied.Rows, copied.Bytes),
             $"{copied!.Loads} loads are in {folder}: {TableFormat.Number(copied.Rows)} rows in {copied.Segments} segments, "
-            + $"{TableFormat.Bytes(copied.Bytes)}, every byte read back.");
-        return 0;
+            + $"{TableFormat.Bytes(copied.Bytes)}, verified byte by byte.");
     }
 }
 
 internal sealed class JournalRewriteCommand : HibpCommand
 {
-    private readonly Argument<string> _folder = new("FOLDER") { Description = "Where it goes; made where it is missing." };
+    private readonly Argument<string> _folder = new("FOLDER") { Description = "Target folder; created if it doesn't exist." };
     private readonly Option<BlockCodec> _codec = new("--codec")
     {
-        Description = "brotli: a third smaller, a fifth as fast to read; lz4: as hosts write it; none.",
+        Description = "brotli (a third smaller, a fifth of the read speed), lz4 (what hosts write) or none.",
         HelpName = "brotli|lz4|none",
         DefaultValueFactory = _ => BlockCodec.Brotli,
     };
 
     public JournalRewriteCommand()
-        : base(
-            "rewrite",
-            "Copy what counts of the account log into a folder, compressed otherwise: for storage that is seldom read. The log itself "
-            + "stays as it is.")
+        : base("rewrite", "Copy the published loads of the account log into a folder with another compression, for storage that is seldom "
+            + "read. The log itself is not changed.")
     {
-        Add(_folder);
-        Add(_codec);
-        Examples = [("hibp log rewrite /cold/account-log", "the same rows, a third smaller")];
+        Add(_folder, _codec);
+        AddExamples(("hibp journal rewrite /cold/account-log", "the same rows, a third smaller"));
     }
 
-    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
+    protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>
         JournalExportCommand.CopyAsync(session, session.Parsed.GetValue(_folder)!, session.Parsed.GetValue(_codec), cancellationToken);
 }
 
@@ -372,31 +321,23 @@ internal sealed class JournalStatsCommand : HibpCommand
     private const int LargestDomains = 25;
     private const int MaxOverlaps = 15;
 
-    private readonly Option<string?> _svg = new("--svg") { Description = "Draw the figures into this file, too.", HelpName = "FILE" };
+    private readonly Option<string?> _svg = new("--svg") { Description = "Also draw the figures into this file.", HelpName = "FILE" };
 
-    private readonly Option<string?> _temp = new("--temp")
-    {
-        Description = "Folder for what is sorted on disk meanwhile: some 21 bytes a row. Without it, the system's.",
-        HelpName = "FOLDER",
-    };
+    private readonly Option<string?> _temp =
+        new("--temp") { Description = "Folder for sorting, some 21 bytes a row. Default: the system's.", HelpName = "FOLDER" };
 
     public JournalStatsCommand()
-        : base(
-            "stats",
-            "Count the accounts of the log exactly: those of each breach, which is the number that may honestly be told of it, of the "
-            + "largest domains, and those that breaches share. Reads the log once, in bounded memory; asks no database.")
+        : base("stats", "Count the distinct accounts in the account log: of each breach, of the largest domains, and those that breaches "
+            + "share. Reads the log once, in bounded memory, and not the database.")
     {
-        Add(_svg);
-        Add(_temp);
-        Examples =
-        [
-            ("hibp log stats", "the figures as tables"),
-            ("hibp log stats --svg log.svg", "and as a picture"),
-            ("hibp log stats --json", "all breaches, and all pairs of them that share an account"),
-        ];
+        Add(_svg, _temp);
+        AddExamples(
+            ("hibp journal stats", "as tables"),
+            ("hibp journal stats --svg log.svg", "also as a picture"),
+            ("hibp journal stats --json", "as JSON, with all pairs of breaches that share an account"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenStorageAsync(cancellationToken);
         var manifest = await JournalManifest.ReadAsync(services.GetRequiredService<IJournalBlobs>(), cancellationToken);
@@ -411,36 +352,31 @@ internal sealed class JournalStatsCommand : HibpCommand
         });
         if (session.Parsed.GetValue(_svg) is { } file)
             await File.WriteAllTextAsync(file, StatsDrawing.Draw(figures!), cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(figures!, Documents.Default.JournalFigures);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => figures!))
+            return;
         session.Screen.Show(
             $"{TableFormat.Number(figures!.Accounts)} accounts of {TableFormat.Number(figures.Domains)} domains are in "
-            + $"{TableFormat.Number(figures.Rows)} rows; {TableFormat.Number(figures.AccountsInSeveral)} of them are in several breaches.");
-        Show(session, "breach", figures.Breaches.Select(one => (one.Name, one.Accounts, (long?)one.Rows)), "rows");
-        Show(session, "domain", figures.LargestDomains.Select(one => (one.Name, one.Accounts, (long?)null)), "");
+            + $"{TableFormat.Number(figures.Rows)} rows; {TableFormat.Number(figures.AccountsInSeveral)} of them are in several "
+            + "breaches.");
         Show(
-            session, "in both", figures.Overlaps.Take(MaxOverlaps).Select(one => ($"{one.One}, {one.Other}", one.Accounts, (long?)null)),
-            "");
-        return 0;
+            session, ["breach", "accounts", "rows"],
+            figures.Breaches.Select(one => (string[])[one.Name, TableFormat.Number(one.Accounts), TableFormat.Number(one.Rows)]));
+        Show(session, ["domain", "accounts"], figures.LargestDomains.Select(one => (string[])[one.Name, TableFormat.Number(one.Accounts)]));
+        Show(
+            session, ["in both", "accounts"],
+            figures.Overlaps.Take(MaxOverlaps).Select(one => (string[])[$"{one.One}, {one.Other}", TableFormat.Number(one.Accounts)]));
     }
 
-    private static void Show(CommandSession session, string what, IEnumerable<(string Name, long Accounts, long? Rows)> lines, string rows)
+    private static void Show(CommandSession session, string[] headings, IEnumerable<string[]> lines)
     {
-        var table = TableFormat.Create([what, "accounts", .. rows.Length > 0 ? [rows] : (string[])[]]);
-        for (var column = 1; column < table.Columns.Count; column++)
-            table.Columns[column].RightAligned();
-        var any = false;
+        var table = TableFormat.Create(headings).AlignRight([.. Enumerable.Range(1, headings.Length - 1)]);
+        var hasRows = false;
         foreach (var line in lines)
         {
-            any = true;
-            table.AddRow([
-                new Text(line.Name), new Text(TableFormat.Number(line.Accounts)),
-                .. line.Rows is { } number ? [new Text(TableFormat.Number(number))] : (Text[])[]]);
+            hasRows = true;
+            table.AddRow(line);
         }
-        if (any)
+        if (hasRows)
             session.Screen.Show(table);
     }
 }

@@ -2,47 +2,40 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class KeysCommands() : CommandGroup(
-    "keys", "Say who may ask the API.", new KeysCreateCommand(), new KeysListCommand(), new KeysRevokeCommand());
-
 internal sealed class KeysCreateCommand : HibpCommand
 {
-    private readonly Argument<string> _name = new("NAME") { Description = "Whose it is, as you want to know it; unique." };
+    private readonly Argument<string> _name = new("NAME") { Description = "Name of the key's owner; unique." };
     private readonly Option<int> _rpm = new("--rpm")
     {
-        Description = "Requests a minute, of each instance that answers.",
+        Description = "Maximum requests a minute, for each server instance.",
         HelpName = "N",
         DefaultValueFactory = _ => ApiKey.DefaultRpm,
     };
     private readonly Option<string> _scope = new("--scope")
     {
-        Description = "What it may ask, of search, range, domains and append, with commas between.",
+        Description = "Scopes, separated by commas: search, range, domains, append.",
         HelpName = "SCOPES",
         DefaultValueFactory = _ => "search",
     };
     private readonly Option<string[]> _domains = new("--domain")
     {
-        Description = "A domain whose accounts it may list; you have verified that it is its owner's. May be given again.",
+        Description = "A domain whose accounts it may list. Verify first that the domain belongs to the key's owner. May be given several "
+            + "times.",
         HelpName = "D",
     };
 
     public KeysCreateCommand()
-        : base("create", "Make a key. It is printed once, and kept nowhere: the store has its hash.")
+        : base("create", "Create an API key. It is printed once: the store has only its hash.")
     {
-        Add(_name);
-        Add(_rpm);
-        Add(_scope);
-        Add(_domains);
-        Examples =
-        [
-            ("hibp keys create website --rpm 6000", "a key for looking single accounts up, 100 a second"),
-            ("hibp keys create monitor --scope search,range", "hashes by range too"),
+        Add(_name, _rpm, _scope, _domains);
+        AddExamples(
+            ("hibp keys create website --rpm 6000", "lookups of single accounts, 100 a second"),
+            ("hibp keys create monitor --scope search,range", "also ranges by hash prefix"),
             ("hibp keys create acme --scope domains --domain acme.com", "all accounts of a domain, for its owner"),
-            ("hibp keys create ci --json", "the same for a program: {\"key\"}"),
-        ];
+            ("hibp keys create ci --json", "as JSON: {\"key\"}"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var text = RandomNumberGenerator.GetHexString(ApiKey.Digits, lowercase: true);
         var key = Describe(session, ApiKey.HashOf(text));
@@ -50,17 +43,13 @@ internal sealed class KeysCreateCommand : HibpCommand
         await account.Keys.CreateAsync(cancellationToken);
         if ((await account.Keys.ListAsync(cancellationToken)).Any(one => one.Name.Equals(key.Name, StringComparison.OrdinalIgnoreCase)))
             throw new NotPossibleException(
-                $"there is a key '{key.Name}' already: take another name, or 'hibp keys revoke {key.Name}' first");
+                $"there is a key '{key.Name}' already: choose another name, or run 'hibp keys revoke {key.Name}' first");
         if (!await account.Keys.AddAsync(key, cancellationToken))
             throw new NotPossibleException("the key was not added: try again");
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(new KeyDocument(text), Documents.Default.KeyDocument);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => new KeyDocument(text)))
+            return;
         session.Screen.Show(text);
         session.Screen.Say("This is the only time it is shown. Send it as the header hibp-api-key.");
-        return 0;
     }
 
     private ApiKey Describe(CommandSession session, string hash)
@@ -75,7 +64,7 @@ internal sealed class KeysCreateCommand : HibpCommand
         var domains = (session.Parsed.GetValue(_domains) ?? []).Select(ParseDomain).Distinct().Order(StringComparer.Ordinal).ToList();
         if (domains.Count > 0 != scopes.HasFlag(KeyScopes.Domains))
             throw new BadInputException(domains.Count > 0
-                ? "--domain says something only with --scope domains" : "--scope domains needs the domains: --domain D");
+                ? "--domain requires --scope domains" : "--scope domains requires --domain D");
         return new ApiKey
         {
             Hash = hash,
@@ -97,7 +86,7 @@ internal sealed class KeysCreateCommand : HibpCommand
                 && one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is var scope and not KeyScopes.None
                 ? scope : throw new BadInputException($"'{name}' is no scope: search, range, domains, append");
         }
-        return scopes == KeyScopes.None ? throw new BadInputException("--scope names none: search, range, domains, append") : scopes;
+        return scopes == KeyScopes.None ? throw new BadInputException("--scope names no scope: search, range, domains, append") : scopes;
     }
 
     private static string ParseDomain(string text) => AccountRules.TryParseDomain(text, out var domain, out _)
@@ -107,36 +96,29 @@ internal sealed class KeysCreateCommand : HibpCommand
 internal sealed class KeysListCommand : HibpCommand
 {
     public KeysListCommand()
-        : base("list", "Show the keys: names, rates and scopes.") =>
-        Examples = [("hibp keys list", "who may ask, and how often")];
+        : base("list", "List the API keys with their rates and scopes.") =>
+        AddExamples(("hibp keys list", "who may call the API, and how often"));
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         using var account = await session.OpenAccountAsync(cancellationToken);
         var keys = await account.Keys.ListAsync(cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new KeyListDocument([.. keys.Select(key => new KeyListItem(
-                    key.Name, key.Hash, key.Rpm, Scopes(key), key.Domains, key.CreatedAt))]),
-                Documents.Default.KeyListDocument);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => new KeyListDocument([.. keys.Select(key => new KeyListItem(
+            key.Name, key.Hash, key.Rpm, Scopes(key), key.Domains, key.CreatedAt))])))
+            return;
         if (keys.Count == 0)
         {
-            session.Screen.Show("There are no keys; 'hibp keys create NAME' makes one.");
-            return 0;
+            session.Screen.Show("There are no keys; 'hibp keys create NAME' creates one.");
+            return;
         }
-        var table = TableFormat.Create("name", "a minute", "may", "domains", "since");
-        table.Columns[1].RightAligned();
+        var table = TableFormat.Create("name", "a minute", "may", "domains", "since").AlignRight(1);
         foreach (var key in keys)
         {
             table.AddRow(
-                new Text(key.Name), new Text(TableFormat.Number(key.Rpm)), new Text(string.Join(", ", Scopes(key))),
-                new Text(string.Join(", ", key.Domains)), new Text(TableFormat.Date(DateOnly.FromDateTime(key.CreatedAt.UtcDateTime))));
+                key.Name, TableFormat.Number(key.Rpm), string.Join(", ", Scopes(key)), string.Join(", ", key.Domains),
+                TableFormat.Date(DateOnly.FromDateTime(key.CreatedAt.UtcDateTime)));
         }
         session.Screen.Show(table);
-        return 0;
     }
 
     private static string[] Scopes(ApiKey key) =>
@@ -149,23 +131,21 @@ internal sealed class KeysRevokeCommand : HibpCommand
     private readonly Argument<string> _name = new("NAME") { Description = "Name of the key." };
 
     public KeysRevokeCommand()
-        : base("revoke", "Take a key away. Whoever has it is refused within 10 seconds.")
+        : base("revoke", "Revoke an API key. Takes effect within 10 seconds.")
     {
         Add(_name);
-        Examples = [("hibp keys revoke website", "it is out")];
+        AddExamples(("hibp keys revoke website", "revokes the key named website"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         using var account = await session.OpenAccountAsync(cancellationToken);
         var name = session.Parsed.GetRequiredValue(_name);
         var key = (await account.Keys.ListAsync(cancellationToken))
             .FirstOrDefault(one => one.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
         if (key is null || !await account.Keys.RemoveAsync(key.Hash, cancellationToken))
-            throw new NotPossibleException($"there is no key '{name}'; hibp keys list shows those there are");
-        session.Screen.ShowResult(
-            new KeyRevokedDocument(key.Name), Documents.Default.KeyRevokedDocument,
-            $"{key.Name} is revoked; servers that know it refuse it within 10 seconds.");
-        return 0;
+            throw new NotPossibleException($"there is no key '{name}'; 'hibp keys list' lists all keys");
+        session.Screen.ShowResult(new KeyRevokedDocument(key.Name),
+            $"{key.Name} is revoked; servers refuse it within 10 seconds.");
     }
 }

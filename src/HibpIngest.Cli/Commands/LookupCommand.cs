@@ -8,37 +8,34 @@ internal sealed class LookupCommand : HibpCommand
 {
     private const string StandardInput = "-";
 
-    private readonly Argument<string> _email = new("EMAIL") { Description = "The address; -: those on standard input, one a line." };
+    private readonly Argument<string> _email = new("EMAIL") { Description = "The address; -: addresses from standard input, one a line." };
 
     public LookupCommand()
         : base("lookup", "Show which public breaches an address is in.")
     {
         Add(_email);
-        Examples =
-        [
-            ("hibp lookup somebody@example.com", "breaches with their dates and what was lost"),
-            ("hibp lookup somebody@example.com --json", "the same for a program: {\"account\", \"breaches\": [...]}"),
-            ("hibp lookup - < addresses.txt", "of many, one a line; as JSON {\"accounts\": [...]}, each as above"),
-        ];
+        AddExamples(
+            ("hibp lookup somebody@example.com", "breaches with their dates and data classes"),
+            ("hibp lookup somebody@example.com --json", "as JSON: {\"account\", \"breaches\": [...]}"),
+            ("hibp lookup - < addresses.txt", "many addresses; as JSON: {\"accounts\": [...], ...}"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var email = session.Parsed.GetRequiredValue(_email);
         if (email == StandardInput)
-            return await ShowAllAsync(session, cancellationToken);
+            {
+            await ShowAllAsync(session, cancellationToken);
+            return;
+        }
         var (alias, domain) = Parse(email);
         using var account = await session.OpenAccountAsync(cancellationToken);
         var breaches = await FindAsync(Open(session, account), account, alias, domain, cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new LookupDocument(Normalise(email), breaches), Documents.Default.LookupDocument);
-        else
+        if (!session.Screen.TryShowJson(() => new LookupDocument(Normalise(email), breaches)))
             Show(session.Screen, email, breaches);
-        return 0;
     }
 
-    /// <summary>Looks up each line of the input; a line that is no address is reported by its number.</summary>
-    private static async Task<int> ShowAllAsync(CommandSession session, CancellationToken cancellationToken)
+    private static async Task ShowAllAsync(CommandSession session, CancellationToken cancellationToken)
     {
         using var account = await session.OpenAccountAsync(cancellationToken);
         var accounts = Open(session, account);
@@ -63,9 +60,9 @@ internal sealed class LookupCommand : HibpCommand
             else
                 Show(session.Screen, line, breaches);
         }
-        if (session.Screen.Json)
-            session.Screen.ShowJson(new LookupListDocument(documents, refused), Documents.Default.LookupListDocument);
-        return refused.Count == 0 ? 0 : throw new CommandFailedException(
+        _ = session.Screen.TryShowJson(() => new LookupListDocument(documents, refused));
+        if (refused.Count > 0)
+            throw new CommandFailedException(
             $"{TableFormat.Number(refused.Count)} of {TableFormat.Number(read)} lines hold no address that could be an account");
     }
 
@@ -93,7 +90,6 @@ internal sealed class LookupCommand : HibpCommand
         }
     }
 
-    /// <summary>Shows the result as a table; the demo uses it too.</summary>
     public static void Show(Screen screen, string email, IReadOnlyList<PublicBreach> breaches)
     {
         if (breaches.Count == 0)
@@ -105,10 +101,8 @@ internal sealed class LookupCommand : HibpCommand
         foreach (var breach in breaches)
         {
             table.AddRow(
-                new Text(Title(breach)),
-                new Text(TableFormat.Date(breach.BreachDate)),
-                new Text(string.Join(", ", breach.DataClasses)),
-                new Text(string.Join(", ", Notes(breach))));
+                Title(breach), TableFormat.Date(breach.BreachDate), string.Join(", ", breach.DataClasses),
+                string.Join(", ", Notes(breach)));
         }
         screen.Show($"{Normalise(email)} is in {breaches.Count} public {(breaches.Count == 1 ? "breach" : "breaches")}:");
         screen.Show(table);

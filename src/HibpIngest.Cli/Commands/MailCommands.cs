@@ -1,12 +1,9 @@
 using HibpIngest.Delivery;
+using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.Commands;
-
-internal sealed class MailCommands() : CommandGroup(
-    "mail", "See what a mail says, and whether mails arrive.", new MailPreviewCommand(), new MailTestCommand(),
-    new MailRefusedCommand());
 
 internal sealed class MailPreviewCommand : HibpCommand
 {
@@ -15,27 +12,20 @@ internal sealed class MailPreviewCommand : HibpCommand
     private const long AccountsOfDomain = 42;
 
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
-    private readonly Option<string?> _domain = new("--domain")
-    {
-        Description = "The mail of who watches this domain, instead of a person's.",
-        HelpName = "DOMAIN",
-    };
-    private readonly Option<bool> _html = new("--html") { Description = "As HTML, to be opened in a browser." };
+    private readonly Option<string?> _domain =
+        new("--domain") { Description = "Show the mail to a subscriber of this domain instead of a person's.", HelpName = "DOMAIN" };
+    private readonly Option<bool> _html = new("--html") { Description = "Show the HTML version." };
 
     public MailPreviewCommand()
-        : base("preview", "Show the mail of a breach as somebody would get it. Nothing is sent.")
+        : base("preview", "Show the mail of a breach. Nothing is sent.")
     {
-        Add(_breach);
-        Add(_domain);
-        Add(_html);
-        Examples =
-        [
-            ("hibp mail preview Adobe", "what a person is told"),
-            ("hibp mail preview Adobe --domain contoso.example --html", "what the owner of a domain is told, for a browser"),
-        ];
+        Add(_breach, _domain, _html);
+        AddExamples(
+            ("hibp mail preview Adobe", "the mail to a person"),
+            ("hibp mail preview Adobe --domain contoso.example --html", "the mail to the owner of a domain, for a browser"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var composer = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
@@ -51,48 +41,31 @@ internal sealed class MailPreviewCommand : HibpCommand
                 Accounts = domain is null ? 1 : AccountsOfDomain,
             },
             breach);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new MailDocument(breach.Name, session.Settings.Get<MailOptions>().MailFrom, mail.Subject, mail.Text, mail.Html),
-                Documents.Default.MailDocument);
-        }
-        else if (session.Parsed.GetValue(_html))
-        {
-            session.Screen.Show(mail.Html);
-        }
-        else
-        {
-            session.Screen.Show($"From: {session.Settings.Get<MailOptions>().MailFrom}");
-            session.Screen.Show($"Subject: {mail.Subject}");
-            session.Screen.Show("");
-            session.Screen.Show(mail.Text);
-        }
-        return 0;
+        var from = session.Settings.Get<MailOptions>().MailFrom;
+        session.Screen.ShowResult(new MailDocument(breach.Name, from, mail.Subject, mail.Text, mail.Html),
+            session.Parsed.GetValue(_html) ? mail.Html
+            : string.Join(Environment.NewLine, $"From: {from}", $"Subject: {mail.Subject}", "", mail.Text));
     }
 }
 
 internal sealed class MailTestCommand : HibpCommand
 {
-    private readonly Argument<string> _address = new("ADDRESS") { Description = "Who gets it." };
+    private readonly Argument<string> _address = new("ADDRESS") { Description = "Recipient." };
 
     public MailTestCommand()
-        : base("test", "Send one mail by HIBP_MAIL, to see that mails arrive.")
+        : base("test", "Send a test mail by HIBP_MAIL.")
     {
         Add(_address);
-        Examples = [("hibp mail test me@example.com", "then look whether it came, and not among the unwanted")];
+        AddExamples(("hibp mail test me@example.com", "then check that it arrived, and not in the spam folder"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var composer = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
         var mail = composer.ComposeTest(session.Parsed.GetRequiredValue(_address).Trim(), session.Time.GetUtcNow());
         await using var sender = NotificationSenders.Create(session.Settings.Mail, session.Time);
         await sender.SendAsync(mail, cancellationToken);
-        session.Screen.ShowResult(
-            new MailTestDocument(sender.DisplayName), Documents.Default.MailTestDocument,
-            $"A test mail was handed on: {sender.DisplayName}.");
-        return 0;
+        session.Screen.ShowResult(new MailTestDocument(sender.DisplayName), $"A test mail was sent to: {sender.DisplayName}.");
     }
 }
 
@@ -104,13 +77,13 @@ internal sealed class MailRefusedCommand : HibpCommand
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
 
     public MailRefusedCommand()
-        : base("refused", "List the mails of a breach that were refused for good, and why. None of them is sent again.")
+        : base("refused", "List the permanently refused mails of a breach, and why they were refused. They are not sent again.")
     {
         Add(_breach);
-        Examples = [("hibp mail refused Adobe", "whom no mail reached")];
+        AddExamples(("hibp mail refused Adobe", "who received no mail"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
@@ -125,25 +98,119 @@ internal sealed class MailRefusedCommand : HibpCommand
                     .Where(mail => mail.IsRefused).Select(mail => new RefusedMail(load.Id, mail.Email, mail.Domain, mail.Error)));
             }
         }
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(new RefusedDocument(breach.Name, refused), Documents.Default.RefusedDocument);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => new RefusedDocument(breach.Name, refused)))
+            return;
         if (refused.Count == 0)
         {
             session.Screen.Show($"No mail of {breach.Name} was refused.");
-            return 0;
+            return;
         }
-        var table = TableFormat.Create("subscriber", "told about", "load", "refused because");
-        table.Columns[2].RightAligned();
+        var table = TableFormat.Create("subscriber", "told about", "load", "refused because").AlignRight(2);
         foreach (var mail in refused)
         {
             table.AddRow(
-                new Text(mail.Email), new Text(mail.Domain is null ? "their own address" : $"domain {mail.Domain}"),
-                new Text(TableFormat.Number(mail.Load)), new Text(mail.Reason ?? ""));
+                mail.Email, mail.Domain is null ? "their own address" : $"domain {mail.Domain}", TableFormat.Number(mail.Load),
+                mail.Reason ?? "");
         }
         session.Screen.Show(table);
-        return 0;
+    }
+}
+
+internal sealed class MailHoldCommand : HibpCommand
+{
+    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+
+    public MailHoldCommand()
+        : base("hold", "Hold the mails and callbacks of a breach until 'hibp mail release'. A mail that is being sent is still delivered.")
+    {
+        Add(_breach);
+        AddExamples(
+            ("hibp mail hold Adobe", "stops its mails at once"),
+            ("hibp mail release Adobe --dry-run", "lists who has not been notified yet"));
+    }
+
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await GetBreachAsync(
+            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var waiting = await services.GetRequiredService<MailOperations>().HoldAsync(breach.Name, cancellationToken);
+        session.Screen.ShowResult(new NotifyDocument(breach.Name, waiting),
+            $"{TableFormat.Number(waiting)} mails of {breach.Name} wait for: hibp mail release {breach.Name}");
+    }
+}
+
+internal sealed class MailReleaseCommand : HibpCommand
+{
+    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Option<bool> _dryRun = new("--dry-run") { Description = "Only list what would be sent." };
+
+    public MailReleaseCommand()
+        : base("release", "Send the held mails and callbacks of a breach (held by --notify hold, HIBP_NOTIFY=hold or 'hibp mail hold'). "
+            + "Sent mails can't be recalled.")
+    {
+        Add(_breach, _dryRun);
+        AddExamples(
+            ("hibp mail release Adobe --dry-run", "lists the recipients, and the estimated number of callbacks to each client"),
+            ("hibp mail release Adobe", "sends them"));
+    }
+
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await GetBreachAsync(
+            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var operations = services.GetRequiredService<MailOperations>();
+        if (session.Parsed.GetValue(_dryRun))
+        {
+            var lines = new List<PreviewLine>();
+            await foreach (var notification in operations.PreviewAsync(breach.Name, cancellationToken))
+                lines.Add(new PreviewLine(notification.Email, notification.Domain, notification.Accounts));
+            session.Screen.Say("counting the accounts that clients watch");
+            var calls = await services.GetRequiredService<PreviewCalls>().RunAsync(breach.Name, cancellationToken);
+            if (!session.Screen.TryShowJson(() => new PreviewDocument(breach.Name, lines)
+                {
+                    Calls = [.. calls.Select(one => new PreviewCallsLine(
+                        one.Client.Name, one.Calls, one.IsExact, one.Client.Cap, one.Duration.TotalSeconds))],
+                }))
+            {
+                Show(session.Screen, lines);
+                Show(session.Screen, calls);
+            }
+            return;
+        }
+        var released = await operations.NotifyAsync(breach.Name, cancellationToken);
+        session.Screen.ShowResult(new NotifyDocument(breach.Name, released),
+            $"{TableFormat.Number(released)} mails of {breach.Name} are on their way.");
+    }
+
+    private static void Show(Screen screen, IReadOnlyList<CallEstimate> calls)
+    {
+        if (calls.Count == 0)
+            return;
+        var table = TableFormat.Create("client", "calls", "at once", "a call", "takes").AlignRight(1, 2, 3, 4);
+        foreach (var one in calls)
+        {
+            table.AddRow(
+                one.Client.Name + (one.Client.IsPaused ? " (paused)" : ""),
+                $"{(one.IsExact ? "" : "about ")}{TableFormat.Number(one.Calls)}", TableFormat.Number(one.Client.Cap),
+                $"{one.CallTime.TotalMilliseconds:N0} ms", TableFormat.Duration(one.Duration));
+        }
+        screen.Show(table);
+        screen.Show($"{TableFormat.Number(calls.Sum(one => one.Calls))} calls would be made, to {TableFormat.Number(calls.Count)} clients "
+            + "concurrently.");
+    }
+
+    private static void Show(Screen screen, List<PreviewLine> lines)
+    {
+        if (lines.Count > 0)
+        {
+            var table = TableFormat.Create("subscriber", "told about", "accounts").AlignRight(2);
+            foreach (var line in lines)
+                table.AddRow(
+                    line.Email, line.Domain is null ? "their own address" : $"domain {line.Domain}", TableFormat.Number(line.Accounts));
+            screen.Show(table);
+        }
+        screen.Show($"{TableFormat.Number(lines.Count)} mails would be sent.");
     }
 }

@@ -9,10 +9,7 @@ using HibpIngest.Passwords.Serving;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class PasswordsCommands() : CommandGroup(
-    "passwords", "Look after Pwned Passwords: hashes of passwords that were in breaches.", new PasswordsImportCommand(),
-    new PasswordsReplicateCommand(), new PasswordsStatusCommand(), new PasswordsSwitchCommand(), new PasswordsRepackCommand(),
-    new PasswordsExportCommand(), new PasswordsDeleteCommand())
+internal static class PasswordsCommands
 {
     /// <summary>Opens Pwned Passwords for a command whose user waits for each replica's response.</summary>
     public static Task<ServiceProvider> OpenAsync(CommandSession session, CancellationToken cancellationToken) =>
@@ -25,29 +22,28 @@ internal sealed class PasswordsCommands() : CommandGroup(
             session.Screen.Say(one.Result switch
             {
                 ReplicaResult.Done => $"Replica {one.Replica} serves it too.",
-                ReplicaResult.Lacking => $"Replica {one.Replica} lacks a part of it and keeps serving the release before: run "
-                    + $"'hibp passwords replicate --release {served.Release}', then 'hibp passwords switch {served.Backend.Name()}'.",
+                ReplicaResult.Lacking => $"Replica {one.Replica} lacks a part of it and keeps serving the previous release: run 'hibp "
+                    + $"passwords replicate --release {served.Release}', then 'hibp passwords switch {served.Backend.Name()}'.",
                 _ => $"Replica {one.Replica} was not switched: {one.Reason}",
             });
         }
     }
 
     /// <summary>Throws if a replica failed; called after everything else is done and shown.</summary>
-    /// <exception cref="CommandFailedException">A replica failed.</exception>
     public static void RequireReplicas(IReadOnlyList<ReplicaOutcome> replicas, string undone, string command)
     {
         var failed = replicas.Where(one => one.Result == ReplicaResult.Failed).Select(one => one.Replica).ToList();
         if (failed.Count > 0)
-            throw new CommandFailedException($"{undone} {string.Join(" and ", failed)}: when that answers again, '{command}' finishes it");
+            throw new CommandFailedException($"{undone} {string.Join(" and ", failed)}: once that is available again, '{command}' "
+                + "completes it");
     }
 
-    /// <summary>Returns the outcome of each replica for the JSON documents.</summary>
     public static IReadOnlyList<PasswordsOutcomeDocument> Documents(IReadOnlyList<ReplicaOutcome> replicas) =>
         [.. replicas.Select(one => new PasswordsOutcomeDocument(one.Replica, one.Result.ToString().ToLowerInvariant(), one.Reason))];
 
     public static Option<HashMode> ModeOption() => new("--mode")
     {
-        Description = "How the passwords are hashed.",
+        Description = "Hash algorithm of the passwords.",
         HelpName = "sha1|ntlm",
         DefaultValueFactory = _ => HashMode.Sha1,
         CustomParser = result => Parse<HashMode>(result.Tokens[0].Value, result.AddError),
@@ -74,63 +70,52 @@ internal sealed class PasswordsImportCommand : HibpCommand
 {
     private readonly Argument<string[]> _files = new("FILE")
     {
-        Description = "Lines HASH:COUNT, in any order; gzip and zip too. - is standard input.",
+        Description = "Files with lines HASH:COUNT, in any order, also gzip or zip; - is standard input.",
         Arity = ArgumentArity.OneOrMore,
     };
     private readonly Option<HashMode> _mode = PasswordsCommands.ModeOption();
-    private readonly Option<bool> _plain = new("--plain")
-    {
-        Description = "The lines are passwords, one each: they are hashed in both modes, and kept nowhere.",
-    };
+    private readonly Option<bool> _plain =
+        new("--plain") { Description = "The lines are passwords, one each. They are hashed in both modes, and not stored." };
     private readonly Option<string?> _release = new("--release")
     {
-        Description = "Name of the release. Default: the newest one, if it is without this mode; else a new one, named by the date.",
+        Description = "Name of the release. Default: the newest release if it lacks this mode; otherwise a new one, named by the date.",
         HelpName = "NAME",
     };
     private readonly Option<PasswordBackend[]> _into = new("--into")
     {
-        Description = "Where it is written: pack, blob, table, with commas between. The first is served.",
+        Description = "Back ends to write, separated by commas: pack, blob, table. The first is served.",
         HelpName = "BACKENDS",
         DefaultValueFactory = _ => [PasswordBackend.Pack],
         CustomParser = result => [.. result.Tokens.SelectMany(token => token.Value.Split(','))
             .Select(name => PasswordsCommands.Parse<PasswordBackend>(name, result.AddError)).Distinct()],
     };
-    private readonly Option<bool> _noSwitch = new("--no-switch") { Description = "Import it, and go on serving what is served." };
+    private readonly Option<bool> _noSwitch = new("--no-switch") { Description = "Import only; keep serving the current release." };
     private readonly Option<int> _memory = new("--memory")
     {
-        Description = "MiB of memory to work with; the disk does the rest.",
+        Description = "Memory for sorting, in MiB; the rest is sorted on disk.",
         HelpName = "MiB",
         DefaultValueFactory = _ => (int)(ImportOptions.DefaultMemoryBytes >> 20),
     };
     private readonly Option<DirectoryInfo?> _folder = new("--folder")
     {
-        Description = "Folder for what is sorted on disk: 28 bytes a line, twice that with --plain. An import that is broken off goes on "
-            + "from it. Default: passwords-import in HIBP_HOME.",
+        Description = "Folder for sorting on disk: 28 bytes a line, twice that with --plain. An interrupted import resumes from it. "
+            + "Default: passwords-import in HIBP_HOME.",
         HelpName = "DIR",
     };
 
     public PasswordsImportCommand()
-        : base("import", "Import hashes of passwords as a release, and serve it. Broken off, the same command goes on where it was; "
-            + "nothing is served before all of it was written and read back.")
+        : base("import", "Import password hashes as a release, and serve it once it is written and verified. If interrupted, run the same "
+            + "command again: it resumes.")
     {
-        Add(_files);
-        Add(_mode);
-        Add(_plain);
-        Add(_release);
-        Add(_into);
-        Add(_noSwitch);
-        Add(_memory);
-        Add(_folder);
-        Examples =
-        [
-            ("hibp passwords import pwnedpasswords.txt", "the file that Have I Been Pwned's downloader makes: SHA-1"),
-            ("hibp passwords import pwnedpasswords_ntlm.txt --mode ntlm", "the same release's NTLM hashes"),
-            ("hibp passwords import --plain rockyou.txt.gz --no-switch", "a list of passwords, to be served by hibp passwords switch pack"),
-            ("hibp passwords import hashes.txt --into pack,blob --memory 2048", "as single blobs too, and faster"),
-        ];
+        Add(_files, _mode, _plain, _release, _into, _noSwitch, _memory, _folder);
+        AddExamples(
+            ("hibp passwords import pwnedpasswords.txt", "the file of Have I Been Pwned's downloader: SHA-1"),
+            ("hibp passwords import pwnedpasswords_ntlm.txt --mode ntlm", "adds the NTLM hashes of the same release"),
+            ("hibp passwords import --plain rockyou.txt.gz --no-switch", "a list of passwords; 'hibp passwords switch pack' serves it"),
+            ("hibp passwords import hashes.txt --into pack,blob --memory 2048", "also as single blobs, and faster"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var request = Read(session);
         await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
@@ -152,13 +137,12 @@ internal sealed class PasswordsImportCommand : HibpCommand
         Show(session, imported, replicas is not null, session.Time.GetElapsedTime(began));
         if (shortfall is not null)
         {
-            throw new CommandFailedException($"release {imported.Release} is imported and not served: {shortfall}. Where that is meant, "
-                + $"'hibp passwords switch {request.Into[0].Name()} --release {imported.Release}' serves it");
+            throw new CommandFailedException($"release {imported.Release} is imported and not served: {shortfall}. To serve it anyway: "
+                + $"'hibp passwords switch {request.Into[0].Name()} --release {imported.Release}'");
         }
         PasswordsCommands.RequireReplicas(
             replicas ?? [], "what was imported is served, but not by",
             $"hibp passwords switch {request.Into[0].Name()} --release {imported.Release}");
-        return 0;
     }
 
     private ImportRequest Read(CommandSession session)
@@ -195,8 +179,8 @@ internal sealed class PasswordsImportCommand : HibpCommand
         if (shortfalls.Count > 0)
         {
             var mode = shortfalls[0].Mode.Name();
-            session.Screen.Say($"Not served yet: what is served has {mode}, and release {release} has not. Import that too (--mode {mode} "
-                + $"--release {release}), or serve it without by: hibp passwords switch {backend.Name()} --release {release}");
+            session.Screen.Say($"Not served yet: the served release has {mode}, and release {release} has not. Import that too (--mode "
+                + $"{mode} --release {release}), or serve it without: hibp passwords switch {backend.Name()} --release {release}");
             return (null, null);
         }
         PasswordsCommands.SaySwitched(session, new ServedRelease(backend, release), replicas);
@@ -205,22 +189,17 @@ internal sealed class PasswordsImportCommand : HibpCommand
 
     private static void Show(CommandSession session, ImportedPasswords imported, bool isServed, TimeSpan took)
     {
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new PasswordsImportedDocument(
-                    imported.Release, [.. imported.Parts.Select(PasswordsCommands.Document)], imported.Read.Lines, imported.Read.ZeroRows,
-                    isServed, took.TotalSeconds),
-                Documents.Default.PasswordsImportedDocument);
+        if (session.Screen.TryShowJson(() => new PasswordsImportedDocument(
+            imported.Release, [.. imported.Parts.Select(PasswordsCommands.Document)], imported.Read.Lines, imported.Read.ZeroRows,
+            isServed, took.TotalSeconds)))
             return;
-        }
         if (imported.Read.Start is ImportStart.Continues or ImportStart.AllRead)
             session.Screen.Say("Resumed an interrupted import of the same files.");
         if (imported.Read.Start is ImportStart.OtherInput or ImportStart.Damaged)
             session.Screen.Say("Started over: the interrupted import before was of other files, or could not be read.");
         var isListed = imported.Read.Start == ImportStart.Listed;
         if (isListed)
-            session.Screen.Say("These very files were imported before, and are as they were: nothing is read again.");
+            session.Screen.Say("These files were imported before, and are unchanged: nothing is read again.");
         foreach (var part in imported.Parts)
         {
             session.Screen.Show($"Release {imported.Release} has {TableFormat.Number(part.Rows)} {part.Mode.Name()} hashes in "
@@ -233,10 +212,10 @@ internal sealed class PasswordsImportCommand : HibpCommand
 internal sealed class PasswordsStatusCommand : HibpCommand
 {
     public PasswordsStatusCommand()
-        : base("status", "Show the releases, which is served, what the replicas serve, and what became of dropped files.") =>
-        Examples = [("hibp passwords status", "what there is, in which back ends, and what switching back would serve")];
+        : base("status", "Show the releases, which one is served, what the replicas serve, and the state of dropped files.") =>
+        AddExamples(("hibp passwords status", "all releases with their back ends, and what switching back would serve"));
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
         var releases = services.GetRequiredService<PasswordReleases>();
@@ -250,32 +229,27 @@ internal sealed class PasswordsStatusCommand : HibpCommand
             appended[release.Name] = await report.ReadAsync(release.Key, cancellationToken);
         var plans = services.GetRequiredService<ImportPlans>();
         var (imports, refused) = (await plans.ListInProgressAsync(cancellationToken), await plans.ListRefusedAsync(cancellationToken));
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new PasswordsStatusDocument(
-                    Document(current?.Served), Document(current?.Before),
-                    [.. known.Select(one => new PasswordsReleaseDocument(
-                        one.Name, one.CreatedAt, [.. one.Parts.Select(PasswordsCommands.Document)], appended[one.Name].Ranges,
-                        appended[one.Name].RepackedAs, Shortfall(one, known, current)?.ToString()))],
-                    [.. replicas.Select(one => new PasswordsReplicaDocument(
-                        one.Replica, Document(one.Current?.Served), [.. one.Releases.Select(release => release.Name)], one.Reason))],
-                    [.. imports.Select(one => new PasswordsInProgressDocument(
-                        one.Plan.File, one.Plan.Release, one.Plan.Mode.Name(), StateOf(one), one.Done, one.Plan.Groups.Count()))],
-                    [.. refused.Select(one => new PasswordsRefusedDocument(one.File, one.Reason, one.At))],
-                    waiting, unconfirmed),
-                Documents.Default.PasswordsStatusDocument);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => new PasswordsStatusDocument(
+            Document(current?.Served), Document(current?.Before),
+            [.. known.Select(one => new PasswordsReleaseDocument(
+                one.Name, one.CreatedAt, [.. one.Parts.Select(PasswordsCommands.Document)], appended[one.Name].Ranges,
+                appended[one.Name].RepackedAs, Shortfall(one, known, current)?.ToString()))],
+            [.. replicas.Select(one => new PasswordsReplicaDocument(
+                one.Replica, Document(one.Current?.Served), [.. one.Releases.Select(release => release.Name)], one.Reason))],
+            [.. imports.Select(one => new PasswordsInProgressDocument(
+                one.Plan.File, one.Plan.Release, one.Plan.Mode.Name(), StateOf(one), one.Done, one.Plan.Groups.Count()))],
+            [.. refused.Select(one => new PasswordsRefusedDocument(one.File, one.Reason, one.At))],
+            waiting, unconfirmed)))
+            return;
         if (known.Count == 0)
-            session.Screen.Show("There are no passwords; 'hibp passwords import FILE' brings them.");
+            session.Screen.Show("There are no passwords; 'hibp passwords import FILE' imports them.");
         else
             session.Screen.Show(Table(known, current));
         foreach (var release in known)
         {
             if (Shortfall(release, known, current) is { } shortfall)
             {
-                session.Screen.Show($"Release {release.Name} came after the one that is served, and is not served by itself: {shortfall}. "
+                session.Screen.Show($"Release {release.Name} is newer than the served one, and is not served automatically: {shortfall}. "
                     + $"'hibp passwords switch {release.Parts[0].Backend.Name()} --release {release.Name}' serves it.");
             }
         }
@@ -295,7 +269,6 @@ internal sealed class PasswordsStatusCommand : HibpCommand
         }
         foreach (var one in refused)
             session.Screen.Show($"Not imported, since {TableFormat.Moment(one.At)}: {one.Reason}");
-        return 0;
     }
 
     /// <summary>Finds the reason why a release newer than the served one can't be served automatically: too few rows of a mode.</summary>
@@ -311,15 +284,13 @@ internal sealed class PasswordsStatusCommand : HibpCommand
 
     private static FittingTable Table(IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
     {
-        var table = TableFormat.Create("release", "since", "mode", "back end", "hashes", "");
-        table.Columns[4].RightAligned();
+        var table = TableFormat.Create("release", "since", "mode", "back end", "hashes", "").AlignRight(4);
         foreach (var (release, part) in known.SelectMany(one => one.Parts.Select(part => (one, part))))
         {
             var place = new ServedRelease(part.Backend, release.Name);
             table.AddRow(
-                new Text(release.Name), new Text(TableFormat.Moment(release.CreatedAt)), new Text(part.Mode.Name()),
-                new Text(part.Backend.Name()), new Text(TableFormat.Number(part.Rows)),
-                new Text(place == current?.Served ? "served" : place == current?.Before ? "before" : ""));
+                release.Name, TableFormat.Moment(release.CreatedAt), part.Mode.Name(), part.Backend.Name(), TableFormat.Number(part.Rows),
+                place == current?.Served ? "served" : place == current?.Before ? "before" : "");
         }
         return table;
     }
@@ -327,7 +298,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
     private static string Describe(string release, AppendedRanges appended) =>
         $"{TableFormat.Number(appended.Ranges)} ranges of release {release} were appended to"
         + (appended.RepackedAs is null ? "." : $"; it is being repacked as {appended.RepackedAs}, and appends wait until that has ended: "
-            + "where it was killed, 'hibp passwords repack' goes on.");
+            + "if it was killed, 'hibp passwords repack' resumes it.");
 
     private static string Describe(ReplicaState replica, CurrentRelease? current) =>
         replica.Reason is not null ? $"can't be read: {replica.Reason}"
@@ -350,72 +321,58 @@ internal sealed class PasswordsSwitchCommand : HibpCommand
         CustomParser = result => PasswordsCommands.Parse<PasswordBackend>(result.Tokens[0].Value, result.AddError),
     };
     private readonly Option<string?> _release = new("--release") { Description = "Default: the one that is served.", HelpName = "NAME" };
-    private readonly Option<bool> _back = new("--back") { Description = "Serve what was served before." };
+    private readonly Option<bool> _back = new("--back") { Description = "Serve the previous release again." };
 
     public PasswordsSwitchCommand()
-        : base("switch", "Serve a release from a back end. One write: servers follow within seconds, and caches as HIBP_PURGE_URL says.")
+        : base("switch", "Serve a release from a back end. Servers follow within seconds; caches are purged as HIBP_PURGE_URL says.")
     {
-        Add(_backend);
-        Add(_release);
-        Add(_back);
+        Add(_backend, _release, _back);
         RequireOneOf(_backend, _back);
         Validators.Add(result =>
         {
             if (IsGiven(result, _back) && IsGiven(result, _release))
-                result.AddError("--back goes to what was served before: leave --release out");
+                result.AddError("--back serves the previous release: leave --release out");
         });
-        Examples =
-        [
+        AddExamples(
             ("hibp passwords switch blob", "the same release, from single blobs"),
             ("hibp passwords switch pack --release 20261122", "another release"),
-            ("hibp passwords switch --back", "what was served before, at once"),
-        ];
+            ("hibp passwords switch --back", "the previous release, at once"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
         var everywhere = services.GetRequiredService<ReplicatedReleases>();
         var (served, replicas) = session.Parsed.GetValue(_back)
             ? await everywhere.SwitchBackAsync(cancellationToken)
             : await everywhere.SwitchAsync(session.Parsed.GetValue(_backend)!.Value, session.Parsed.GetValue(_release), cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new PasswordsSwitchedDocument(served.Backend.Name(), served.Release, PasswordsCommands.Documents(replicas)),
-                Documents.Default.PasswordsSwitchedDocument);
-        }
-        else
+        if (!session.Screen.TryShowJson(
+            () => new PasswordsSwitchedDocument(served.Backend.Name(), served.Release, PasswordsCommands.Documents(replicas))))
         {
             session.Screen.Show($"Release {served.Release} is served from {served.Backend.Name()}; servers follow within 10 seconds.");
             PasswordsCommands.SaySwitched(session, served, replicas);
         }
         PasswordsCommands.RequireReplicas(
             replicas, "it is served, but not by", $"hibp passwords switch {served.Backend.Name()} --release {served.Release}");
-        return 0;
     }
 }
 
 internal sealed class PasswordsExportCommand : HibpCommand
 {
-    private readonly Argument<string> _file = new("FILE") { Description = "Where to; - is standard output." };
+    private readonly Argument<string> _file = new("FILE") { Description = "Target file; - is standard output." };
     private readonly Option<HashMode> _mode = PasswordsCommands.ModeOption();
     private readonly Option<string?> _release = new("--release") { Description = "Default: the one that is served.", HelpName = "NAME" };
 
     public PasswordsExportCommand()
-        : base("export", "Write a release as one file: HASH:COUNT, in order, a newline behind each line.")
+        : base("export", "Write a release as one file: lines HASH:COUNT, in order.")
     {
-        Add(_file);
-        Add(_mode);
-        Add(_release);
-        Examples =
-        [
-            ("hibp passwords export pwned.txt", "for keepassxc-cli analyze --hibp pwned.txt, and whoever else looks passwords up offline"),
-            ("hibp passwords export - --mode ntlm | gzip > ntlm.gz", "through a pipe"),
-        ];
+        Add(_file, _mode, _release);
+        AddExamples(
+            ("hibp passwords export pwned.txt", "for offline checks, as with: keepassxc-cli analyze --hibp pwned.txt"),
+            ("hibp passwords export - --mode ntlm | gzip > ntlm.gz", "through a pipe"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
         var export = services.GetRequiredService<ExportPasswords>();
@@ -423,10 +380,10 @@ internal sealed class PasswordsExportCommand : HibpCommand
         if (file == "-")
         {
             if (session.Screen.Json)
-                throw new WrongUsageException("--json has the result on standard output: name a file to write to");
+                throw new WrongUsageException("--json writes the result to standard output: name a file to write to");
             await using var output = session.Environment.OpenOutput();
             await RunAsync(session, export, mode, output, cancellationToken);
-            return 0;
+            return;
         }
         // Renamed when complete, so that a file under the final name is never partial.
         var partial = file + ".partial";
@@ -445,10 +402,8 @@ internal sealed class PasswordsExportCommand : HibpCommand
         {
             File.Delete(partial);
         }
-        session.Screen.ShowResult(
-            new PasswordsExportedDocument(mode.Name(), hashes), Documents.Default.PasswordsExportedDocument,
+        session.Screen.ShowResult(new PasswordsExportedDocument(mode.Name(), hashes),
             $"{file} has {TableFormat.Number(hashes)} {mode.Name()} hashes.");
-        return 0;
     }
 
     private Task<long> RunAsync(
@@ -463,33 +418,25 @@ internal sealed class PasswordsDeleteCommand : HibpCommand
     private readonly Confirmation _confirmation = new();
 
     public PasswordsDeleteCommand()
-        : base("delete", "Delete a release that is not served, from every back end and replica; also what a broken-off import left of "
-            + "one.")
+        : base("delete", "Delete an unserved release from all back ends and replicas, or the remains of an interrupted import.")
     {
-        Add(_release);
-        Add(_confirmation.Yes);
-        Examples = [("hibp passwords delete 20261122", "asks first, and makes room")];
+        Add(_release, _confirmation.Yes);
+        AddExamples(("hibp passwords delete 20261122", "asks first"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         _confirmation.RequireAnswerable(session.Parsed, "passwords delete");
         var release = PasswordNames.CheckRelease(session.Parsed.GetRequiredValue(_release));
         await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
-        await _confirmation.AskAsync(session, $"Release {release} will be gone.", release, cancellationToken);
+        await _confirmation.AskAsync(session, $"Release {release} will be deleted.", release, cancellationToken);
         var replicas = await services.GetRequiredService<ReplicatedReleases>().DeleteAsync(release, cancellationToken);
-        if (session.Screen.Json)
+        if (!session.Screen.TryShowJson(() => new PasswordsDeletedDocument(release, PasswordsCommands.Documents(replicas))))
         {
-            session.Screen.ShowJson(
-                new PasswordsDeletedDocument(release, PasswordsCommands.Documents(replicas)), Documents.Default.PasswordsDeletedDocument);
-        }
-        else
-        {
-            session.Screen.Show($"Release {release} is gone.");
+            session.Screen.Show($"Release {release} is deleted.");
             foreach (var one in replicas.Where(one => one.Result == ReplicaResult.Failed))
-                session.Screen.Say($"Replica {one.Replica} may have it still: {one.Reason}");
+                session.Screen.Say($"Replica {one.Replica} may still have it: {one.Reason}");
         }
         PasswordsCommands.RequireReplicas(replicas, "it was not deleted from", $"hibp passwords delete {release}");
-        return 0;
     }
 }

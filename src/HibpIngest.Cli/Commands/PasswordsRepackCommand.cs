@@ -7,27 +7,23 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class PasswordsRepackCommand : HibpCommand
 {
-    private readonly Option<string?> _release = new("--release")
-    {
-        Description = "Name of the new release. Default: the date.",
-        HelpName = "NAME",
-    };
+    private readonly Option<string?> _release =
+        new("--release") { Description = "Name of the new release. Default: the date.", HelpName = "NAME" };
     private readonly Option<DirectoryInfo?> _folder = new("--folder")
     {
-        Description = "Folder for packs on their way: some hundreds of megabytes each core. Default: passwords-repack in HIBP_HOME.",
+        Description = "Folder for packs in progress: some hundreds of megabytes for each core. Default: passwords-repack in HIBP_HOME.",
         HelpName = "DIR",
     };
 
     public PasswordsRepackCommand()
-        : base("repack", "Make packs of the release that is served and of what was appended to it, and serve those. What is appended "
-            + "meanwhile waits. Killed, the same command goes on; stopped, it leaves everything as it was.")
+        : base("repack", "Create a release of packs from the served release and its appended hashes, and serve it. Appends wait meanwhile. "
+            + "If it was killed, run the same command again: it resumes; if stopped, nothing has changed.")
     {
-        Add(_release);
-        Add(_folder);
-        Examples = [("hibp passwords repack", "when 'hibp passwords status' says that many ranges were appended to")];
+        Add(_release, _folder);
+        AddExamples(("hibp passwords repack", "when 'hibp passwords status' shows many appended ranges"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
         var everywhere = services.GetRequiredService<ReplicatedReleases>();
@@ -43,15 +39,9 @@ internal sealed class PasswordsRepackCommand : HibpCommand
                 async (release, token) => (_, replicas) = await everywhere.SwitchAsync(PasswordBackend.Pack, release, token),
                 view, view, cancellationToken);
         });
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new PasswordsRepackedDocument(
-                    repacked.From, repacked.Release, [.. repacked.Parts.Select(PasswordsCommands.Document)],
-                    session.Time.GetElapsedTime(began).TotalSeconds),
-                Documents.Default.PasswordsRepackedDocument);
-        }
-        else
+        if (!session.Screen.TryShowJson(() => new PasswordsRepackedDocument(
+            repacked.From, repacked.Release, [.. repacked.Parts.Select(PasswordsCommands.Document)],
+            session.Time.GetElapsedTime(began).TotalSeconds)))
         {
             foreach (var part in repacked.Parts)
             {
@@ -63,6 +53,5 @@ internal sealed class PasswordsRepackCommand : HibpCommand
         PasswordsCommands.SaySwitched(session, new ServedRelease(PasswordBackend.Pack, repacked.Release), replicas);
         PasswordsCommands.RequireReplicas(
             replicas, "what was repacked is served, but not by", $"hibp passwords switch pack --release {repacked.Release}");
-        return 0;
     }
 }

@@ -9,24 +9,22 @@ internal sealed class PasswordsReplicateCommand : HibpCommand
     private readonly Option<string?> _release = new("--release") { Description = "Default: the newest.", HelpName = "NAME" };
 
     public PasswordsReplicateCommand()
-        : base("replicate", "Copy a release to the storage accounts of HIBP_PASSWORDS_REPLICAS, and read it back there. Broken off, the "
-            + "same command goes on where it was; nothing is switched.")
+        : base("replicate", "Copy a release to the storage accounts of HIBP_PASSWORDS_REPLICAS, and verify the copies. Nothing is "
+            + "switched. If interrupted, run the same command again: it resumes.")
     {
         Add(_release);
-        Examples =
-        [
+        AddExamples(
             ("hibp passwords replicate", "the newest release; then: hibp passwords switch pack --release NAME"),
-            ("hibp passwords replicate --release 20261122", "that one"),
-        ];
+            ("hibp passwords replicate --release 20261122", "a given release"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         // With the retries of an import.
         await using var services = await session.OpenPasswordsAsync(cancellationToken);
         var accounts = services.GetRequiredService<ReplicaAccounts>();
         if (accounts.Replicas.Count == 0)
-            throw new BadInputException("there is nowhere to copy to: name storage accounts in HIBP_PASSWORDS_REPLICAS");
+            throw new BadInputException("there is no replica: name storage accounts in HIBP_PASSWORDS_REPLICAS");
         var replicate = services.GetRequiredService<ReplicatePasswords>();
         var release = await replicate.ChooseAsync(session.Parsed.GetValue(_release), cancellationToken);
         var outcomes = new List<ReplicaOutcome>();
@@ -45,15 +43,13 @@ internal sealed class PasswordsReplicateCommand : HibpCommand
             {
                 // The other replicas are still copied.
                 outcomes.Add(new ReplicaOutcome(replica.Name, ReplicaResult.Failed, e.Message));
-                session.Screen.Say($"Replica {replica.Name} has not all of it: {e.Message}");
+                session.Screen.Say($"Replica {replica.Name} is incomplete: {e.Message}");
             }
         }
         if (session.Screen.Json)
             session.Screen.ShowJson(
-                new PasswordsReplicatedDocument(release, PasswordsCommands.Documents(outcomes)),
-                Documents.Default.PasswordsReplicatedDocument);
+                new PasswordsReplicatedDocument(release, PasswordsCommands.Documents(outcomes)));
         PasswordsCommands.RequireReplicas(
             outcomes, $"release {release} was not copied to", $"hibp passwords replicate --release {release}");
-        return 0;
     }
 }

@@ -2,16 +2,14 @@ using HibpIngest.Pipeline.Recovery;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class PoisonCommands() : CommandGroup(
-    "poison", "Look after messages that have used up their tries.", new PoisonListCommand(), new PoisonRequeueCommand(),
-    new PoisonPurgeCommand())
+internal static class PoisonCommands
 {
     /// <summary>Returns an argument for one of the pipeline's queues; it also accepts the name of the poison queue.</summary>
     public static Argument<string> Queue(ArgumentArity arity)
     {
         var queue = new Argument<string>("QUEUE")
         {
-            Description = $"The queue they come from: {string.Join(", ", QueueNames.All)}.",
+            Description = $"The original queue: {string.Join(", ", QueueNames.All)}.",
             Arity = arity,
             CustomParser = result => result.Tokens is [var token] ? WithoutSuffix(token.Value) : "",
         };
@@ -34,13 +32,13 @@ internal sealed class PoisonListCommand : HibpCommand
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ZeroOrOne);
 
     public PoisonListCommand()
-        : base("list", "Show how many there are, and the first 32 of them; of all queues when none is named.")
+        : base("list", "List the number of poison messages and the first 32 of them. Default: of all queues.")
     {
         Add(_queue);
-        Examples = [("hibp poison list breach-slices", "which slices' messages were given up")];
+        AddExamples(("hibp poison list breach-slices", "messages of slices that failed too often"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var name = session.Parsed.GetValue(_queue);
@@ -53,11 +51,8 @@ internal sealed class PoisonListCommand : HibpCommand
             queues.Add(
                 new PoisonQueueDocument(queue, messages, [.. head.Select(message => new PoisonMessageDocument(message.Id, message.Body))]));
         }
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(new PoisonDocument(queues), Documents.Default.PoisonDocument);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => new PoisonDocument(queues)))
+            return;
         foreach (var queue in queues)
         {
             session.Screen.Show($"{queue.Queue}: {(queue.Messages == 0 ? "none" : TableFormat.Number(queue.Messages))}");
@@ -65,10 +60,9 @@ internal sealed class PoisonListCommand : HibpCommand
                 continue;
             var table = TableFormat.Create("message", "body");
             foreach (var message in queue.Head)
-                table.AddRow(new Text(message.Id), new Text(message.Body.ReplaceLineEndings(" ")));
+                table.AddRow(message.Id, message.Body.ReplaceLineEndings(" "));
             session.Screen.Show(table);
         }
-        return 0;
     }
 }
 
@@ -77,21 +71,19 @@ internal sealed class PoisonRequeueCommand : HibpCommand
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
 
     public PoisonRequeueCommand()
-        : base("requeue", "Send all of them to their queue again.")
+        : base("requeue", "Move all messages back to their queue.")
     {
         Add(_queue);
-        Examples = [("hibp poison requeue breach-mail", "retry, once the cause is fixed")];
+        AddExamples(("hibp poison requeue breach-mail", "retries them, once the cause is fixed"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
         var requeued = await services.GetRequiredService<PoisonQueue>().RequeueAsync(queue, cancellationToken);
-        session.Screen.ShowResult(
-            new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument,
-            $"{TableFormat.Number(requeued)} messages are in {queue} again.");
-        return 0;
+        session.Screen.ShowResult(new QueueChangeDocument(queue, requeued),
+            $"{TableFormat.Number(requeued)} messages were moved back to {queue}.");
     }
 }
 
@@ -100,23 +92,19 @@ internal sealed class PoisonPurgeCommand : HibpCommand
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
 
     public PoisonPurgeCommand()
-        : base("purge", "Throw all of them away. What they stood for is still in the database: the sweep sends it again as long as its "
-            + "load is open.")
+        : base("purge", "Delete all messages. Their work is still in the database: the sweep resends it while its load is open.")
     {
         Add(_queue);
-        Examples = [("hibp poison purge breach-ingest", "forget messages that nobody needs")];
+        AddExamples(("hibp poison purge breach-ingest", "deletes messages that are no longer needed"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
         var poison = services.GetRequiredService<IMessageQueues>().Get(queue + QueueNames.PoisonSuffix);
         var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
         await poison.ClearAsync(cancellationToken);
-        session.Screen.ShowResult(
-            new QueueChangeDocument(queue, messages), Documents.Default.QueueChangeDocument,
-            $"{TableFormat.Number(messages)} messages were thrown away.");
-        return 0;
+        session.Screen.ShowResult(new QueueChangeDocument(queue, messages), $"{TableFormat.Number(messages)} messages were deleted.");
     }
 }

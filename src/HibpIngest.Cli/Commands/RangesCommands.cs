@@ -2,36 +2,27 @@ using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class RangesCommands() : CommandGroup(
-    "ranges", "Fill the table that is asked for accounts by the beginning of their hash.", new RangesFillCommand(),
-    new RangesStatusCommand())
+internal static class RangesCommands
 {
     public static string Show(RangesState state) => state.ToString().ToLowerInvariant();
 }
 
 internal sealed class RangesFillCommand : HibpCommand
 {
-    private readonly Option<string?> _layout = new("--layout")
-    {
-        Description = "The layout whose ranges are filled. [default: the one that is read]",
-        HelpName = "NAME",
-    };
+    private readonly Option<string?> _layout =
+        new("--layout") { Description = "The layout whose ranges are filled. [default: the one that is read]", HelpName = "NAME" };
 
     public RangesFillCommand()
-        : base(
-            "fill",
-            "Write the hashes of all accounts that are there, beside running hosts, and turn ranges on. Broken off, it is run again and "
-            + "goes on where it was; until it is done, readers are told to come again later.")
+        : base("fill", "Write the hashes of all existing accounts while hosts run (backfill), then turn ranges on; until then, requests "
+            + "for ranges are answered 503. If interrupted, run the same command again: it resumes.")
     {
         Add(_layout);
-        Examples =
-        [
-            ("hibp ranges fill", "once, for a store from before there were ranges, or one made with HIBP_RANGES=off"),
-            ("hibp ranges fill --json", "the same in a script: what it did as one document"),
-        ];
+        AddExamples(
+            ("hibp ranges fill", "once, for a store that is older than ranges, or that had HIBP_RANGES=off"),
+            ("hibp ranges fill --json", "as JSON"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var began = session.Time.GetTimestamp();
@@ -40,14 +31,11 @@ internal sealed class RangesFillCommand : HibpCommand
         var took = session.Time.GetElapsedTime(began);
         session.Screen.ShowResult(
             new RangesDocument(RangesCommands.Show(RangesState.On)) { Accounts = accounts, Seconds = took.TotalSeconds },
-            Documents.Default.RangesDocument,
             accounts == 0 ? "Ranges are on; there was nothing to write."
             : $"Ranges are on: {TableFormat.Number(accounts)} accounts were written in {TableFormat.Duration(took)} "
-            + $"({TableFormat.Number((long)(accounts / took.TotalSeconds))} a second).");
-        return 0;
+                + $"({TableFormat.Number((long)(accounts / took.TotalSeconds))} a second).");
     }
 
-    /// <summary>Fills the ranges. If the run is interrupted, for any reason, the message says how to resume it.</summary>
     private static async Task<long> FillAsync(
         CommandSession session, FillRanges fill, string? layout, CancellationToken cancellationToken)
     {
@@ -68,20 +56,18 @@ internal sealed class RangesFillCommand : HibpCommand
 internal sealed class RangesStatusCommand : HibpCommand
 {
     public RangesStatusCommand()
-        : base("status", "Say whether ranges are off, filling or on.")
+        : base("status", "Show whether ranges are off, filling or on.")
     {
-        Examples = [("hibp ranges status", "on: ranges are answered; off, filling: see hibp ranges fill")];
+        AddExamples(("hibp ranges status", "\"on\" if requests for ranges are answered"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         // The layout that readers use.
         var layout = await services.GetRequiredService<IStoreRegister>().GetReadLayoutAsync(cancellationToken);
         var state = RangesCommands.Show(layout?.Ranges ?? RangesState.Off);
-        session.Screen.ShowResult(
-            new RangesDocument(state), Documents.Default.RangesDocument,
-            $"Ranges are {state}{(state == "on" ? "." : "; hibp ranges fill turns them on.")}");
-        return 0;
+        session.Screen.ShowResult(new RangesDocument(state),
+            $"Ranges are {state}{(state == "on" ? "." : "; 'hibp ranges fill' turns them on.")}");
     }
 }

@@ -20,8 +20,8 @@ internal sealed class RunCommand : HibpCommand
 
     private readonly Option<HostRoles> _roles = new("--roles")
     {
-        Description = "What this process does, of ingest, upsert, notify, call, sweep, passwords, log, access and web, with commas "
-            + "between. Default: all but web, which is 'hibp serve'.",
+        Description = "Roles of this process, separated by commas: ingest, upsert, notify, call, sweep, passwords, log, access, web. "
+            + "Default: all but web, which is 'hibp serve'.",
         HelpName = "ROLES",
         CustomParser = ParseRoles,
         DefaultValueFactory = _ => HostRoles.All,
@@ -35,28 +35,26 @@ internal sealed class RunCommand : HibpCommand
     private readonly ServeOptions _serve = new();
     private readonly Option<string?> _listen = new("--listen")
     {
-        Description = "Answer /healthz (this process), /readyz (its stores), /metrics (its instruments, for Prometheus) and "
-            + "/usage?hours=24&by=route (how often what was asked) at this address of loopback, for whoever watches it. Default: nowhere.",
+        Description = "Serve /healthz (this process), /readyz (its stores), /metrics (for Prometheus) and /usage?hours=24&by=route "
+            + "(request counts) at this loopback address. Default: off.",
         HelpName = "URL",
     };
 
     private readonly Option<int?> _accounts = new("--accounts")
     {
-        Description = $"Storage accounts that the local emulator stands for, 1 to {LayoutFacts.MaxStorageAccounts}, to try layouts over "
-            + "several: an emulator more for each, with data of its own. Default: as many as were run before.",
+        Description = $"Number of storage accounts that the local emulator provides, 1 to {LayoutFacts.MaxStorageAccounts}, to try layouts "
+            + "over several. Each is an emulator with its own data. Default: as many as in earlier runs.",
         HelpName = "N",
     };
 
     public RunCommand()
-        : base("run", "Run the pipeline here until Ctrl+C. Any number may run against the same storage and database.")
+        : base("run", "Run the pipeline until Ctrl+C. Any number of hosts can share storage and database.")
     {
         _roles.CompletionSources.Clear();
         _roles.CompletionSources.Add([.. RoleNames]);
         Add(_roles);
         foreach (var option in _serve.All)
-            Add(option);
-        Add(_listen);
-        Add(_accounts);
+            Add(option, _listen, _accounts);
         _accounts.Validators.Add(result =>
         {
             if (result.Tokens is [var token] && int.TryParse(token.Value, out var number)
@@ -71,30 +69,26 @@ internal sealed class RunCommand : HibpCommand
             foreach (var option in _serve.All)
             {
                 if (IsGiven(result, option))
-                    result.AddError($"{option.Name} says something only with --roles web, or with 'hibp serve'");
+                    result.AddError($"{option.Name} requires --roles web, or 'hibp serve'");
             }
         });
-        foreach (var option in LoggingOptions.All)
-            Add(option);
-        Examples =
-        [
-            ("hibp run", "everything, with the storage emulator when HIBP_STORAGE names nothing else"),
-            ("hibp run --roles upsert", "one more process that upserts slices"),
-            ("hibp run --listen http://127.0.0.1:8081", "and say at /healthz and /readyz how it is"),
+        Add(LoggingOptions.All);
+        AddExamples(
+            ("hibp run", "all roles, with the storage emulator unless HIBP_STORAGE is set"),
+            ("hibp run --roles upsert", "another process, which upserts slices"),
+            ("hibp run --listen http://127.0.0.1:8081", "with health checks and metrics"),
             ("hibp run --accounts 4", "with four emulators, to try layouts over several storage accounts"),
-            ("hibp run --verbose", "the same, saying what it does"),
-        ];
+            ("hibp run --verbose", "with a detailed log"));
     }
 
     protected override bool IsPipeline => true;
 
-    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
+    protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>
         HostAsync(
             session, session.Parsed.GetValue(_roles), _serve, session.Parsed.GetValue(_listen), session.Parsed.GetValue(_accounts),
             cancellationToken);
 
-    /// <summary>Runs a host with these roles until cancelled.</summary>
-    public static async Task<int> HostAsync(
+    public static async Task HostAsync(
         CommandSession session, HostRoles roles, ServeOptions serve, string? listen, int? accounts, CancellationToken cancellationToken)
     {
         session.PipelineLevel = LogLevel.Information;
@@ -105,8 +99,8 @@ internal sealed class RunCommand : HibpCommand
         if (File.Exists(Path.Combine(".hibp", "hibp.db")) && Path.GetFullPath(".hibp") != Path.GetFullPath(session.Settings.Home))
         {
             session.Screen.Say(
-                $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp "
-                + "where that one is meant");
+                $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp where "
+                + "that one is meant");
         }
         if (roles.HasFlag(HostRoles.Notify))
             _ = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
@@ -161,10 +155,8 @@ internal sealed class RunCommand : HibpCommand
             session.Screen.Say("stopped");
         }
         cancellationToken.ThrowIfCancellationRequested();
-        return 0;
     }
 
-    /// <summary>Describes what a stopping host waits for.</summary>
     /// <param name="messages">Number of messages in progress, by queue.</param>
     public static string Stopping(IReadOnlyDictionary<string, int> messages)
     {

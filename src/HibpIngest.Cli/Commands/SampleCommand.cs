@@ -4,15 +4,15 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class SampleCommand : HibpCommand
 {
-    private readonly Argument<FileInfo> _file = new("OUT.zip") { Description = "The zip to write; one that is there is replaced." };
+    private readonly Argument<FileInfo> _file = new("OUT.zip") { Description = "The zip to write; an existing file is replaced." };
     private readonly Option<long> _accounts =
-        new("--accounts") { Description = "Distinct accounts in it.", HelpName = "N", Required = true };
+        new("--accounts") { Description = "Number of distinct accounts.", HelpName = "N", Required = true };
     private readonly Option<int> _seed =
-        new("--seed") { Description = "The same seed makes the same file.", HelpName = "S", DefaultValueFactory = _ => 1 };
+        new("--seed") { Description = "The same seed creates the same file.", HelpName = "S", DefaultValueFactory = _ => 1 };
 
     private readonly Option<int> _overlap = new("--overlap")
     {
-        Description = "How many of each hundred accounts are those of another sample (--overlap-seed) of at least this size.",
+        Description = "Percentage of accounts that are also in another sample (--overlap-seed) of at least this size.",
         HelpName = "PERCENT"
     };
     private readonly Option<int> _overlapSeed = new("--overlap-seed") { Description = "Seed of that other sample.", HelpName = "S" };
@@ -20,11 +20,7 @@ internal sealed class SampleCommand : HibpCommand
     public SampleCommand()
         : base("sample", "Write a synthetic breach for load tests: a realistic mix of domains, duplicates, mixed case and junk.")
     {
-        Add(_file);
-        Add(_accounts);
-        Add(_seed);
-        Add(_overlap);
-        Add(_overlapSeed);
+        Add(_file, _accounts, _seed, _overlap, _overlapSeed);
         _accounts.Validators.Add(result =>
         {
             if (result.Tokens is [var token] && long.TryParse(token.Value, out var accounts)
@@ -39,17 +35,15 @@ internal sealed class SampleCommand : HibpCommand
         Validators.Add(result =>
         {
             if (IsGiven(result, _overlap) != IsGiven(result, _overlapSeed))
-                result.AddError("--overlap and --overlap-seed go together");
+                result.AddError("--overlap and --overlap-seed require each other");
         });
-        Examples =
-        [
+        AddExamples(
             ("hibp sample --accounts 250000 --seed 7 First.zip", "a quarter of a million accounts"),
-            ("hibp sample --accounts 250000 --seed 8 --overlap 20 --overlap-seed 7 Second.zip", "another, a fifth of whose accounts are "
-                + "in the first one too"),
-        ];
+            ("hibp sample --accounts 250000 --seed 8 --overlap 20 --overlap-seed 7 Second.zip", "another, which shares a fifth of its "
+                + "accounts with the first"));
     }
 
-    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var file = session.Parsed.GetRequiredValue(_file);
         var accounts = session.Parsed.GetValue(_accounts);
@@ -74,9 +68,8 @@ internal sealed class SampleCommand : HibpCommand
             File.Delete(part);
         }
         file.Refresh();
-        session.Screen.ShowResult(
-            new SampleDocument(file.FullName, accounts, seed, file.Length), Documents.Default.SampleDocument,
+        session.Screen.ShowResult(new SampleDocument(file.FullName, accounts, seed, file.Length),
             $"{file.Name}: {TableFormat.Number(accounts)} accounts, {TableFormat.Bytes(file.Length)}.");
-        return Task.FromResult(0);
+        return Task.CompletedTask;
     }
 }

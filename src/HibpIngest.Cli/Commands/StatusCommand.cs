@@ -15,43 +15,39 @@ internal sealed class StatusCommand : HibpCommand
         new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
     private readonly Option<bool> _all = new("--all")
     {
-        Description = "Show all loads. Without it, of those that ended over a day ago the newest; of a breach, and as JSON, always all.",
+        Description = "Show all loads. Without it, older loads that ended over a day ago are left out, except the newest. With a breach or "
+            + "--json, all loads are shown.",
     };
-    private readonly Option<bool> _watch = new("--watch") { Description = "Keep showing it until Ctrl+C." };
+    private readonly Option<bool> _watch = new("--watch") { Description = "Refresh the display until Ctrl+C." };
 
     public StatusCommand()
-        : base("status", "Show the loads, how far and how fast they are, the queues and hosts, what waits, and what failed.")
+        : base("status", "Show loads with progress and rates, queues, hosts, files that wait, and errors.")
     {
-        Add(_breach);
-        Add(_all);
-        Add(_watch);
+        Add(_breach, _all, _watch);
         Validators.Add(result =>
         {
             if (IsGiven(result, _watch) && IsGiven(result, CommonOptions.Json))
                 result.AddError("--json writes one document: --watch can't be given with it");
         });
-        Examples =
-        [
-            ("hibp status", "open and recent loads, the queues and the hosts"),
-            ("hibp status --all", "every load that there was"),
-            ("hibp status Adobe --watch", "one breach, as it goes"),
-            ("hibp status --json", "for a program: {\"loads\": [...], \"queues\": [...], \"hosts\": [...], ...}"),
-        ];
+        AddExamples(
+            ("hibp status", "open and recent loads, queues and hosts"),
+            ("hibp status --all", "all loads"),
+            ("hibp status Adobe --watch", "one breach, refreshed every second"),
+            ("hibp status --json", "as JSON: {\"loads\": [...], \"queues\": [...], \"hosts\": [...], ...}"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var name = session.Parsed.GetValue(_breach);
         await using var looks = new Looks(session, name, session.Parsed.GetValue(_all));
         if (session.Parsed.GetValue(_watch))
-            return await WatchAsync(session, looks, cancellationToken);
+        {
+            ExitCode = await WatchAsync(session, looks, cancellationToken);
+            return;
+        }
         var picture = await looks.ClaimAsync(cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(
-                Documents.Of(picture, session.Time.GetUtcNow(), looks.MailsPerSecond), Documents.Default.StatusDocument);
-        else
-            session.Screen.Show(looks.View(picture, most: null));
-        return 0;
+        if (!session.Screen.TryShowJson(() => Documents.Of(picture, session.Time.GetUtcNow(), looks.MailsPerSecond)))
+            session.Screen.Show(looks.View(picture, max: null));
     }
 
     /// <summary>Shows the status until stopped or, if the output is a pipe, until its reader is gone.</summary>
@@ -60,15 +56,15 @@ internal sealed class StatusCommand : HibpCommand
         var results = session.Screen.Results;
         if (!results.Profile.Out.IsTerminal)
         {
-            string? told = null;
+            string? reported = null;
             while (true)
             {
                 var (picture, away) = await looks.TryClaimAsync(cancellationToken);
                 if (away is null)
-                    session.Screen.Show(looks.View(picture!, most: null));
-                else if (away != told)
+                    session.Screen.Show(looks.View(picture!, max: null));
+                else if (away != reported)
                     session.Screen.Say(Away(away));
-                told = away;
+                reported = away;
                 if (session.Environment.IsOutputAbandoned())
                     return BrokenPipe;
                 await Task.Delay(WatchEvery, session.Time, cancellationToken);
@@ -84,7 +80,7 @@ internal sealed class StatusCommand : HibpCommand
                 {
                     var (picture, away) = await looks.TryClaimAsync(cancellationToken);
                     last = picture ?? last;
-                    shown = last is null ? new Text("") : looks.View(last, Most(results));
+                    shown = last is null ? new Text("") : looks.View(last, MaxLoads(results));
                     live.UpdateTarget(away is null ? shown : new Rows(new Text(Away(away) + "\n", new Style(Color.Yellow)), shown));
                     await Task.Delay(WatchEvery, session.Time, cancellationToken);
                 }
@@ -101,7 +97,7 @@ internal sealed class StatusCommand : HibpCommand
     private static string Away(string reason) => $"waiting: {reason}";
 
     // Returns the number of loads that fit; the other lines are headings, queues and hosts.
-    private static int Most(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
+    private static int MaxLoads(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
 
     /// <summary>Reads one picture after another; stores that are unavailable or missing are opened once they can be.</summary>
     private sealed class Looks(CommandSession session, string? name, bool all) : IAsyncDisposable
@@ -153,11 +149,11 @@ internal sealed class StatusCommand : HibpCommand
 
         public double MailsPerSecond => session.Settings.Get<MailOptions>().MailsPerSecond;
 
-        public IRenderable View(StatusPicture picture, int? most)
+        public IRenderable View(StatusPicture picture, int? max)
         {
             var now = session.Time.GetUtcNow();
             var shown = Shown(picture);
-            if (most is { } count)
+            if (max is { } count)
                 shown = Fit(shown, count);
             return StatusView.Create(
                 shown, now, MailsPerSecond, session.Settings.Get<JournalOptions>().Mode == JournalMode.On, _motion.Moves,

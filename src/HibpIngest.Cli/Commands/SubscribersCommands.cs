@@ -2,21 +2,17 @@ using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class SubscribersCommands() : CommandGroup(
-    "subscribers", "Who is told about breaches, and who is not to be.", new SubscribersAddCommand(), new SubscribersRemoveCommand(),
-    new SubscribersForgetCommand(), new SubscribersListCommand(), new SubscribersExportCommand(), new SubscribersImportCommand());
-
 internal abstract class AddressCommand : HibpCommand
 {
     private readonly Argument<string> _address = new("ADDRESS")
     {
-        Description = "The address. Other users of this machine can see it while the command runs: - reads addresses from standard input "
+        Description = "The address. Other users of this machine can see it while the command runs; - reads addresses from standard input "
             + "instead, one a line.",
     };
 
     private readonly Option<string[]> _domains = new("--domain")
     {
-        Description = "The subscription to this domain, instead of to the address itself; may be given several times.",
+        Description = "The subscription to this domain, instead of to the address itself. May be given several times.",
         HelpName = "DOMAIN",
     };
 
@@ -28,7 +24,6 @@ internal abstract class AddressCommand : HibpCommand
             Add(_domains);
     }
 
-    /// <summary>Returns the given addresses, in lower case.</summary>
     /// <exception cref="BadInputException">A value is no address; the message doesn't contain it.</exception>
     protected async Task<IReadOnlyList<string>> ReadAddressesAsync(CommandSession session, CancellationToken cancellationToken)
     {
@@ -56,10 +51,9 @@ internal abstract class AddressCommand : HibpCommand
 
     protected static void Show(CommandSession session, SubscribersRemoved removed, string then)
     {
-        session.Screen.ShowResult(
-            new SubscribersRemovedDocument(removed.Subscriptions, removed.Notifications), Documents.Default.SubscribersRemovedDocument,
-            $"{TableFormat.Number(removed.Subscriptions)} subscriptions and "
-            + $"{TableFormat.Number(removed.Notifications)} notifications are gone{then}.");
+        session.Screen.ShowResult(new SubscribersRemovedDocument(removed.Subscriptions, removed.Notifications),
+            $"{TableFormat.Number(removed.Subscriptions)} subscriptions and {TableFormat.Number(removed.Notifications)} notifications are "
+            + $"deleted{then}.");
     }
 
     private static string Address(string text, string where)
@@ -74,23 +68,21 @@ internal sealed class SubscribersAddCommand : AddressCommand
 {
     private readonly Option<bool> _again = new("--again")
     {
-        Description = "Although it is not to be told, because it unsubscribed, bounced, complained or was forgotten: the person wishes it. "
-            + "Needs HIBP_SUPPRESSION_KEY.",
+        Description = "Lift the suppression of an address that unsubscribed, bounced, complained or was forgotten, because the person "
+            + "wants it. Requires HIBP_SUPPRESSION_KEY.",
     };
 
     public SubscribersAddCommand()
         : base("add", "Subscribe an address to itself, or to domains.", hasDomains: true)
     {
         Add(_again);
-        Examples =
-        [
-            ("hibp subscribers add me@example.com", "told when this address is in a breach"),
-            ("hibp subscribers add admin@example.com --domain example.com", "told of every address of the domain"),
-            ("hibp subscribers add - --again", "an address from standard input that had unsubscribed, and wishes to be told again"),
-        ];
+        AddExamples(
+            ("hibp subscribers add me@example.com", "notified when this address is in a breach"),
+            ("hibp subscribers add admin@example.com --domain example.com", "notified of every address of the domain"),
+            ("hibp subscribers add - --again", "an address from standard input that had unsubscribed, and wants notifications again"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var domains = ReadDomains(session.Parsed);
         var addresses = await ReadAddressesAsync(session, cancellationToken);
@@ -102,14 +94,12 @@ internal sealed class SubscribersAddCommand : AddressCommand
         if (imported.Suppressed > 0)
         {
             throw new NotPossibleException(
-                $"{TableFormat.Number(imported.Suppressed)} of {TableFormat.Number(wanted.Count)} subscriptions are not to be (they "
-                + "unsubscribed, bounced, complained or were forgotten), and were left out; where the person wishes it: --again");
+                $"{TableFormat.Number(imported.Suppressed)} of {TableFormat.Number(wanted.Count)} subscriptions are suppressed "
+                + "(unsubscribed, bounced, complained or forgotten), and were not added; if the person wants it: --again");
         }
-        session.Screen.ShowResult(
-            new SubscribersAddedDocument(imported.Added, there), Documents.Default.SubscribersAddedDocument,
+        session.Screen.ShowResult(new SubscribersAddedDocument(imported.Added, there),
             $"{TableFormat.Number(imported.Added)} subscriptions are new"
             + (there > 0 ? $"; {TableFormat.Number(there)} were there already." : "."));
-        return 0;
     }
 
     /// <summary>Adds subscriptions. The register is needed only if it has to change (with --again).</summary>
@@ -133,26 +123,24 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
 
     private readonly Option<string> _reason = new("--reason")
     {
-        Description = "Why. No import brings back what was removed for one of the first three, which need HIBP_SUPPRESSION_KEY; none: an "
-            + "import may.",
+        Description = "The reason. For the first three, no import adds the subscription again, and HIBP_SUPPRESSION_KEY is required; none: "
+            + "an import may add it again.",
         HelpName = "unsubscribed|bounced|complaint|none",
         DefaultValueFactory = _ => "unsubscribed",
     };
 
     public SubscribersRemoveCommand()
-        : base("remove", "Take an address's subscriptions away, or those to domains, with the mails that wait for it.", hasDomains: true)
+        : base("remove", "Remove the subscriptions of an address, or some of its domains, and its unsent mails.", hasDomains: true)
     {
         _reason.AcceptOnlyFromAmong("unsubscribed", "bounced", "complaint", NoReason);
         Add(_reason);
-        Examples =
-        [
-            ("hibp subscribers remove me@example.com", "it asked for that: no import brings it back"),
-            ("hibp subscribers remove - --reason bounced < bounces.txt", "addresses that mails came back from, one a line"),
-            ("hibp subscribers remove admin@example.com --domain example.com", "one domain; the address's other subscriptions stay"),
-        ];
+        AddExamples(
+            ("hibp subscribers remove me@example.com", "on its request: no import adds it again"),
+            ("hibp subscribers remove - --reason bounced < bounces.txt", "addresses whose mails bounced, one a line"),
+            ("hibp subscribers remove admin@example.com --domain example.com", "one domain; other subscriptions stay"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var domains = ReadDomains(session.Parsed);
         var addresses = await ReadAddressesAsync(session, cancellationToken);
@@ -160,59 +148,57 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
         SuppressionReason? reason = named == NoReason ? null : Enum.Parse<SuppressionReason>(named, ignoreCase: true);
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var removed = await services.GetRequiredService<SubscriberOperations>().RemoveAsync(addresses, domains, reason, cancellationToken);
-        Show(session, removed, reason is null ? "; an import may bring them back" : ", and no import brings them back");
-        return 0;
+        Show(session, removed, reason is null ? "; an import may add them again" : ", and no import adds them again");
     }
 }
 
 internal sealed class SubscribersForgetCommand : AddressCommand
 {
     public SubscribersForgetCommand()
-        : base("forget", "Forget an address as a subscriber: nothing stays but a hash under HIBP_SUPPRESSION_KEY, which keeps an import "
-            + "from bringing it back. Breached accounts are another matter.", hasDomains: false)
+        : base("forget", "Delete all data of a subscriber. Only a hash under HIBP_SUPPRESSION_KEY remains, so that no import adds the "
+            + "address again. Breached accounts are not affected.", hasDomains: false)
     {
-        Examples = [("hibp subscribers forget -", "an address from standard input, so that no list of processes shows it")];
+        AddExamples(("hibp subscribers forget -", "an address from standard input, which no process list shows"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var addresses = await ReadAddressesAsync(session, cancellationToken);
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var removed = await services.GetRequiredService<SubscriberOperations>()
             .RemoveAsync(addresses, [], SuppressionReason.Forgotten, cancellationToken);
         var whose = addresses.Count == 1 ? "the address is" : $"{TableFormat.Number(addresses.Count)} addresses are";
-        Show(session, removed, $", and {whose} forgotten; what stays elsewhere, and for how long, is in docs/operating.md");
-        return 0;
+        Show(session, removed, $", and {whose} forgotten; docs/operating.md lists what remains elsewhere, and for how long");
     }
 }
 
 internal sealed class SubscribersExportCommand : HibpCommand
 {
-    private readonly Argument<FileInfo?> _file = new("FILE")
-    {
-        Description = "A new file. Default: standard output.",
-        Arity = ArgumentArity.ZeroOrOne,
-    };
+    private readonly Argument<FileInfo?> _file =
+        new("FILE") { Description = "A new file. Default: standard output.", Arity = ArgumentArity.ZeroOrOne };
 
     public SubscribersExportCommand()
-        : base("export", "Write all subscriptions as CSV, as import reads it. Nobody who was removed or forgotten is in it.")
+        : base("export", "Write all subscriptions as CSV, in the format of import. Removed and forgotten subscribers are not included.")
     {
         Add(_file);
-        Examples = [("hibp subscribers export subscribers.csv", "a file that this user alone may read")];
+        AddExamples(("hibp subscribers export subscribers.csv", "a file that only this user can read"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var file = session.Parsed.GetValue(_file);
         if (file is null)
         {
             if (session.Screen.Json)
-                return await SubscribersListCommand.ShowAsync(session, database, cancellationToken);
+            {
+                await SubscribersListCommand.ShowAsync(session, database, cancellationToken);
+                return;
+            }
             session.Screen.Show("email,domain");
             await foreach (var (email, domain) in database.ListSubscribersAsync(cancellationToken))
                 session.Screen.Show(Line(email, domain));
-            return 0;
+            return;
         }
         if (file.Exists)
             throw new NotPossibleException($"{file.Name} is there already: name a new file");
@@ -229,10 +215,8 @@ internal sealed class SubscribersExportCommand : HibpCommand
                 count++;
             }
         }
-        session.Screen.ShowResult(
-            new ExportDocument(file.FullName, count), Documents.Default.ExportDocument,
+        session.Screen.ShowResult(new ExportDocument(file.FullName, count),
             $"{TableFormat.Number(count)} subscriptions are in {file.Name}.");
-        return 0;
     }
 
     /// <summary>Formats a CSV line. No accepted address or domain contains a comma; one from an older version might have a quote.</summary>
@@ -248,30 +232,27 @@ internal sealed class SubscribersImportCommand : HibpCommand
 
     private readonly Argument<FileInfo> _file = new("CSV")
     {
-        Description = "File with the header email,domain. An empty domain subscribes "
-        + "the address to itself, a domain subscribes it to that domain."
+        Description = "File with the header email,domain. An empty domain subscribes the address to itself; a domain subscribes it to that "
+            + "domain."
     };
 
     private readonly Option<bool> _skipInvalid = new("--skip-invalid")
     {
-        Description = "Import the good lines of a file that has bad ones. Without it such a file is refused whole. Bad lines are listed by "
-            + "number either way.",
+        Description = "Import the valid lines of a file with invalid ones. Without it, such a file is refused. Invalid lines are listed by "
+            + "number in both cases.",
     };
 
     public SubscribersImportCommand()
-        : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are, and those that are "
-            + "suppressed are passed over.")
+        : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are, and those that are suppressed "
+            + "are passed over.")
     {
-        Add(_file.AcceptExistingOnly());
-        Add(_skipInvalid);
-        Examples =
-        [
+        Add(_file.AcceptExistingOnly(), _skipInvalid);
+        AddExamples(
             ("hibp subscribers import samples/subscribers.csv", "lines such as alice@example.com, or admin@example.com,example.com"),
-            ("hibp subscribers import subscribers.csv --skip-invalid", "without the lines that hold no address or no domain"),
-        ];
+            ("hibp subscribers import subscribers.csv --skip-invalid", "skips lines without a valid address or domain"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var key = session.Settings.OpenSuppressionKey();
         await using var database = await session.OpenDatabaseAsync(cancellationToken);
@@ -288,14 +269,12 @@ internal sealed class SubscribersImportCommand : HibpCommand
         }
         var imported = await ImportAsync(database, key, subscriptions, cancellationToken);
         var read = subscriptions.Count;
-        session.Screen.ShowResult(
-            new ImportDocument(read, imported.Added, imported.Suppressed, invalid), Documents.Default.ImportDocument,
+        session.Screen.ShowResult(new ImportDocument(read, imported.Added, imported.Suppressed, invalid),
             $"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(imported.Added)} of them new"
             + (imported.Suppressed > 0
                 ? $", {TableFormat.Number(imported.Suppressed)} suppressed (unsubscribed, bounced, complained or forgotten)"
                 : "")
             + (invalid.Count > 0 ? $"; {TableFormat.Number(invalid.Count)} invalid and not imported." : "."));
-        return 0;
     }
 
     /// <summary>Reads a whole file (<see cref="SubscriberFile.Read"/>): nothing is imported before every line has been read.</summary>
@@ -324,39 +303,31 @@ internal sealed class SubscribersListCommand : HibpCommand
     public SubscribersListCommand()
         : base("list", "List all subscriptions.")
     {
-        Examples = [("hibp subscribers list", "by address")];
+        AddExamples(("hibp subscribers list", "by address"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
-        return await ShowAsync(session, database, cancellationToken);
+        await ShowAsync(session, database, cancellationToken);
     }
 
-    public static async Task<int> ShowAsync(CommandSession session, IBreachDatabase database, CancellationToken cancellationToken)
+    public static async Task ShowAsync(CommandSession session, IBreachDatabase database, CancellationToken cancellationToken)
     {
         var suppressed = (await database.ListSuppressionsAsync(cancellationToken)).GroupBy(one => one.Reason).OrderBy(group => group.Key)
             .ToDictionary(group => group.Key.ToString().ToLowerInvariant(), group => group.Count());
         var subscriptions = await database.ListSubscribersAsync(cancellationToken).ToListAsync(cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(
-                new SubscribersDocument([.. subscriptions.Select(one => new SubscriberLine(one.Email, one.Domain))])
-                {
-                    Suppressed = suppressed,
-                },
-                Documents.Default.SubscribersDocument);
-            return 0;
-        }
+        var lines = subscriptions.Select(one => new SubscriberLine(one.Email, one.Domain)).ToList();
+        if (session.Screen.TryShowJson(() => new SubscribersDocument(lines) { Suppressed = suppressed }))
+            return;
         if (subscriptions.Count == 0)
         {
-            session.Screen.Show("There is no subscription; hibp subscribers add ADDRESS adds one, and import CSV many.");
+            session.Screen.Show("There is no subscription; 'hibp subscribers add ADDRESS' adds one, 'hibp subscribers import CSV' many.");
             ShowSuppressed();
-            return 0;
+            return;
         }
         Show(session.Screen, subscriptions);
         ShowSuppressed();
-        return 0;
 
         void ShowSuppressed()
         {
@@ -369,9 +340,7 @@ internal sealed class SubscribersListCommand : HibpCommand
     {
         var table = TableFormat.Create("subscriber", "told about");
         foreach (var subscription in subscriptions)
-            table.AddRow(
-                new Text(subscription.Email), new Text(
-                    subscription.Domain is null ? "their own address" : $"domain {subscription.Domain}"));
+            table.AddRow(subscription.Email, subscription.Domain is null ? "their own address" : $"domain {subscription.Domain}");
         screen.Show(table);
     }
 }

@@ -4,38 +4,27 @@ using System.CommandLine.Invocation;
 namespace HibpIngest.Cli.Commands;
 
 /// <summary>The standard help, then examples. The root's help groups the commands by purpose, and lists variables and exit codes.</summary>
-internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAction
+internal sealed class TeachingHelp(HelpAction standard, IReadOnlyList<(string Title, IReadOnlyList<Command> Commands)> groups)
+    : SynchronousCommandLineAction
 {
     private static readonly (string Name, string Meaning)[] Variables =
     [
         ("HIBP_STORAGE", "connection string of the storage account (UseDevelopmentStorage=true: the local emulator)"),
-        ("HIBP_HOME", "folder of database, mails and the emulator's data (.hibp in the repository, else the platform's for data)"),
+        ("HIBP_HOME", "folder of database, mails and the emulator's data (.hibp in the repository, else the platform's data folder)"),
         ("HIBP_DATABASE", "file of the database (hibp.db in HIBP_HOME)"),
         ("HIBP_MAIL", "pickup:DIR (mail in HIBP_HOME) or smtp://user:password@host:port?tls=none|starttls|implicit"),
         ("HIBP_MAIL_FROM", "sender of the mails (notifications@localhost)"),
-        ("HIBP_WEB_URL", "where the web is, for links (http://127.0.0.1:8080)"),
-        ("HIBP_SUPPRESSION_KEY", "base64 of 32 bytes that those who are not to be told are known by (hibp subscribers); never changed"),
-        ("HIBP_SECRET_KEY", "base64 of 32 bytes that seals archive passwords and clients' secrets; make one with: openssl rand -base64 32"),
+        ("HIBP_WEB_URL", "base address of links (http://127.0.0.1:8080)"),
+        ("HIBP_SUPPRESSION_KEY", "base64 of 32 bytes: the key under which suppressed addresses are hashed; must never change"),
+        ("HIBP_SECRET_KEY", "base64 of 32 bytes that encrypts archive passwords and clients' secrets; create it with: openssl rand -base64 "
+            + "32"),
         ("HIBP_BATCHROWS", "rows copied into SQL in one transaction (20000)"),
         ("HIBP_SLICEROWS", "rows upserted by one message (10000)"),
-        ("HIBP_MAILSPERSECOND", "mails a second, for the whole system (10)"),
-        ("HIBP_LIMITS__MAXENTRIES", "most entries in an archive (1000000); also MAXNESTING, MAXINFLATEDBYTES, MAXINFLATIONRATIO"),
-        ("HIBP_EMULATOR_PORT", "first of the emulator's three ports, where 10000 to 10002 are taken"),
-        ("HIBP_EMULATOR_DIR", "folder that the emulator is installed in (hibp in the user's folder for caches)"),
-    ];
-
-    /// <summary>The commands by purpose; every command is in one group.</summary>
-    internal static readonly (string Title, string[] Commands)[] Groups =
-    [
-        ("Start here", ["demo", "doctor", "sample", "completion"]),
-        ("Run the service", ["run", "serve"]),
-        ("Load breaches and look accounts up", ["drop", "status", "lookup", "breaches", "breach", "catalogue"]),
-        ("Notify subscribers", ["subscribers", "notify", "hold", "mail"]),
-        ("Serve the API's callers", ["keys", "clients", "callbacks", "usage"]),
-        ("Repair a load", ["slices", "requeue", "poison", "resume", "purge"]),
-        ("Look after the tables", ["ranges", "layouts", "layout", "rebuild", "switch", "log"]),
-        ("Look after the database", ["database", "backup", "restore"]),
-        ("Pwned Passwords", ["passwords"]),
+        ("HIBP_MAILSPERSECOND", "mails a second, of all hosts together (10)"),
+        ("HIBP_LIMITS__MAXENTRIES", "maximum number of entries in an archive (1000000); also MAXNESTING, MAXINFLATEDBYTES, "
+            + "MAXINFLATIONRATIO"),
+        ("HIBP_EMULATOR_PORT", "first of the emulator's three ports (10000)"),
+        ("HIBP_EMULATOR_DIR", "installation folder of the emulator (hibp in the user's cache folder)"),
     ];
 
     private const string CommandsHeading = "Commands:";
@@ -44,7 +33,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
     {
         var output = parseResult.InvocationConfiguration.Output;
         var command = parseResult.CommandResult.Command;
-        var result = command is RootCommand ? InvokeGrouped(parseResult, output) : usual.Invoke(parseResult);
+        var result = command is RootCommand ? InvokeGrouped(parseResult, output) : standard.Invoke(parseResult);
         var examples = Examples(command);
         if (examples.Count > 0)
         {
@@ -58,12 +47,12 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         }
         if (command is RootCommand)
         {
-            output.WriteLine("Environment variables (with their defaults; every other setting of docs/settings.md is read the same way):");
+            output.WriteLine("Environment variables, with their defaults (docs/settings.md lists all settings):");
             foreach (var (name, meaning) in Variables)
                 output.WriteLine($"  {name,-24} {meaning}");
             output.WriteLine();
-            output.WriteLine("Exit codes: 0 what was asked for is complete, 1 it failed, 2 the command line is wrong, 130 or 143 it was "
-                + "stopped, 141 nobody reads it any more.");
+            output.WriteLine("Exit codes: 0 success, 1 failure, 2 invalid command line, 130 or 143 stopped by a signal, 141 the reader of "
+                + "the output is gone.");
         }
         return result;
     }
@@ -76,7 +65,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         int result;
         try
         {
-            result = usual.Invoke(parsed);
+            result = standard.Invoke(parsed);
         }
         finally
         {
@@ -96,10 +85,10 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         }
         foreach (var line in lines[..heading])
             output.WriteLine(line);
-        foreach (var (title, names) in Groups)
+        foreach (var (title, commands) in groups)
         {
             output.WriteLine($"{title}:");
-            foreach (var line in names.SelectMany(name => entries[name]))
+            foreach (var line in commands.SelectMany(command => entries[command.Name]))
                 output.WriteLine(line);
             output.WriteLine();
         }
@@ -113,10 +102,10 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         HibpCommand one => one.Examples,
         RootCommand =>
         [
-            ("hibp demo", "see the whole pipeline at work on a small breach; needs nothing but Node"),
-            ("hibp run", "start the pipeline here, with the storage emulator; stop it with Ctrl+C"),
-            ("hibp drop Adobe.zip --wait", "in another terminal: load a breach, and wait for its end"),
-            ("hibp lookup somebody@example.com", "which breaches is an address in?"),
+            ("hibp demo", "runs the whole pipeline on a small breach; needs only Node"),
+            ("hibp run", "starts the pipeline with the storage emulator; Ctrl+C stops it"),
+            ("hibp drop Adobe.zip --wait", "in another terminal: loads a breach, and waits for its end"),
+            ("hibp lookup somebody@example.com", "shows which breaches an address is in"),
         ],
         _ => [.. command.Subcommands.OfType<HibpCommand>().SelectMany(below => below.Examples)],
     };

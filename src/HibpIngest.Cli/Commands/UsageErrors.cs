@@ -72,7 +72,8 @@ internal static class UsageErrors
     private static string UnknownCommand(ParseResult parsed, string word)
     {
         var above = parsed.CommandResult.Command is RootCommand ? "" : PathOf(parsed)["hibp ".Length..] + " ";
-        var near = Spelling.Nearest(word, parsed.CommandResult.Command.Subcommands.Select(below => below.Name));
+        var near = Spelling.Nearest(
+            word, parsed.CommandResult.Command.Subcommands.Where(below => !below.Hidden).Select(below => below.Name));
         return $"there is no command '{above}{word}'{DidYouMean(near is null ? null : above + near)}";
     }
 
@@ -81,7 +82,6 @@ internal static class UsageErrors
     private static string Arguments(Command command) =>
         command.Arguments.Count == 0 ? "none" : string.Join(" and ", command.Arguments.Select(argument => argument.Name));
 
-    /// <summary>Returns the message for a word that is no number where one is expected.</summary>
     /// <returns>Null: the error is another one.</returns>
     private static string? NoNumber(ParseError error)
     {

@@ -137,7 +137,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
         _process.Dispose();
         if (_folderLock is not null)
         {
-            // If root ran the emulator, as for hibp restore, the files must still belong to the service's user, who runs the next one.
+            // If root ran the emulator, as for a restore, the files must still belong to the service's user, who runs the next one.
             foreach (var path in Directory.EnumerateFileSystemEntries(folder, "*", SearchOption.AllDirectories))
                 UnixFiles.GiveToOwnerOf(folder, path);
             await _folderLock.DisposeAsync();

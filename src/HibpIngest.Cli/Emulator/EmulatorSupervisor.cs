@@ -72,7 +72,7 @@ internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<strin
                     pause = FirstPause;
                 progress.Report(
                     $"the storage emulator (pid {running.ProcessId}) {ended}; starting it again. What it was told in its last seconds may "
-                    + "be lost: where accounts were being upserted, hibp requeue BREACH --all does that again");
+                    + "be lost: where accounts were being upserted, hibp load requeue BREACH --all does that again");
                 await running.DisposeAsync();
                 (running, pause) = await StartAgainAsync(number, pause);
             }
@@ -96,7 +96,7 @@ internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<strin
             {
                 if (await emulator.FindStateAsync(_stop.Token, number) != EmulatorState.Stopped)
                 {
-                    // A command's emulator (hibp backup, for one) ends with the command.
+                    // A command's emulator (hibp database backup, for one) ends with the command.
                     if (!isForeign)
                         progress.Report("another process has started the storage emulator: it is used until that one ends it");
                     isForeign = true;

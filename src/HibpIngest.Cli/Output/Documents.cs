@@ -1,4 +1,6 @@
-using System.Text.Json.Serialization;
+using System.ComponentModel;
+using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
 using HibpIngest.Api.AccessLog.Usage;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Journal.Manifest;
@@ -14,68 +16,65 @@ namespace HibpIngest.Cli.Output;
 
 // The JSON documents of --json. Their shapes are a contract: properties are added, never renamed.
 
-/// <summary>hibp status.</summary>
+[WrittenBy("status")]
 internal sealed record StatusDocument(
     IReadOnlyList<LoadDocument> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<HostDocument> Hosts,
     IReadOnlyList<HeldDocument> Held, IReadOnlyList<WaitingDocument> Waiting)
 {
-    /// <summary>Removals of breaches that are not complete.</summary>
+    [Description("Removals of breaches that are not complete.")]
     public IReadOnlyList<RemovalDocument> Removals { get; init; } = [];
 }
 
-/// <summary>
-/// A removal that is not complete: the remaining loads, and the completed part of their accounts, 0 to 1. Running: whether a live process
-/// works on it, else it was interrupted, and hibp breach remove resumes it; null: not known.
-/// </summary>
+[Description("A removal that isn't complete: the remaining loads, and the completed part of their accounts, 0 to 1. Running: whether a "
+    + "live process works on it; if not, 'hibp breach remove' resumes it; null: not known.")]
 internal sealed record RemovalDocument(string Breach, IReadOnlyList<long> Loads, double Part, bool? Running)
 {
     public static RemovalDocument Of(OpenRemoval removal, bool? running) =>
         new(removal.Breach, removal.Loads, Math.Round(removal.Part, 4), running);
 }
 
-/// <summary>A host. Missed: whether its heartbeat is missed.</summary>
+[Description("A host. Missed: its last heartbeat is overdue.")]
 internal sealed record HostDocument(
     string Host, string Machine, int ProcessId, IReadOnlyList<string> Roles, string Version, DateTimeOffset StartedAt,
     DateTimeOffset SeenAt, bool Missed, IReadOnlyList<TroubleDocument> Troubles);
 
-/// <summary>An unavailable store that a host waits for.</summary>
+[Description("An unavailable store that a host waits for.")]
 internal sealed record TroubleDocument(long? Load, string What, string Reason, DateTimeOffset NextTry);
 
-/// <summary>Work leased by a host: a slice of a load, or its ingest or matching.</summary>
+[Description("Work leased by a host: a slice of a load, or its ingest or matching.")]
 internal sealed record HeldDocument(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);
 
-/// <summary>A dropped file that no host has picked up.</summary>
+[Description("A dropped file that no host has picked up.")]
 internal sealed record WaitingDocument(string Blob, DateTimeOffset Since);
 
-/// <summary>hibp catalogue publish.</summary>
+[WrittenBy("catalogue publish")]
 internal sealed record CatalogueDocument(long Version, int Breaches, int Written, int Deleted);
 
-/// <summary>A load, in status and in drop --wait.</summary>
+[WrittenBy("drop", "breach assign")]
+[Description("A load; drop writes it with --wait.")]
 internal sealed record LoadDocument(
     long Load, string Breach, string Blob, string State, long Accounts, long Rejected, int Batches, SlicesDocument Slices,
     int Notifications, string? Error,
     DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published)
 {
-    /// <summary>Whether the account log contains the load completely. Null: unpublished loads are not reported.</summary>
+    [Description("Whether the account log contains the load completely. Null: unpublished loads are not reported.")]
     public bool? Logged { get; init; }
 
-    /// <summary>The reason why it is not logged.</summary>
+    [Description("The reason why it is not logged.")]
     public string? LogError { get; init; }
 
-    /// <summary>The callbacks. Null: there are none.</summary>
+    [Description("The callbacks. Null: there are none.")]
     public CallsDocument? Calls { get; init; }
 
-    /// <summary>Whether it is being removed, or its removal was interrupted.</summary>
+    [Description("Whether it is being removed, or its removal was interrupted.")]
     public bool Removing { get; init; }
 
-    /// <summary>Progress and rates, in status only.</summary>
+    [Description("Progress and rates, in status only.")]
     public FiguresDocument? Figures { get; init; }
 }
 
-/// <summary>
-/// Progress and rates of a load. Searchable: the part of its archive whose accounts are in the tables, 0 to 1. Left: null if there is no
-/// estimate, as for a load that has ended or that no host works on.
-/// </summary>
+[Description("Progress and rates of a load. Searchable: the part of its archive whose accounts are in the tables, 0 to 1. Left: null if "
+    + "there is no estimate, as for a load that has ended or that no host works on.")]
 internal sealed record FiguresDocument(
     double Searchable, double RowsPerSecond, double AccountsPerSecond, double ElapsedSeconds, double? LeftSeconds,
     int MailsSent, int MailsOpen, int MailsRefused)
@@ -89,123 +88,121 @@ internal sealed record FiguresDocument(
     private static double Round(double value) => double.IsFinite(value) ? Math.Round(value, 1) : 0;
 }
 
-/// <summary>Slices by state.</summary>
+[Description("Slices by state.")]
 internal sealed record SlicesDocument(int Pending, int Queued, int Done, int Failed);
 
-/// <summary>A queue, and the number of messages in its poison queue.</summary>
+[Description("A queue, and the number of messages in its poison queue.")]
 internal sealed record QueueDocument(string Name, int Messages, int Poison)
 {
-    /// <summary>The role of the hosts that receive its messages.</summary>
+    [Description("The role of the hosts that receive its messages.")]
     public string? Role { get; init; }
 
-    /// <summary>Whether a live host has that role.</summary>
+    [Description("Whether a live host has that role.")]
     public bool? HasHost { get; init; }
 }
 
-/// <summary>
-/// hibp demo. Seconds count from the load's start: ingest to the last batch, upsert to the last slice (they run
-/// beside each other); notify from there to the last mail.
-/// </summary>
+[WrittenBy("demo")]
+[Description("Seconds count from the load's start: ingest to the last batch, upsert to the last slice (both run concurrently); notify from "
+    + "there to the last mail.")]
 internal sealed record DemoDocument(
     string Breach, long Load, long Accounts, long Rejected, int Batches, int Slices, long Entities, int Notifications, DemoSeconds Seconds)
 {
-    /// <summary>Breaches that the demo's own API returns for the load's first account.</summary>
+    [Description("Breaches that the demo's own API returns for the load's first account.")]
     public IReadOnlyList<string> Found { get; init; } = [];
 
-    /// <summary>The subscribers of --subscribe.</summary>
+    [Description("The subscribers of --subscribe.")]
     public IReadOnlyList<DemoSubscriber> Subscribed { get; init; } = [];
 }
 
-/// <summary>An address of hibp demo --subscribe, and whether it is in the breach and has been notified.</summary>
+[Description("An address of --subscribe, and whether it is in the breach and has been notified.")]
 internal sealed record DemoSubscriber(string Email, bool Told);
 
-/// <summary>Durations, in seconds; total is from the drop to the end.</summary>
+[Description("Durations, in seconds; total is from the drop to the end.")]
 internal sealed record DemoSeconds(double Ingest, double Upsert, double Notify, double Total);
 
-/// <summary>hibp lookup.</summary>
+[WrittenBy("lookup")]
 internal sealed record LookupDocument(string Account, IReadOnlyList<PublicBreach> Breaches);
 
-/// <summary>hibp lookup -.</summary>
+[WrittenBy("lookup")]
+[Description("The result of: hibp lookup -")]
 internal sealed record LookupListDocument(IReadOnlyList<LookupDocument> Accounts, IReadOnlyList<LookupRefusal> Refused);
 
-/// <summary>A line of the input that is no address, counted from 1.</summary>
+[Description("A line of the input that is no address, counted from 1.")]
 internal sealed record LookupRefusal(int Line, string Reason);
 
-/// <summary>Any command that failed before it had a result; the line is on standard error too.</summary>
 internal sealed record ErrorDocument(ErrorLine Error);
 
-/// <summary>The error message and the exit code.</summary>
 internal sealed record ErrorLine(string Message, int ExitCode);
 
-/// <summary>hibp breaches.</summary>
+[WrittenBy("breach list")]
 internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);
 
-/// <summary>A breach as shown to operators; if accountsAtMost is true, accounts are the sum of several loads, which may overlap.</summary>
+[Description("If accountsAtMost is true, accounts are the sum of several loads, which may overlap.")]
 internal sealed record BreachDocument(
     string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
     IReadOnlyList<string> Flags,
     bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts, bool AccountsAtMost)
 {
-    /// <summary>Its removal. Null: none is in progress.</summary>
+    [Description("Its removal. Null: none is in progress.")]
     public RemovalDocument? Removal { get; init; }
 }
 
-/// <summary>hibp slices.</summary>
+[WrittenBy("load slices")]
 internal sealed record SliceListDocument(string Breach, IReadOnlyList<SliceDocument> Slices);
 
-/// <summary>A slice.</summary>
 internal sealed record SliceDocument(
     long Load, int Slice, long First, long Last, int Count, string State, int Attempts, string? Error, DateTimeOffset? QueuedAt,
     DateTimeOffset? DoneAt);
 
-/// <summary>hibp requeue.</summary>
+[WrittenBy("load requeue")]
 internal sealed record RequeueDocument(string Breach, int Requeued);
 
-/// <summary>hibp poison list.</summary>
+[WrittenBy("poison list")]
 internal sealed record PoisonDocument(IReadOnlyList<PoisonQueueDocument> Queues);
 
-/// <summary>A poison queue with the messages at its head.</summary>
+[Description("A poison queue with its first messages.")]
 internal sealed record PoisonQueueDocument(string Queue, int Messages, IReadOnlyList<PoisonMessageDocument> Head);
 
-/// <summary>A message in a poison queue.</summary>
 internal sealed record PoisonMessageDocument(string Id, string Body);
 
-/// <summary>hibp poison requeue and purge.</summary>
+[WrittenBy("poison requeue", "poison purge")]
 internal sealed record QueueChangeDocument(string Queue, int Messages);
 
-/// <summary>hibp resume.</summary>
+[WrittenBy("load resume")]
 internal sealed record ResumeDocument(long Load, string Breach, string State);
 
-/// <summary>hibp notify: notifications released; hibp hold: those that wait.</summary>
+[WrittenBy("mail release", "mail hold")]
+[Description("The number of notifications released or held.")]
 internal sealed record NotifyDocument(string Breach, int Notifications);
 
-/// <summary>hibp notify --dry-run.</summary>
+[WrittenBy("mail release")]
+[Description("The result with --dry-run.")]
 internal sealed record PreviewDocument(string Breach, IReadOnlyList<PreviewLine> Notifications)
 {
-    /// <summary>The callbacks that would be sent.</summary>
+    [Description("The callbacks that would be sent.")]
     public IReadOnlyList<PreviewCallsLine> Calls { get; init; } = [];
 }
 
-/// <summary>A client that would be called: the estimated number of calls, and their estimated duration at its cap.</summary>
+[Description("A client that would be called: the estimated number of calls, and their estimated duration at its cap.")]
 internal sealed record PreviewCallsLine(string Client, long Calls, bool Exact, int Cap, double Seconds);
 
-/// <summary>A recipient of mails: a null domain is the subscriber's own address.</summary>
+[Description("A recipient of mails. A null domain is the subscriber's own address.")]
 internal sealed record PreviewLine(string Email, string? Domain, long Accounts);
 
-/// <summary>hibp breach hide, show and remove.</summary>
+[WrittenBy("breach hide", "breach unhide", "breach remove")]
 internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Removed, long? Entities)
 {
-    /// <summary>The removed loads (remove only).</summary>
+    [Description("The removed loads (remove only).")]
     public IReadOnlyList<long>? Loads { get; init; }
 
-    /// <summary>The loads dropped during the removal; if there are none, the breach is removed (remove only).</summary>
+    [Description("The loads dropped during the removal; if there are none, the breach is removed (remove only).")]
     public IReadOnlyList<long>? LoadsLeft { get; init; }
 }
 
-/// <summary>hibp log list.</summary>
+[WrittenBy("journal list")]
 internal sealed record JournalListDocument(IReadOnlyList<JournalListedDocument> Loads);
 
-/// <summary>A load in the account log; breach and rows are null if no document contains them.</summary>
+[Description("A load in the account log; breach and rows are null if no document contains them.")]
 internal sealed record JournalListedDocument(
     string Folder, long Load, string? Breach, string State, long? Rows, int Segments, long Bytes, bool Hidden, DateTimeOffset? PublishedAt)
 {
@@ -223,75 +220,81 @@ internal sealed record JournalListedDocument(
         load.Document?.Hidden ?? false, load.Document?.PublishedAt);
 }
 
-/// <summary>hibp log write: what was written, and what can't be any more.</summary>
+[WrittenBy("journal write")]
+[Description("Loads that were logged, and loads that were purged before they could be.")]
 internal sealed record JournalWrittenDocument(IReadOnlyList<JournalWrittenLoad> Loads, IReadOnlyList<JournalWrittenLoad> Purged);
 
-/// <summary>A load that was logged.</summary>
 internal sealed record JournalWrittenLoad(long Load, string Breach, long Rows);
 
-/// <summary>hibp log verify: one line for each thing that is not right.</summary>
+[WrittenBy("journal verify")]
+[Description("Each fault is one line.")]
 internal sealed record JournalVerifiedDocument(int Loads, long Rows, long Accounts, IReadOnlyList<string> Faults);
 
-/// <summary>hibp log repair: removed loads that were gone through, what went, and one line for each load that was left alone.</summary>
+[WrittenBy("journal repair")]
+[Description("What was deleted, and one line for each load that was skipped.")]
 internal sealed record JournalRepairedDocument(int Loads, long Blobs, long Marks, IReadOnlyList<string> Skipped);
 
-/// <summary>hibp log export and rewrite.</summary>
+[WrittenBy("journal export", "journal rewrite")]
 internal sealed record JournalCopiedDocument(int Loads, int Segments, long Rows, long Bytes);
 
-/// <summary>hibp purge.</summary>
+[WrittenBy("database purge")]
 internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);
 
-/// <summary>A load whose rows were deleted.</summary>
+[Description("A load whose rows were deleted.")]
 internal sealed record PurgedLoad(long Load, string Breach, long Rows);
 
-/// <summary>hibp subscribers import.</summary>
+[WrittenBy("subscribers import")]
 internal sealed record ImportDocument(int Read, int Added, int Suppressed, IReadOnlyList<InvalidLine> Invalid);
 
-/// <summary>A line of a file that was not imported, by its number.</summary>
+[Description("A line that was not imported, by its number.")]
 internal sealed record InvalidLine(long Line, string Reason);
 
-/// <summary>hibp subscribers add.</summary>
+[WrittenBy("subscribers add")]
 internal sealed record SubscribersAddedDocument(int Added, int There);
 
-/// <summary>hibp subscribers remove and forget: subscriptions and notifications that went.</summary>
+[WrittenBy("subscribers remove", "subscribers forget")]
+[Description("The number of deleted subscriptions and notifications.")]
 internal sealed record SubscribersRemovedDocument(int Subscriptions, int Notifications);
 
-/// <summary>hibp subscribers export to a file.</summary>
+[WrittenBy("subscribers export")]
+[Description("The result with a file.")]
 internal sealed record ExportDocument(string File, int Subscriptions);
 
-/// <summary>hibp subscribers list, and export without a file.</summary>
+[WrittenBy("subscribers list", "subscribers export")]
 internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscribers)
 {
-    /// <summary>Number of suppressed addresses, by reason.</summary>
+    [Description("Number of suppressed addresses, by reason.")]
     public required IReadOnlyDictionary<string, int> Suppressed { get; init; }
 }
 
-/// <summary>A subscription; a null domain is the address itself.</summary>
+[Description("A subscription. A null domain is the subscriber's own address.")]
 internal sealed record SubscriberLine(string Email, string? Domain);
 
-/// <summary>hibp drop without --wait.</summary>
+[WrittenBy("drop")]
+[Description("The result without --wait.")]
 internal sealed record DropDocument(string Breach, string Blob, string ETag, long Bytes);
 
-/// <summary>hibp sample.</summary>
+[WrittenBy("sample")]
 internal sealed record SampleDocument(string File, long Accounts, int Seed, long Bytes);
 
-/// <summary>hibp doctor.</summary>
+[WrittenBy("doctor")]
 internal sealed record DoctorDocument(bool Ok, IReadOnlyList<DoctorLine> Checks);
 
-/// <summary>One check; state is ok, missing (works without it) or broken.</summary>
+[Description("State is ok, missing (works without it), broken or skipped.")]
 internal sealed record DoctorLine(string Check, string State, string Found, string? Advice);
 
-/// <summary>hibp ranges fill and status: off, filling or on.</summary>
+[WrittenBy("ranges fill", "ranges status")]
+[Description("Ranges are off, filling or on.")]
 internal sealed record RangesDocument(string Ranges)
 {
-    /// <summary>Accounts that this run has written (fill only).</summary>
+    [Description("Accounts that this run has written (fill only).")]
     public long? Accounts { get; init; }
 
-    /// <summary>Duration of this run (fill only).</summary>
+    [Description("Duration of this run (fill only).")]
     public double? Seconds { get; init; }
 }
 
-/// <summary>hibp layouts; ranges as in hibp ranges status.</summary>
+[Description("Ranges are off, filling or on.")]
 internal sealed record LayoutDocument(
     string Name, int Number, string AccountsTable, string RangesTable, IReadOnlyList<int> StorageAccounts,
     IReadOnlyDictionary<string, int> SpreadDomains, string Ranges, bool Read, long MissingRows)
@@ -305,13 +308,15 @@ internal sealed record LayoutDocument(
     }
 }
 
-/// <summary>hibp switch: the layout that is read, and the one that was.</summary>
+[WrittenBy("layout switch")]
+[Description("The layout that is read now, and the one that was read before.")]
 internal sealed record SwitchDocument(string Layout, string Before);
 
-/// <summary>hibp layout drop.</summary>
+[WrittenBy("layout drop")]
 internal sealed record LayoutDropDocument(string Dropped);
 
-/// <summary>hibp rebuild: what this run has written; the layout lacks nothing.</summary>
+[WrittenBy("layout rebuild")]
+[Description("What this run has written; the layout is complete.")]
 internal sealed record RebuildDocument(
     string Layout, int Loads, long Rows, long Accounts, long Transactions, int RemovedMeanwhile, double Seconds)
 {
@@ -319,206 +324,163 @@ internal sealed record RebuildDocument(
         result.Layout.Name, result.Loads, result.Rows, result.Accounts, result.Transactions, result.Removed, took.TotalSeconds);
 }
 
-/// <summary>hibp database upgrade.</summary>
+[WrittenBy("database upgrade")]
 internal sealed record UpgradeDocument(string Database, int From, int To);
 
-/// <summary>
-/// hibp database restored: the ids it goes on behind, how many files were started again, subscriptions in the database, rows that
-/// the layout lacks that is read, what came back from the account log (null: it is off), suppressions that the backup lacked, and
-/// breaches that are hidden as readers were not shown them before.
-/// </summary>
+[WrittenBy("database restored")]
+[Description("The ids after which new ones are assigned, the number of files that are loaded again, subscriptions in the database, rows "
+    + "missing in the layout that is read, what came back from the account log (null: it is off), suppressions that the backup lacked, and "
+    + "breaches that are hidden because readers didn't see them before.")]
 internal sealed record RestoredDocument(
     string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, JournalRecovered? Log,
     int Suppressed, IReadOnlyList<string> Hidden);
 
-/// <summary>hibp backup: where it is, and what its note says.</summary>
+[WrittenBy("database backup")]
+[Description("The backup file, and the content of its note.")]
 internal sealed record BackupDocument(
     string File, string Note, long Bytes, string Sha256, DateTimeOffset TakenAt, Guid Store, int Schema, StoreIds Highest);
 
-/// <summary>
-/// hibp restore: the backup, where the database is that was there (null: there was none), and how the restored one goes on (null: it was
-/// only looked at).
-/// </summary>
+[WrittenBy("database restore")]
+[Description("The backup, the path of the replaced database (null: there was none), and the result of bringing the restored one up to date "
+    + "(null with --dry-run).")]
 internal sealed record RestoreDocument(string Backup, DateTimeOffset TakenAt, string? Kept, RestoredDocument? Restored);
 
-/// <summary>hibp breach set.</summary>
+[WrittenBy("breach set")]
 internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyList<string> Flags, bool Public);
 
-/// <summary>hibp keys create: the key, shown this once.</summary>
+[WrittenBy("keys create")]
+[Description("The key, which is shown only once.")]
 internal sealed record KeyDocument(string Key);
 
-/// <summary>hibp keys list.</summary>
+[WrittenBy("keys list")]
 internal sealed record KeyListDocument(IReadOnlyList<KeyListItem> Keys);
 
-/// <summary>A key: the access log identifies it by its hash.</summary>
+[Description("The access log identifies a key by its hash.")]
 internal sealed record KeyListItem(
     string Name, string Hash, int Rpm, IReadOnlyList<string> Scopes, IReadOnlyList<string> Domains, DateTimeOffset CreatedAt);
 
-/// <summary>hibp keys revoke.</summary>
+[WrittenBy("keys revoke")]
 internal sealed record KeyRevokedDocument(string Revoked);
 
-/// <summary>hibp clients add and rotate: key and secret, where there are new ones, shown this once.</summary>
+[WrittenBy("clients add", "clients rotate")]
+[Description("New key and secret, which are shown only once; null if unchanged.")]
 internal sealed record NewClientDocument(string Client, int Number, string? Key, string? Secret);
 
-/// <summary>hibp clients list.</summary>
+[WrittenBy("clients list")]
 internal sealed record ClientListDocument(IReadOnlyList<ClientListItem> Clients);
 
-/// <summary>A client, and how many prefixes it watches.</summary>
+[Description("Prefixes: how many the client watches.")]
 internal sealed record ClientListItem(
     string Name, int Number, string Url, bool Sensitive, int Cap, bool Paused, int Prefixes, DateTimeOffset CreatedAt);
 
-/// <summary>hibp clients pause and resume.</summary>
+[WrittenBy("clients pause", "clients resume")]
 internal sealed record ClientStateDocument(string Client, bool Paused);
 
-/// <summary>hibp clients remove.</summary>
+[WrittenBy("clients remove")]
 internal sealed record ClientRemovedDocument(string Removed);
 
-/// <summary>hibp callbacks list.</summary>
+[WrittenBy("callbacks list")]
 internal sealed record CallbackListDocument(IReadOnlyList<CallbackItem> Callbacks);
 
-/// <summary>The callbacks of a client for a breach; without a name: the client was removed.</summary>
+[Description("The callbacks of a client for a breach. A null client was removed.")]
 internal sealed record CallbackItem(
     string? Client, int Number, string Breach, long Answered, long Open, long Dead, long Dropped, DateTimeOffset? OldestOpen,
     string? Error);
 
-/// <summary>hibp callbacks retry and drop: how many calls.</summary>
+[WrittenBy("callbacks retry", "callbacks drop")]
+[Description("The number of callbacks.")]
 internal sealed record CallbackChangeDocument(long Calls);
 
-/// <summary>hibp mail preview.</summary>
+[WrittenBy("mail preview")]
 internal sealed record MailDocument(string Breach, string From, string Subject, string Text, string Html);
 
-/// <summary>hibp mail refused.</summary>
+[WrittenBy("mail refused")]
 internal sealed record RefusedDocument(string Breach, IReadOnlyList<RefusedMail> Refused);
 
-/// <summary>A permanently refused mail; a null domain is the subscriber's own address.</summary>
+[Description("A permanently refused mail. A null domain is the subscriber's own address.")]
 internal sealed record RefusedMail(long Load, string Email, string? Domain, string? Reason);
 
-/// <summary>hibp mail test: where it was handed on to.</summary>
+[WrittenBy("mail test")]
+[Description("The mail server or pickup folder that accepted the mail.")]
 internal sealed record MailTestDocument(string Sender);
 
-/// <summary>The callbacks of a load.</summary>
+[Description("The callbacks of a load.")]
 internal sealed record CallsDocument(bool Known, long Calls, long Answered, long Open, long Dead, string? Error);
 
-/// <summary>hibp passwords import.</summary>
+[WrittenBy("passwords import")]
 internal sealed record PasswordsImportedDocument(
     string Release, IReadOnlyList<PasswordsPartDocument> Parts, long Lines, long LeftOut, bool Served, double Seconds);
 
-/// <summary>One mode of a release in one backend.</summary>
+[Description("One mode of a release in one backend.")]
 internal sealed record PasswordsPartDocument(string Backend, string Mode, long Hashes, string Sum, DateTimeOffset CompletedAt);
 
-/// <summary>hibp passwords repack.</summary>
+[WrittenBy("passwords repack")]
 internal sealed record PasswordsRepackedDocument(
     string From, string Release, IReadOnlyList<PasswordsPartDocument> Parts, double Seconds);
 
-/// <summary>hibp passwords export.</summary>
+[WrittenBy("passwords export")]
 internal sealed record PasswordsExportedDocument(string Mode, long Hashes);
 
-/// <summary>In the status of passwords, what is served.</summary>
 internal sealed record PasswordsServedDocument(string Backend, string Release);
 
-/// <summary>hibp passwords switch: what is served now.</summary>
+[WrittenBy("passwords switch")]
+[Description("What is served now.")]
 internal sealed record PasswordsSwitchedDocument(string Backend, string Release, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
 
-/// <summary>The result of a replica: done, lacking or failed.</summary>
+[Description("The result of a replica: done, lacking or failed.")]
 internal sealed record PasswordsOutcomeDocument(string Replica, string Result, string? Reason);
 
-/// <summary>hibp passwords replicate.</summary>
+[WrittenBy("passwords replicate")]
 internal sealed record PasswordsReplicatedDocument(string Release, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
 
-/// <summary>hibp passwords status.</summary>
+[WrittenBy("passwords status")]
 internal sealed record PasswordsStatusDocument(
     PasswordsServedDocument? Served, PasswordsServedDocument? Before, IReadOnlyList<PasswordsReleaseDocument> Releases,
     IReadOnlyList<PasswordsReplicaDocument> Replicas, IReadOnlyList<PasswordsInProgressDocument> Imports,
     IReadOnlyList<PasswordsRefusedDocument> Refused, int AppendsWaiting, int AppendsUnconfirmed);
 
-/// <summary>A dropped file that is being imported.</summary>
+[Description("A dropped file that is being imported.")]
 internal sealed record PasswordsInProgressDocument(string File, string Release, string Mode, string State, int Done, int Parts);
 
-/// <summary>A dropped file that is not imported, and the reason.</summary>
+[Description("A dropped file that is not imported, and the reason.")]
 internal sealed record PasswordsRefusedDocument(string File, string Reason, DateTimeOffset At);
 
-/// <summary>A replica in the status; with a reason if it can't be read.</summary>
+[Description("A replica; with a reason if it can't be read.")]
 internal sealed record PasswordsReplicaDocument(
     string Replica, PasswordsServedDocument? Served, IReadOnlyList<string> Releases, string? Reason);
 
-/// <summary>A release; "not served because": it is newer than the served one, and has too few hashes to be served automatically.</summary>
+[Description("notServedBecause: the release is newer than the served one, and has too few hashes to be served automatically.")]
 internal sealed record PasswordsReleaseDocument(
     string Name, DateTimeOffset CreatedAt, IReadOnlyList<PasswordsPartDocument> Parts, int AppendedRanges, string? RepackedAs,
     string? NotServedBecause);
 
-/// <summary>hibp passwords delete.</summary>
+[WrittenBy("passwords delete")]
 internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
 
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(ErrorDocument))]
-[JsonSerializable(typeof(StatusDocument))]
-[JsonSerializable(typeof(CatalogueDocument))]
-[JsonSerializable(typeof(LoadDocument))]
-[JsonSerializable(typeof(DemoDocument))]
-[JsonSerializable(typeof(LookupDocument))]
-[JsonSerializable(typeof(LookupListDocument))]
-[JsonSerializable(typeof(BreachesDocument))]
-[JsonSerializable(typeof(SliceListDocument))]
-[JsonSerializable(typeof(RequeueDocument))]
-[JsonSerializable(typeof(PoisonDocument))]
-[JsonSerializable(typeof(QueueChangeDocument))]
-[JsonSerializable(typeof(ResumeDocument))]
-[JsonSerializable(typeof(NotifyDocument))]
-[JsonSerializable(typeof(PreviewDocument))]
-[JsonSerializable(typeof(BreachChangeDocument))]
-[JsonSerializable(typeof(PurgeDocument))]
-[JsonSerializable(typeof(JournalListDocument))]
-[JsonSerializable(typeof(JournalWrittenDocument))]
-[JsonSerializable(typeof(JournalVerifiedDocument))]
-[JsonSerializable(typeof(JournalRepairedDocument))]
-[JsonSerializable(typeof(JournalCopiedDocument))]
-[JsonSerializable(typeof(JournalFigures))]
-[JsonSerializable(typeof(ImportDocument))]
-[JsonSerializable(typeof(SubscribersDocument))]
-[JsonSerializable(typeof(SubscribersAddedDocument))]
-[JsonSerializable(typeof(SubscribersRemovedDocument))]
-[JsonSerializable(typeof(ExportDocument))]
-[JsonSerializable(typeof(DropDocument))]
-[JsonSerializable(typeof(SampleDocument))]
-[JsonSerializable(typeof(DoctorDocument))]
-[JsonSerializable(typeof(RangesDocument))]
-[JsonSerializable(typeof(LayoutDocument[]))]
-[JsonSerializable(typeof(SwitchDocument))]
-[JsonSerializable(typeof(LayoutDropDocument))]
-[JsonSerializable(typeof(RebuildDocument))]
-[JsonSerializable(typeof(UpgradeDocument))]
-[JsonSerializable(typeof(RestoredDocument))]
-[JsonSerializable(typeof(BackupDocument))]
-[JsonSerializable(typeof(RestoreDocument))]
-[JsonSerializable(typeof(BreachSetDocument))]
-[JsonSerializable(typeof(KeyDocument))]
-[JsonSerializable(typeof(KeyListDocument))]
-[JsonSerializable(typeof(NewClientDocument))]
-[JsonSerializable(typeof(ClientListDocument))]
-[JsonSerializable(typeof(ClientStateDocument))]
-[JsonSerializable(typeof(ClientRemovedDocument))]
-[JsonSerializable(typeof(CallbackListDocument))]
-[JsonSerializable(typeof(CallbackChangeDocument))]
-[JsonSerializable(typeof(MailDocument))]
-[JsonSerializable(typeof(RefusedDocument))]
-[JsonSerializable(typeof(MailTestDocument))]
-[JsonSerializable(typeof(KeyRevokedDocument))]
-[JsonSerializable(typeof(UsageReport))]
-[JsonSerializable(typeof(PasswordsImportedDocument))]
-[JsonSerializable(typeof(PasswordsRepackedDocument))]
-[JsonSerializable(typeof(PasswordsExportedDocument))]
-[JsonSerializable(typeof(PasswordsServedDocument))]
-[JsonSerializable(typeof(PasswordsSwitchedDocument))]
-[JsonSerializable(typeof(PasswordsReplicatedDocument))]
-[JsonSerializable(typeof(PasswordsStatusDocument))]
-[JsonSerializable(typeof(PasswordsDeletedDocument))]
-internal sealed partial class Documents : JsonSerializerContext
+[WrittenBy("schema")]
+internal sealed record SchemasDocument(IReadOnlyList<string> Commands);
+
+/// <summary>Names the commands that write a document with --json, for 'hibp schema'. Descriptions are part of the schema.</summary>
+[AttributeUsage(AttributeTargets.Class)]
+internal sealed class WrittenByAttribute(params string[] commands) : Attribute
 {
+    public IReadOnlyList<string> Commands => commands;
+}
+
+internal static class Documents
+{
+    public static readonly JsonSerializerOptions Options = new()
+    {
+        PropertyNamingPolicy = JsonNamingPolicy.CamelCase,
+        TypeInfoResolver = new DefaultJsonTypeInfoResolver(),
+        WriteIndented = true,
+    };
+
     /// <summary>Returns the document of a status.</summary>
     public static StatusDocument Of(StatusPicture picture, DateTimeOffset now, double mailsPerSecond) => new(
         [.. picture.Loads.Select(load => Of(load) with
         {
-            Figures = Output.FiguresDocument.Of(picture.FiguresOf(load, now, mailsPerSecond, moves: true), load),
+            Figures = FiguresDocument.Of(picture.FiguresOf(load, now, mailsPerSecond, moves: true), load),
         })],
         [.. picture.Queues.Select(queue => queue with
         {
@@ -532,7 +494,7 @@ internal sealed partial class Documents : JsonSerializerContext
         [.. picture.Held.Select(work => new HeldDocument(work.Load, work.Breach, work.Slice, work.Owner, work.Until))],
         [.. picture.Waiting.Select(blob => new WaitingDocument(blob.Version.Name, blob.LastModified))])
     {
-        Removals = [.. picture.Removals.Select(removal => Output.RemovalDocument.Of(
+        Removals = [.. picture.Removals.Select(removal => RemovalDocument.Of(
             removal, HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is not null))],
     };
 

@@ -25,7 +25,13 @@ internal sealed class FittingTable : Renderable
             _table.AddColumn(new TableColumn(new Text(heading, new Style(decoration: Decoration.Bold))));
     }
 
-    public IReadOnlyList<TableColumn> Columns => _table.Columns;
+    /// <summary>Aligns columns of numbers, counted from 0.</summary>
+    public FittingTable AlignRight(params ReadOnlySpan<int> columns)
+    {
+        foreach (var column in columns)
+            _table.Columns[column].Alignment = Justify.Right;
+        return this;
+    }
 
     public void AddRow(params IReadOnlyList<IRenderable> cells)
     {
@@ -33,6 +39,8 @@ internal sealed class FittingTable : Renderable
         _rows.Add(lines);
         _table.AddRow(lines);
     }
+
+    public void AddRow(params IEnumerable<string> cells) => AddRow([.. cells.Select(cell => new Text(cell))]);
 
     protected override Measurement Measure(RenderOptions options, int maxWidth) => new(1, maxWidth);
 

@@ -1,6 +1,4 @@
-using System.Text;
 using System.Text.Json;
-using System.Text.Json.Serialization.Metadata;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
@@ -13,8 +11,6 @@ internal sealed class Screen
 {
     // Wide enough for every table: a file or a pipe has no width, and wrapped cells are hard to search.
     private const int WidthOfAFile = 250;
-
-    private static readonly JsonWriterOptions Indented = new() { Indented = true };
 
     private readonly Lock _writing = new();
 
@@ -70,19 +66,24 @@ internal sealed class Screen
 
     public void Show(string line) => Results.Profile.Out.Writer.WriteLine(TerminalText.Clean(line));
 
-    public void ShowJson<T>(T document, JsonTypeInfo<T> type)
+    public void ShowJson<T>(T document)
     {
         HasDocument = true;
-        using var bytes = new MemoryStream();
-        using (var writer = new Utf8JsonWriter(bytes, Indented))
-            JsonSerializer.Serialize(writer, document, type);
-        Results.Profile.Out.Writer.WriteLine(Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
+        Results.Profile.Out.Writer.WriteLine(JsonSerializer.Serialize(document, Documents.Options));
+    }
+
+    /// <summary>Writes the document with <c>--json</c>, and returns whether it has.</summary>
+    public bool TryShowJson<T>(Func<T> document)
+    {
+        if (Json)
+            ShowJson(document());
+        return Json;
     }
 
     public void ShowResult<T>(T document, JsonTypeInfo<T> type, string line)
     {
         if (Json)
-            ShowJson(document, type);
+            ShowJson(document);
         else
             Show(line);
     }
@@ -91,7 +92,7 @@ internal sealed class Screen
     public void ShowError(string message, int exitCode)
     {
         if (!HasDocument)
-            ShowJson(new ErrorDocument(new ErrorLine(message, exitCode)), Documents.Default.ErrorDocument);
+            ShowJson(new ErrorDocument(new ErrorLine(message, exitCode)));
     }
 
     internal static IAnsiConsole Create(TextWriter writer)

@@ -28,7 +28,7 @@ internal static class StatusView
         {
             parts.Add(LoadFigures.State(load) == "published"
                 ? Warning($"load {load.Id} of {load.Breach} is published; writing slices of it again failed, and its accounts stay as they "
-                    + $"were (hibp requeue {load.Breach}): {load.Error}")
+                    + $"were (hibp load requeue {load.Breach}): {load.Error}")
                 : new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
         }
         foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
@@ -67,7 +67,7 @@ internal static class StatusView
         // In a store from before the account log existed, no load is logged.
         if (waiting.Count > MaxUnlogged)
         {
-            yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp log write\n");
+            yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp journal write\n");
             yield break;
         }
         foreach (var load in waiting)
@@ -104,9 +104,8 @@ internal static class StatusView
     private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {
         var table = TableFormat.Create(
-            "load", "breach", "state", "searchable", "accounts", "rows/s", "slices", "accounts/s", "mails", "elapsed", "left");
-        foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9, 10])
-            table.Columns[column].RightAligned();
+            "load", "breach", "state", "searchable", "accounts", "rows/s", "slices", "accounts/s", "mails", "elapsed", "left")
+            .AlignRight(0, 4, 5, 6, 7, 8, 9, 10);
         foreach (var load in picture.Loads)
         {
             var figures = picture.FiguresOf(load, now, mailsPerSecond, moves(load));
@@ -132,9 +131,7 @@ internal static class StatusView
 
     private static FittingTable Queues(IReadOnlyList<QueueDocument> queues)
     {
-        var table = TableFormat.Create("queue", "messages", "poison");
-        table.Columns[1].RightAligned();
-        table.Columns[2].RightAligned();
+        var table = TableFormat.Create("queue", "messages", "poison").AlignRight(1, 2);
         foreach (var queue in queues)
             table.AddRow(
                 new Text(queue.Name), new Text(TableFormat.Number(queue.Messages)), new Text(

@@ -11,14 +11,15 @@ internal static class LoggingOptions
 
     private static readonly Option<LogFormat?> Format = new("--log-format")
     {
-        Description = $"How it logs: text, or json, an object a line. Default: {FormatVariable}, else text.",
+        Description = $"Log format: text, or json (one object a line). Default: {FormatVariable}, else text.",
         HelpName = "json|text",
     };
 
     private static readonly Option<LogLevel?> Level = new("--log-level")
     {
-        Description = "What it logs: trace, debug, information, warning, error or critical, and what is worse. Default: "
-            + $"{LevelVariable}, else information of the pipeline and warning of the rest.",
+        Description = "Minimum log level: trace, debug, information, warning, error or critical. Default: {LevelVariable}, else "
+            + $"information for the pipeline and warning for the rest.{LevelVariable}, else information of the pipeline and warning of the "
+            + "rest.",
         HelpName = "LEVEL",
     };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Takes IANA's current list of top-level domains in place of the one beside this script. The list's hash is recorded with every load, and a load
-# resumes under the list it started with only, so: finish or restart open loads (hibp resume LOAD --restart) after an update.
+# resumes under the list it started with only, so: finish or restart open loads (hibp load resume LOAD --restart) after an update.
 set -eu
 cd "$(dirname "$0")"
 list=tlds-alpha-by-domain.txt

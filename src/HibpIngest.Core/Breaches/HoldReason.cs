@@ -8,7 +8,7 @@ public static class HoldReason
     public const string OtherBreach = "its metadata says that it is of breach ";
 
     /// <summary>
-    /// Prefix of the reason for a load that was unpublished when its database was restored. It stays unpublished until <c>hibp notify</c>
+    /// Prefix of the reason for a load that was unpublished when its database was restored. It stays unpublished until <c>hibp mail release</c>
     /// releases it, because the database can't know what happened to the load after the backup.
     /// </summary>
     public const string NotPublished = "not published, ";
@@ -18,7 +18,7 @@ public static class HoldReason
 
     /// <summary>
     /// Returns the hold reason after a load has been assigned to a breach. Every reason except <see cref="OtherBreach"/> stays until
-    /// <c>hibp notify</c>.
+    /// <c>hibp mail release</c>.
     /// </summary>
     /// <param name="because">The reason before the assignment.</param>
     /// <returns>Null if the load has no hold reason of its own.</returns>

@@ -5,7 +5,7 @@ public sealed class BreachLoads(ICatalogue catalogue, ILoads loads)
 {
     public async Task<Breach> GetBreachAsync(string breach, CancellationToken cancellationToken) =>
         await catalogue.GetBreachAsync(breach, cancellationToken)
-        ?? throw new NotPossibleException($"there is no breach '{breach}'; see: hibp breaches");
+        ?? throw new NotPossibleException($"there is no breach '{breach}'; see: hibp breach list");
 
     /// <summary>Returns the breach's loads, at least one, without those being removed.</summary>
     public async Task<IReadOnlyList<Load>> ListAsync(string breach, CancellationToken cancellationToken)

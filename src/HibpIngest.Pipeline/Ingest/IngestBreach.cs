@@ -75,9 +75,9 @@ public sealed class IngestBreach(
             BadArchiveException { NeedsPassword: true } when BreachFiles.FormatOf(load.Blob.Name) != BreachFormat.Zip =>
                 $"{error.Message}; only what is dropped as a zip takes one: unpack '{load.Blob.Name}' and drop the encrypted zip itself",
             BadArchiveException { NeedsPassword: true } =>
-                $"{error.Message}; give the right one with: hibp resume {load.Id} --password-stdin",
+                $"{error.Message}; give the right one with: hibp load resume {load.Id} --password-stdin",
             BadInputException => error.Message,
-            _ => $"unexpected {error.GetType().Name}; see the log, then: hibp resume {load.Id}",
+            _ => $"unexpected {error.GetType().Name}; see the log, then: hibp load resume {load.Id}",
         };
         await reports.FailAsync(load.Id, load.Blob, work.Owner, reason, superseded: error is BlobSupersededException);
         if (error is BadInputException)
@@ -89,8 +89,8 @@ public sealed class IngestBreach(
 
     public string DescribeExhaustedRetries(LoadLease work) =>
         $"its ingest was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
-        + $"or meet its plan's time limit? Fix that, then run: hibp resume {work.Load.Id}; or lower HIBP_DEDUPECAP, then run: hibp resume "
-        + $"{work.Load.Id} --restart";
+        + $"or meet its plan's time limit? Fix that, then run: hibp load resume {work.Load.Id}; or lower HIBP_DEDUPECAP, then run: hibp "
+        + $"load resume {work.Load.Id} --restart";
 
     private async Task<LoadLease?> ClaimLoadAsync(IngestMessage message, CancellationToken cancellationToken)
     {
@@ -126,8 +126,8 @@ public sealed class IngestBreach(
         if (load.Settings.DedupeCap > fits)
         {
             throw new BadInputException($"it was started with a dedupe cap of {load.Settings.DedupeCap} accounts, and this process has "
-                + $"memory for {fits}: resume it where there is more memory ('hibp resume {load.Id}'), or start it over with the cap that "
-                + $"fits here: hibp resume {load.Id} --restart");
+                + $"memory for {fits}: resume it where there is more memory ('hibp load resume {load.Id}'), or start it over with the cap "
+                + $"that fits here: hibp load resume {load.Id} --restart");
         }
     }
 
@@ -137,7 +137,7 @@ public sealed class IngestBreach(
             || load.Settings.TopLevelDomains != TopLevelDomains.Hash)
         {
             throw new BadInputException($"it was started with extractor {load.Settings.ExtractorVersion}, and this program's extractor "
-                + $"({AccountScanner.Version}) or list of top-level domains would find other positions; start it over: hibp resume "
+                + $"({AccountScanner.Version}) or list of top-level domains would find other positions; start it over: hibp load resume "
                 + $"{load.Id} --restart");
         }
     }

@@ -32,8 +32,8 @@ public sealed class LoadCopy(
         {
             throw new BadInputException("reading up to the first account that is not copied yet takes longer than the "
                 + $"{options.Value.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, kept below the plan's limit): resume it "
-                + $"with 'hibp resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries as "
-                + "several smaller archives");
+                + $"with 'hibp load resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries "
+                + "as several smaller archives");
         }
     }
 

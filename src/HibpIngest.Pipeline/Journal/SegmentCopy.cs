@@ -24,7 +24,7 @@ public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
         {
             throw new JournalConflictException(
                 $"'{name}' of the account log is another segment than the rows of load {load.Load} make: was the log restored, or the "
-                + "database's rows changed? Move that blob away, then: hibp log write");
+                + "database's rows changed? Move that blob away, then: hibp journal write");
         }
         return seal.Length;
     }

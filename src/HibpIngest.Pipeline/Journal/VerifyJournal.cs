@@ -16,7 +16,7 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
         {
             throw new NotPossibleException(
                 $"load {load} of {entry.Breach.Name} is not in the account log, or not as it is by now: a host writes it, and so does: "
-                + $"hibp log write --load {load}");
+                + $"hibp journal write --load {load}");
         }
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
         var folder = JournalNames.Folder(entry);

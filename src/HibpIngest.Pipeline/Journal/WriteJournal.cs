@@ -149,7 +149,7 @@ public sealed partial class WriteJournal(
         {
             throw new JournalConflictException(
                 $"the account log has a document of load {document.Load} that tells of another one of that number: was the log restored, "
-                + $"or put together from two stores? Move the folder away, then: hibp log write --load {document.Load}");
+                + $"or put together from two stores? Move the folder away, then: hibp journal write --load {document.Load}");
         }
         // Otherwise written by a concurrent run from the same state, or newer.
         if (!(there?.Version >= document.Version))

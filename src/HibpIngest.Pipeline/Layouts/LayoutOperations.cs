@@ -83,13 +83,13 @@ public sealed class LayoutOperations(
             if (await layouts.CountMissingAsync(to.Id, token) is > 0 and var missing)
             {
                 throw new NotPossibleException(
-                    $"layout {name} lacks {missing} rows of loads from before it was added: 'hibp rebuild --into {name}' writes them; "
-                    + "then switch");
+                    $"layout {name} lacks {missing} rows of loads from before it was added: 'hibp layout rebuild --into {name}' writes "
+                    + "them; then switch");
             }
             if (await layouts.GetRebuildAsync(to.Id, token) is not null)
             {
                 throw new NotPossibleException($"a rebuild of layout {name} has not come to its end, and what was removed meanwhile may "
-                    + $"be in it: wait for it, or run 'hibp rebuild --into {name}' again; then switch");
+                    + $"be in it: wait for it, or run 'hibp layout rebuild --into {name}' again; then switch");
             }
             if (from.Ranges == RangesState.On && to.Ranges != RangesState.On && !withoutRanges)
             {
@@ -100,7 +100,7 @@ public sealed class LayoutOperations(
             if (!await register.TrySwitchAsync(from.Id, to.Id, token))
             {
                 throw new NotPossibleException(
-                    "another process has switched at the same time: see 'hibp layouts', and run this again if it is still wanted");
+                    "another process has switched at the same time: see 'hibp layout list', and run this again if it is still wanted");
             }
             return from;
         },
@@ -116,7 +116,7 @@ public sealed class LayoutOperations(
                 await setup.EnsureLayoutsAsync(token);
                 var layout = Find(await layouts.ListLayoutsAsync(token), name);
                 if ((await register.GetReadLayoutAsync(token))?.Id == layout.Id)
-                    throw new NotPossibleException($"layout {name} is the one that is read: 'hibp switch' to another one first");
+                    throw new NotPossibleException($"layout {name} is the one that is read: 'hibp layout switch' to another one first");
                 if ((await layouts.DropLayoutAsync(layout.Id, token)).Layouts.Any(one => one.Id == layout.Id))
                     throw new NotPossibleException($"layout {name} is the only one that is written: add another one first");
                 await register.PutLayoutAsync(layout with { IsDropped = true }, token);

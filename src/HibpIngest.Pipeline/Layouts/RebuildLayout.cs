@@ -38,7 +38,7 @@ public sealed partial class RebuildLayout(
         _progress = progress;
         await setup.EnsureLayoutsAsync(cancellationToken);
         return await RenewingLock.RunAsync(
-            database, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
+            database, FillRanges.LockName, "another 'hibp layout rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
                 + "again a minute later to resume it",
             time, token => RunLockedAsync(order, token), cancellationToken);
     }
@@ -93,7 +93,7 @@ public sealed partial class RebuildLayout(
         if (wanted != found.Facts || (order.Ranges is { } ranges && ranges != found.WritesRanges))
         {
             throw new BadInputException($"there is a layout {order.Name} with other storage accounts, spread domains or ranges (hibp "
-                + "layouts shows them): leave these options out to go on with it, or choose another name");
+                + "layout list shows them): leave these options out to go on with it, or choose another name");
         }
         return found;
     }

@@ -15,7 +15,7 @@ public sealed class MailOperations(
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
         if (found.Hidden)
             throw new NotPossibleException(
-                $"{found.Name} is hidden: while it is, it sends nothing; hibp breach show {found.Name}, then notify");
+                $"{found.Name} is hidden: while it is, it sends nothing; hibp breach unhide {found.Name}, then notify");
         var sent = 0;
         foreach (var load in await ListWaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
         {
@@ -42,7 +42,7 @@ public sealed class MailOperations(
     public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
     {
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
-        var held = await notifications.HoldLoadsAsync(found.Name, "held by an operator (hibp hold)", cancellationToken);
+        var held = await notifications.HoldLoadsAsync(found.Name, "held by an operator (hibp mail hold)", cancellationToken);
         var all = await breachLoads.ListAsync(breach, cancellationToken);
         if (all.All(load => load.State == LoadState.Done))
             throw new NotPossibleException($"all loads of {found.Name} are done: there is nothing left to hold");

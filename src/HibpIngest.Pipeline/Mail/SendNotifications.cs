@@ -88,7 +88,7 @@ public sealed partial class SendNotifications(
 
     public string DescribeExhaustedRetries(MailRun work) =>
         $"notifications {work.Message.First} to {work.Message.Last} were started {work.Attempts - 1} times and ended without a result each "
-        + $"time: did the process run out of memory? Fix that, then run: hibp resume {work.Load.Id}";
+        + $"time: did the process run out of memory? Fix that, then run: hibp load resume {work.Load.Id}";
 
     private ClaimOrder NewOrder()
     {

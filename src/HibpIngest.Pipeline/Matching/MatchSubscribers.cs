@@ -62,7 +62,8 @@ public sealed partial class MatchSubscribers(
     public async Task<bool> FailAsync(LoadLease work, Exception error)
     {
         var (load, isInput) = (work.Load, error is BadInputException);
-        var reason = isInput ? error.Message : $"unexpected {error.GetType().Name} in matching; see the log, then: hibp resume {load.Id}";
+        var reason = isInput ? error.Message
+            : $"unexpected {error.GetType().Name} in matching; see the log, then: hibp load resume {load.Id}";
         await reports.FailAsync(load.Id, load.Blob, work.Owner, reason);
         LogFailed(load.Id, load.Breach, isInput ? reason : UnexpectedError.Describe(error));
         return false;
@@ -71,7 +72,7 @@ public sealed partial class MatchSubscribers(
     public string DescribeExhaustedRetries(LoadLease work) =>
         $"its matching was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
         + $"or meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Fix that, then run: hibp "
-        + $"resume {work.Load.Id}";
+        + $"load resume {work.Load.Id}";
 
     /// <returns>The new state; null: not finished, and another message continues.</returns>
     private async Task<LoadState?> MatchAsync(LoadLease work, CancellationToken cancellationToken)

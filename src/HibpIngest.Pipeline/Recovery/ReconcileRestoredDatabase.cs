@@ -13,7 +13,7 @@ public sealed class ReconcileRestoredDatabase(
     ApplySuppressions suppressions, JournalSchedule schedule)
 {
     private const string Because =
-        "the database was restored from a backup, and its mails may have gone out since: hibp notify releases it";
+        "the database was restored from a backup, and its mails may have gone out since: hibp mail release sends it";
 
     /// <summary>
     /// Moves a restored database on; no host may be running. Mails that were not sent at the backup are held, the journal's loads are

@@ -147,7 +147,7 @@ public sealed partial class RemoveBreach(
             {
                 throw new NotPossibleException(
                     $"a slice of {breach} is still at work, {LongestWait.TotalMinutes:0} minutes after its load was taken out of every "
-                    + "lookup: see what keeps it (hibp slices), then run 'hibp breach remove' again");
+                    + "lookup: see what keeps it (hibp load slices), then run 'hibp breach remove' again");
             }
             LogWaiting(breach);
             _progress?.Report(new RemovalProgress(0, 0, Waiting: true));

@@ -109,7 +109,7 @@ public sealed partial class UpsertSlice(
 
     [LoggerMessage(
         EventIds.UpsertSliceGaveUp, LogLevel.Error,
-        "load {Load} slice {Slice}: attempts used up; fix the cause, then run: hibp requeue {Breach} --slice {Slice}")]
+        "load {Load} slice {Slice}: attempts used up; fix the cause, then run: hibp load requeue {Breach} --slice {Slice}")]
     private partial void LogGaveUp(long load, int slice, string breach);
 
     [LoggerMessage(

@@ -108,8 +108,8 @@ internal static class SqlServerErrors
         if (numbers.Find(FullNumbers.Contains) is > 0 and var full)
         {
             return new(FailureKind.Final, full, new StoreFullException(
-                $"database {database} has no room left (SQL Server error {full}): make room (a larger tier or file, or 'hibp purge'), "
-                + "and the work goes on where it stood"));
+                $"database {database} has no room left (SQL Server error {full}): make room (a larger tier or file, or 'hibp database "
+                + "purge'), and the work goes on where it stood"));
         }
         if (chain.OfType<AuthenticationException>().Any())
         {

@@ -37,7 +37,8 @@ public sealed partial class QueryTests
 
     /// <summary>Quoted texts that aren't names: values of columns, and words of commands and messages.</summary>
     private static readonly string[] Texts =
-        ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ", "hibp log write --load ",
+        ["seen before", ", load ", "", "hibp load requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp load resume ", "hibp journal "
+            + "write --load ",
             "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}", "/api/v3/breacheddomain/{domain?}"];
 
     private static readonly IReadOnlyDictionary<string, string> Queries = ReadQueries();

@@ -37,7 +37,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
     public async Task Nothing_is_shown_where_nothing_is_counted_and_nothing_made()
     {
         var shown = (await RunAsync("usage")).Succeeded();
-        Assert.Contains("Nothing is counted of that time", shown.Output, StringComparison.Ordinal);
+        Assert.Contains("No requests are counted for that time", shown.Output, StringComparison.Ordinal);
         var report = (await RunAsync("usage", "--json")).Succeeded().Json;
         Assert.Empty(report.GetProperty("lines").EnumerateArray());
         Assert.Equal(0, report.GetProperty("total").GetProperty("requests").GetInt64());

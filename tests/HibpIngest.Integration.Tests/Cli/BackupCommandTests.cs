@@ -134,7 +134,7 @@ public sealed class BackupCommandTests : IDisposable
         async Task<TerminalProcess> AskedAsync()
         {
             var terminal = new TerminalProcess(_folder.Path, variables, "restore backups/");
-            await terminal.SeesAsync("Type its name to go on: ");
+            await terminal.SeesAsync("Type its name to continue: ");
             return terminal;
         }
     }

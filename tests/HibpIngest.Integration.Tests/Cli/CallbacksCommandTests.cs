@@ -28,7 +28,7 @@ public sealed class CallbacksCommandTests
         Assert.Contains("110 calls would be made", said, StringComparison.Ordinal);
         Assert.Empty(rig.Caller.Calls);
         Assert.Contains(
-            "No client was to be called", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
+            "There are no callbacks yet", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
 
         // One client rejects everything for three days, the other accepts everything.
         rig.Caller.Answer = call => Task.FromResult(
@@ -54,7 +54,7 @@ public sealed class CallbacksCommandTests
             100, (await RunAsync(rig, "callbacks", "retry", "contoso", "--json")).Succeeded().Json.GetProperty("calls").GetInt32());
         Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
         Assert.Contains(
-            "No calls were given up", (await RunAsync(rig, "callbacks", "retry", "--breach", "x")).Succeeded().Output,
+            "There are no calls to retry", (await RunAsync(rig, "callbacks", "retry", "--breach", "x")).Succeeded().Output,
             StringComparison.Ordinal);
 
         var unasked = await RunAsync(rig, "callbacks", "drop", "Contoso");

@@ -142,7 +142,7 @@ public sealed class CommandTests : CommandTestBase
         var unlogged = await RunAsync("log", "verify");
         Assert.Equal(1, unlogged.ExitCode);
         Assert.Contains("load 1 of Tiny is not logged", unlogged.Error, StringComparison.Ordinal);
-        Assert.Contains("hibp log write --load 1", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("hibp journal write --load 1", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
 
         Assert.Equal(300, Number(Assert.Single((await JsonAsync("log", "write", "--json")).GetProperty("loads").EnumerateArray()), "rows"));
         Assert.Empty((await JsonAsync("log", "write", "--json")).GetProperty("loads").EnumerateArray());

@@ -64,7 +64,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
         foreach (var (keys, expected) in new[] { ("y\r", 1), ("\r", 1), ("adobe\r", 1), ("\u0004", 1), ("\u0003", 130) })
         {
             await using var terminal = new TerminalProcess(_folder.Path, variables, "breach remove adobe" + redirection);
-            await terminal.SeesAsync("Type its name to go on: ");
+            await terminal.SeesAsync("Type its name to continue: ");
             await terminal.TypeAsync(keys);
             var (exitCode, shown) = await terminal.EndAsync();
             Assert.Equal(expected, exitCode);
@@ -73,7 +73,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
             await AssertThereAsync();
         }
         await using var last = new TerminalProcess(_folder.Path, variables, "breach remove adobe" + redirection);
-        await last.SeesAsync("This takes Adobe off every account, and can't be undone. Type its name to go on: ");
+        await last.SeesAsync("This removes Adobe from every account, and can't be undone. Type its name to continue: ");
         await last.TypeAsync("Adobe\r");
         Assert.Equal(0, (await last.EndAsync()).ExitCode);
         Assert.Empty(await _rig.TableAsync());

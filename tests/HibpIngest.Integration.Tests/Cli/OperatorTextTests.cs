@@ -14,7 +14,7 @@ public sealed class OperatorTextTests : CommandTestBase
         var plain = (await RunAsync()).Succeeded();
         Assert.Equal("", plain.Error);
         Assert.Equal((await RunAsync("--help")).Output, plain.Output);
-        Assert.Contains("\nNotify subscribers:\n", plain.Output.ReplaceLineEndings("\n"), StringComparison.Ordinal);
+        Assert.Contains("\nNotifications:\n", plain.Output.ReplaceLineEndings("\n"), StringComparison.Ordinal);
     }
 
     [Fact]

@@ -58,7 +58,7 @@ public sealed class ReplicateCommandTests : IAsyncLifetime
         var imported = await RunAsync("import", file, "--release", "one");
         Assert.Equal(1, imported.ExitCode);
         Assert.Contains("It is served", imported.Output, StringComparison.Ordinal);
-        Assert.Contains("'hibp passwords switch pack --release one' finishes it", imported.Error, StringComparison.Ordinal);
+        Assert.Contains("'hibp passwords switch pack --release one' completes it", imported.Error, StringComparison.Ordinal);
         var copied = await RunAsync("replicate");
         Assert.Equal(1, copied.ExitCode);
         Assert.Contains("has all of release one: 2 hashes", copied.Output, StringComparison.Ordinal);

@@ -33,7 +33,7 @@ public sealed class UsageProcessTests : IDisposable
         Assert.Equal(2, result.ExitCode);
         Assert.Equal("", result.Output);
         Assert.Equal(
-            ["error: give exactly one of --slice, --failed, --all", "see: hibp requeue --help"], result.Error.Split(
+            ["error: give exactly one of --slice, --failed, --all", "see: hibp load requeue --help"], result.Error.Split(
                 Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
     }
 

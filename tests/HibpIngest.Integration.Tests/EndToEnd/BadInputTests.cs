@@ -40,7 +40,8 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         ["Bomb"] = new(Bomb, "entry 1 of 1 'bomb.txt'", "more than 200 times its size", "MaxInflationRatio"),
         ["WrongPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "the password does not open it") { Password = "not it" },
         ["NoPassword"] = new(
-            () => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp resume ", " --password-stdin"),
+            () => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp load resume ", " "
+                + "--password-stdin"),
     };
 
     /// <summary>Files uploaded by other tools than <c>hibp drop</c>, in this order.</summary>

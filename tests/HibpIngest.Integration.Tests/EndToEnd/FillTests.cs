@@ -160,7 +160,7 @@ public sealed class FillTests(ITestOutputHelper output)
             first = false;
             var refused = await Assert.ThrowsAsync<NotPossibleException>(
                 () => rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None));
-            Assert.Contains("another 'hibp ranges fill' or 'hibp rebuild' is running", refused.Message, StringComparison.Ordinal);
+            Assert.Contains("another 'hibp ranges fill' or 'hibp layout rebuild' is running", refused.Message, StringComparison.Ordinal);
             // As if the lock had expired while its process was suspended.
             await Task.WhenAll(Enumerable.Range(0, 2).Select(_ => FillUnlockedAsync(rig)));
         });

@@ -168,7 +168,7 @@ public sealed class FormatTests
         await rig.ExecuteAsync("UPDATE loads SET settings = replace(settings, '\"ExtractorVersion\":2', '\"ExtractorVersion\":3')");
         await rig.Context.Get<LoadOperations>().ResumeAsync(3, restart: false, null, None);
         await rig.RunToEndAsync();
-        Assert.Contains("hibp resume 3 --restart", (await rig.LoadAsync(3)).Error, StringComparison.Ordinal);
+        Assert.Contains("hibp load resume 3 --restart", (await rig.LoadAsync(3)).Error, StringComparison.Ordinal);
     }
 
     private static string Half(int first, int half) => PipelineRig.Accounts(first + (half * Each / 2), Each / 2);

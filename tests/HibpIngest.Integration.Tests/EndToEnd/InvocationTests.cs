@@ -52,7 +52,7 @@ public sealed class InvocationTests
         Assert.Equal((LoadState.Failed, before), (failed.State, failed.LastPosition));
         Assert.Contains("00:09:30", failed.Error, StringComparison.Ordinal);
         Assert.Contains("plan", failed.Error, StringComparison.Ordinal);
-        Assert.Contains("hibp resume 1", failed.Error, StringComparison.Ordinal);
+        Assert.Contains("hibp load resume 1", failed.Error, StringComparison.Ordinal);
 
         rig.Options.Ingest.PlanLimit = TimeSpan.Zero;
         await rig.Context.Get<LoadOperations>().ResumeAsync(1, restart: false, null, CancellationToken.None);

@@ -350,7 +350,7 @@ public sealed class NotifyTests
         // The mail in progress is still sent.
         Assert.Equal(5, server.Mails.Count);
         Assert.Equal((LoadState.Held, new NotificationCounts(5, 5, 0)), await FindAsync(rig));
-        Assert.Contains("hibp hold", (await rig.LoadAsync(1)).HeldBecause, StringComparison.Ordinal);
+        Assert.Contains("hibp mail hold", (await rig.LoadAsync(1)).HeldBecause, StringComparison.Ordinal);
         var waiting = 0;
         await foreach (var notification in context.Get<MailOperations>().PreviewAsync("X", None))
             waiting += notification.IsOpen ? 1 : 0;

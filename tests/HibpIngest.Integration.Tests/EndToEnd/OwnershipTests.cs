@@ -84,7 +84,7 @@ public sealed class OwnershipTests
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("5 times", failed.Error, StringComparison.Ordinal);
-        Assert.Contains($"hibp resume {load}", failed.Error, StringComparison.Ordinal);
+        Assert.Contains($"hibp load resume {load}", failed.Error, StringComparison.Ordinal);
 
         await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
@@ -196,7 +196,7 @@ public sealed class OwnershipTests
         var load = Assert.Single(await rig.LoadsAsync());
         Assert.Equal((LoadState.Failed, 0L), (load.State, load.LastPosition));
         Assert.Contains("memory", load.Error, StringComparison.Ordinal);
-        Assert.Contains($"hibp resume {load.Id} --restart", load.Error, StringComparison.Ordinal);
+        Assert.Contains($"hibp load resume {load.Id} --restart", load.Error, StringComparison.Ordinal);
 
         rig.Options.Ingest.DedupeCap = 1_000;
         var restarted = await rig.Context.Get<LoadOperations>().ResumeAsync(load.Id, restart: true, null, CancellationToken.None);

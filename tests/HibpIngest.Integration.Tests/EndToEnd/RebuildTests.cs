@@ -136,7 +136,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         {
             await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2), null, None));
             var refused = await Assert.ThrowsAsync<NotPossibleException>(() => SwitchAsync(rig, Wide));
-            Assert.Contains("hibp rebuild --into wide", refused.Message, StringComparison.Ordinal);
+            Assert.Contains("hibp layout rebuild --into wide", refused.Message, StringComparison.Ordinal);
             rebuild = rig.OpenContext().Get<RebuildLayout>();
         }
         var result = await rebuild.RunAsync(Order(2), null, None);
@@ -210,7 +210,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         }
         await rig.Context.Database.TryLockAsync(FillRanges.LockName, "another", TimeSpan.FromHours(1), None);
         var busy = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
-        Assert.Contains("another 'hibp rebuild'", busy.Message, StringComparison.Ordinal);
+        Assert.Contains("another 'hibp layout rebuild'", busy.Message, StringComparison.Ordinal);
     }
 
     [Fact]

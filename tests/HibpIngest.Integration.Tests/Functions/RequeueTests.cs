@@ -10,7 +10,7 @@ namespace HibpIngest.Integration.Tests.Functions;
 public sealed class RequeueTests
 {
     [Theory]
-    [InlineData("hibp requeue")]
+    [InlineData("hibp load requeue")]
     [InlineData("hibp poison requeue")]
     [InlineData("base64 by hand")]
     [InlineData("plain text by hand, under hibp run")]
@@ -35,7 +35,7 @@ public sealed class RequeueTests
         await MoveRowAsync(host.DatabaseFile, away: false);
         switch (way)
         {
-            case "hibp requeue":
+            case "hibp load requeue":
                 (await host.HibpAsync("requeue", "X", "--failed")).Succeeded();
                 break;
             case "hibp poison requeue":

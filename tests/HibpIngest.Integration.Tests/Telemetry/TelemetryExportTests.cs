@@ -111,7 +111,7 @@ public sealed class TelemetryExportTests : IDisposable
             failures, item => Assert.Equal(
                 ("Error", "1", "3", tries[0][Tags.Error]), (item.Severity, item[Logs.Load], item["Slice"], item["Reason"])));
         var gaveUp = Assert.Single(items, item => item[Logs.EventId] == "1103");
-        Assert.EndsWith("hibp requeue Failing --slice 3", gaveUp.Message, StringComparison.Ordinal);
+        Assert.EndsWith("hibp load requeue Failing --slice 3", gaveUp.Message, StringComparison.Ordinal);
         Assert.Equal(
             ["done", "failed", "matching", "upserting"], items.Where(item => item[Logs.EventId] == $"{Logs.LoadSeen}")
             .Select(item => item[Logs.State]).Distinct().Order());

@@ -114,7 +114,7 @@ public abstract partial class BreachDatabaseContract
         var counts = await UpsertAsync(Numbered(4));
         await MatchAsync(counts.Id);
         var refused = await RefusedAsync(() => Database.PurgeRowsAsync(counts.Id, 3, None, requireLogged: true));
-        Assert.Contains("hibp log write", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("hibp journal write", refused.Message, StringComparison.Ordinal);
         await LogAsync(counts.Id);
         Assert.Equal(3, await Database.PurgeRowsAsync(counts.Id, 3, None, requireLogged: true));
         await Database.ForgetLogAsync(counts.Id, None); // too late: some rows are already purged

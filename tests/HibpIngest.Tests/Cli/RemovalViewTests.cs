@@ -91,7 +91,7 @@ public sealed class RemovalViewTests
     {
         var text = new StringWriter();
         var console = Screen.Create(text);
-        BreachesCommand.Show(
+        BreachListCommand.Show(
             new Screen(json: false, console, console), [new Breach { Name = "Adobe", Metadata = new BreachMetadata() }],
             Array.Empty<Load>().ToLookup(load => load.Breach),
             new Dictionary<string, OpenRemoval> { ["Adobe"] = new OpenRemoval("Adobe", [7], 0.386) });

@@ -66,7 +66,7 @@ public sealed class ScreensTests
                 "blobs", "broken", "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE"),
             new DoctorLine("identity", "skipped", "needs database and tables", null),
         ]),
-        ["breaches"] = screen => BreachesCommand.Show(
+        ["breaches"] = screen => BreachListCommand.Show(
             screen, [AdobeBreach, AdobeBreach with { Name = "Tailspin", PublishedAt = null }],
             new[] { Finished() }.ToLookup(load => load.Breach),
             new Dictionary<string, OpenRemoval> { ["Tailspin"] = new OpenRemoval("Tailspin", [6], 0.38) }),

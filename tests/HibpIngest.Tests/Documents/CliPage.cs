@@ -14,13 +14,13 @@ internal static class CliPage
     private const string Head = """
         # The command line
 
-        Every command, as its `--help` says it. This page is made from the commands themselves:
-        `HIBP_GOLDEN=write dotnet test tests/HibpIngest.Tests -c Release --filter CliPageTests` writes it anew.
+        Every command with its options and examples, as `--help` shows them. This page is generated:
+        `HIBP_GOLDEN=write dotnet test tests/HibpIngest.Tests -c Release --filter CliPageTests` updates it.
 
         Results go to standard output, everything else to standard error; with `--json` a result is one JSON
-        document, whose schema is on [a page of its own](json.md). Exit codes: 0 what was asked for is
-        complete, 1 it failed, 2 the command line is wrong, 130 or 143 it was stopped, 141 nobody reads it
-        any more.
+        document, whose schema `hibp schema` prints ([JSON of the command line](json.md)). Exit codes: 0
+        success, 1 failure, 2 invalid command line, 130 or 143 stopped by a signal, 141 the reader of the
+        output is gone.
 
 
         """;
@@ -31,8 +31,13 @@ internal static class CliPage
         var root = CommandTree.Create();
         page.Append("## Options of every command\n\n");
         AddOptions(page, root.Options.Where(option => option.Recursive && option is not HelpOption));
-        foreach (var command in root.Subcommands)
+        foreach (var command in root.Subcommands.Where(command => !command.Hidden))
             Add(page, "hibp", command);
+        page.Append("## Old spellings\n\n")
+            .Append("Commands were renamed to a noun and a verb. The old spellings still work, with the same options and results.\n\n")
+            .Append("| old | now |\n| --- | --- |\n");
+        foreach (var (old, command) in CommandTree.OldSpellings)
+            page.Append($"| `hibp {old}` | `hibp {command}` |\n");
         return page.ToString();
     }
 
@@ -62,7 +67,7 @@ internal static class CliPage
                 page.Append(line).Append(width <= 60 ? new string(' ', width - line.Length) : "").Append($"   # {purpose}\n");
             page.Append("```\n\n");
         }
-        foreach (var below in command.Subcommands)
+        foreach (var below in command.Subcommands.Where(below => !below.Hidden))
             Add(page, path, below);
     }
 

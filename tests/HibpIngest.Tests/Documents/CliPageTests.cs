@@ -11,6 +11,6 @@ public sealed class CliPageTests
             File.WriteAllText(Path.Combine(DocumentFiles.Root, CliPage.Path), made);
         Assert.True(
             made == DocumentFiles.Read(CliPage.Path),
-            $"{CliPage.Path} is not what the commands say; HIBP_GOLDEN=write dotnet test --filter CliPageTests writes it anew");
+            $"{CliPage.Path} differs from the commands; HIBP_GOLDEN=write dotnet test --filter CliPageTests updates it");
     }
 }

@@ -75,7 +75,7 @@ public sealed partial class MachineFilesTests
             System.CommandLine.Command at = CommandTree.Create();
             foreach (var word in words)
             {
-                at = at.Subcommands.FirstOrDefault(command => command.Name == word)
+                at = at.Subcommands.FirstOrDefault(command => command.Name == word && !command.Hidden)
                     ?? throw new InvalidOperationException($"there is no command 'hibp {string.Join(' ', words)}'");
             }
         }

@@ -3,7 +3,7 @@ using HibpIngest.Api.AccessLog.Usage;
 
 namespace HibpIngest.Cli.Commands;
 
-internal sealed class UsageCommand : HibpCommand
+internal sealed class AccessUsageCommand : HibpCommand
 {
     private const int DefaultHours = 24;
 
@@ -11,42 +11,34 @@ internal sealed class UsageCommand : HibpCommand
 
     private readonly Option<string?> _from = new("--from")
     {
-        Description = "First hour, UTC: 2026-11-22T10, or 2026-11-22 for the first of that day. Default: 24 hours before --to.",
+        Description = "First hour, UTC: 2026-11-22T10, or 2026-11-22 for the first hour of that day. Default: 24 hours before --to.",
         HelpName = "HOUR",
     };
 
-    private readonly Option<string?> _to = new("--to")
-    {
-        Description = "Hour behind the last, in the same form. Default: behind the present one.",
-        HelpName = "HOUR",
-    };
+    private readonly Option<string?> _to =
+        new("--to") { Description = "Hour after the last, in the same form. Default: the end of the current hour.", HelpName = "HOUR" };
 
     private readonly Option<string> _by = new("--by")
     {
-        Description = "What to count by: route, key, hour or status.",
+        Description = "Group by route, key, hour or status.",
         HelpName = "WHAT",
         DefaultValueFactory = _ => NameOf(UsageBy.Route),
     };
 
-    public UsageCommand()
-        : base(
-            "usage",
-            "Show how often what was asked of the API, as the access log tells. What a process has logged is counted a while after it has "
-            + "ended its blob: with the hour, or when it stops.")
+    public AccessUsageCommand()
+        : base("usage", "Count requests to the API by route, key, hour or status. The requests of the current hour are counted when the "
+            + "hour ends or their process stops.")
     {
-        Add(_from);
-        Add(_to);
+        Add(_from, _to);
         _by.AcceptOnlyFromAmong([.. Enum.GetValues<UsageBy>().Select(NameOf)]);
         Add(_by);
-        Examples =
-        [
-            ("hibp usage", "the last 24 hours, route by route"),
-            ("hibp usage --by key --from 2026-11-01 --to 2026-12-01", "a month, key by key"),
-            ("hibp usage --by hour --from 2026-11-22 --json", "since that day, hour by hour, for a program"),
-        ];
+        AddExamples(
+            ("hibp access usage", "the last 24 hours, by route"),
+            ("hibp access usage --by key --from 2026-11-01 --to 2026-12-01", "a month, by API key"),
+            ("hibp access usage --by hour --from 2026-11-22 --json", "since that day by hour, as JSON"));
     }
 
-    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var to = Hour(session, _to) ?? UsageReader.HourOf(session.Time.GetUtcNow()).AddHours(1);
         var from = Hour(session, _from) ?? to.AddHours(-DefaultHours);
@@ -55,36 +47,29 @@ internal sealed class UsageCommand : HibpCommand
         var by = Enum.Parse<UsageBy>(session.Parsed.GetRequiredValue(_by), ignoreCase: true);
         using var account = await session.OpenAccountAsync(cancellationToken);
         var report = await new UsageReader(account.Usage, account.Keys).ReadAsync(from, to, by, cancellationToken);
-        if (session.Screen.Json)
-        {
-            session.Screen.ShowJson(report, Documents.Default.UsageReport);
-            return 0;
-        }
+        if (session.Screen.TryShowJson(() => report))
+            return;
         session.Screen.Say($"from {HourText(from)} to {HourText(to)}, UTC");
         if (report.Lines.Count == 0)
         {
-            session.Screen.Show("Nothing is counted of that time; what is being logged just now is counted when its hour is over.");
-            return 0;
+            session.Screen.Show("No requests are counted for that time; those of the current hour are counted when it ends.");
+            return;
         }
         session.Screen.Show(ToTable(report));
-        return 0;
     }
 
     private static FittingTable ToTable(UsageReport report)
     {
-        var table = TableFormat.Create(report.By, "requests", "5xx", "mean", "longest", "MiB");
-        for (var column = 1; column < table.Columns.Count; column++)
-            table.Columns[column].RightAligned();
+        var table = TableFormat.Create(report.By, "requests", "5xx", "mean", "longest", "MiB").AlignRight(1, 2, 3, 4, 5);
         foreach (var line in report.Lines)
             AddRow(line.Route ?? line.Name ?? line.Key ?? (line.Hour is { } hour ? HourText(hour) : $"{line.Status}"), line);
         if (report.Lines.Count > 1)
-            AddRow("in all", report.Total);
+            AddRow("total", report.Total);
         return table;
 
         void AddRow(string what, UsageLine line) => table.AddRow(
-            new Text(what), new Text(TableFormat.Number(line.Requests)), new Text(Share(line.ServerErrors, line.Requests)),
-            new Text(Milliseconds(line.MeanMicroseconds)), new Text(Milliseconds(line.LongestMicroseconds)),
-            new Text((line.Bytes / 1048576.0).ToString("N1", CultureInfo.InvariantCulture)));
+            what, TableFormat.Number(line.Requests), Share(line.ServerErrors, line.Requests), Milliseconds(line.MeanMicroseconds),
+            Milliseconds(line.LongestMicroseconds), (line.Bytes / 1048576.0).ToString("N1", CultureInfo.InvariantCulture));
     }
 
     private static string Share(long part, long all) =>
