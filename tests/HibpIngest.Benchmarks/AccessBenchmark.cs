@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.Json;
 using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Benchmarks;
@@ -11,8 +9,6 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class AccessBenchmark(string folder, string? sql)
 {
-    private const string FiguresFile = "access.json";
-
     private const int Many = 2_000;
     private const int Rate = 2_000;
     // Slow options respond on a connection only every few seconds.
@@ -64,17 +60,6 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         return Ended();
     }
 
-    /// <summary>Redraws the plots from the figures of earlier runs.</summary>
-    /// <param name="drawings">Their folder.</param>
-    public static async Task DrawAgainAsync(string drawings)
-    {
-        var benchmark = new AccessBenchmark("", null);
-        var figures = await File.ReadAllTextAsync(Path.Combine(drawings, FiguresFile));
-        foreach (var (option, row) in JsonSerializer.Deserialize<Dictionary<string, Row>>(figures, Indented)!)
-            benchmark._rows[option] = row;
-        await benchmark.DrawAsync(drawings);
-    }
-
     /// <summary>Measures our log at the steady rate; returns false if a requirement is missed.</summary>
     /// <param name="seconds">Duration.</param>
     public async Task<bool> HoldAsync(int seconds)
@@ -120,8 +105,8 @@ internal sealed class AccessBenchmark(string folder, string? sql)
                 else
                 {
                     await using var one = await AccessServer.StartAsync(option, store);
-                    await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, SteadyConnections, 1); // warm-up
-                    load = await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, Many, RoundSeconds);
+                    await HttpLoad.RunAsync(one.Address + AccessServer.Route, SteadyConnections, 1); // warm-up
+                    load = await HttpLoad.RunAsync(one.Address + AccessServer.Route, Many, RoundSeconds);
                 }
                 if (option is "queue" or "ours")
                     await CountAsync(option, store); // discards the records before the next measurement
@@ -135,10 +120,9 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         Console.WriteLine("| option | requests/s | of none | of off | of queue | p50 in ms | p99 in ms | errors |");
         Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         foreach (var (option, row) in _rows)
-            Console.WriteLine(string.Create(
-                CultureInfo.InvariantCulture,
-                $"| {option} | {Median(row.Rates):N0} | {Of(row, "none"):F3} | {Of(row, "off"):F3} | {Of(row, "queue"):F1} | "
-                + $"{Median(row.Medians):N0} | {Median(row.Tails):N0} | {row.Errors} |"));
+            Console.WriteLine(
+                $"| {option} | {row.Rates.Median():N0} | {Of(row, "none"):F3} | {Of(row, "off"):F3} | {Of(row, "queue"):F1} | "
+                + $"{row.Medians.Median():N0} | {row.Tails.Median():N0} | {row.Errors} |");
         Demand(Of(_rows["ours"], "queue"), LeastOfQueue, "ours of queue, requests/s");
         Demand(Of(_rows["ours"], "off"), LeastOfOff, "ours of off, requests/s");
         if (_rows["ours"].Errors > 0)
@@ -155,21 +139,20 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             {
                 await using var one = await AccessServer.StartAsync(option, StoreOf(option, null));
                 var load = await HttpLoad.RunAsync(
-                    one.Address + AccessServer.DurableRoute, Many, BurstSeconds, perConnection: 1, left: 2);
+                    one.Address + AccessServer.Route, Many, BurstSeconds, perConnection: 1, left: 2);
                 _rows[option].BurstTails.Add(load.Tail);
                 if (load.Errors > 0)
                     _misses.Add($"bursts, {option}: {load.Errors} errors");
             }
         }
         await CountAsync("ours", _ours);
-        var (off, ours) = (Median(_rows["off"].BurstTails), Median(_rows["ours"].BurstTails));
-        var most = (MaxOfOff * off) + MoreThanOff;
-        Console.WriteLine(string.Create(
-            CultureInfo.InvariantCulture,
-            $"bursts of {Many:N0} each second, p99 in ms: off {off:N0}, ours {ours:N0}, {most:N0} at most: "
-            + $"{(ours <= most ? "held" : "missed")}"));
-        if (!(ours <= most))
-            _misses.Add($"bursts: a p99 of {ours:N0} ms, {most:N0} at most");
+        var (off, ours) = (_rows["off"].BurstTails.Median(), _rows["ours"].BurstTails.Median());
+        var limit = (MaxOfOff * off) + MoreThanOff;
+        Console.WriteLine(
+            $"bursts of {Many:N0} each second, p99 in ms: off {off:N0}, ours {ours:N0}, {limit:N0} at most: "
+            + $"{(ours <= limit ? "held" : "missed")}");
+        if (!(ours <= limit))
+            _misses.Add($"bursts: a p99 of {ours:N0} ms, {limit:N0} at most");
     }
 
     private async Task MeasureSteadyAsync(int seconds, string? server)
@@ -186,19 +169,16 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             {
                 start = one.MemoryMiB;
                 var loading = HttpLoad.RunAsync(
-                    one.Address + AccessServer.DurableRoute, SteadyConnections, seconds, Rate / SteadyConnections);
+                    one.Address + AccessServer.Route, SteadyConnections, seconds, Rate / SteadyConnections);
                 await Task.Delay(TimeSpan.FromSeconds(seconds / 4.0));
                 quarter = one.MemoryMiB;
                 load = await loading;
                 end = one.MemoryMiB;
             }
             var records = await CountAsync(option, store);
-            (_rows[option].SteadyRate, _rows[option].SteadyTail, _rows[option].SteadyErrors) = (load.Rate, load.Tail, load.Errors);
-            (_rows[option].SteadyOk, _rows[option].SteadyRecords) = (load.Ok, records);
-            Console.WriteLine(string.Create(
-                CultureInfo.InvariantCulture,
+            Console.WriteLine(
                 $"| {option} | {load.Rate:N0} | {load.Median:N1} | {load.Tail:N1} | {load.Errors} | {load.Ok} | {records} | "
-                + $"{start:N0}, {quarter:N0}, {end:N0} |"));
+                + $"{start:N0}, {quarter:N0}, {end:N0} |");
             if (option != "ours")
                 continue;
             if (load.Errors > 0 || load.Rate < 0.98 * Rate)
@@ -221,14 +201,13 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             HttpLoad load;
             await using (var one = await AccessServer.StartAsync(option, store))
             {
-                var loading = HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, KillConnections, KillSeconds + 2);
+                var loading = HttpLoad.RunAsync(one.Address + AccessServer.Route, KillConnections, KillSeconds + 2);
                 await Task.Delay(TimeSpan.FromSeconds(KillSeconds));
                 await one.KillAsync();
                 load = await loading;
             }
             var records = await CountAsync(option, store) ?? 0;
             var lost = Math.Max(load.Ok - records, 0);
-            (_rows[option].KillOk, _rows[option].KillRecords) = (load.Ok, records);
             Console.WriteLine($"| {option} | {load.Ok} | {records} | {lost} |");
             if (option == "ours" && lost > 0)
                 _misses.Add($"killed, ours: {lost} answered requests are not logged");
@@ -254,64 +233,40 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         if (option is "none" or "off")
             return null;
         return option != "ours" ? await PlainAccessLog.CountAsync(option, store)
-            : (await AccessRecords.ReadAsync(store, Path.Combine(folder, "blobs"), areRemoved: true)).Of(AccessServer.DurableRoute, 200);
+            : (await AccessRecords.ReadAsync(store, Path.Combine(folder, "blobs"), areRemoved: true)).Of(AccessServer.Route, 200);
     }
 
-    private double Of(Row row, string other) => Median(row.Rates.Zip(_rows[other].Rates, (left, right) => left / right));
+    private double Of(Row row, string other) => row.Rates.Zip(_rows[other].Rates, (left, right) => left / right).Median();
 
     private void Demand(double ratio, double least, string what)
     {
-        Console.WriteLine(string.Create(
-            CultureInfo.InvariantCulture, $"{what}: {ratio:F2}, {least} at least: {(ratio >= least ? "held" : "missed")}"));
+        Console.WriteLine($"{what}: {ratio:F2}, {least} at least: {(ratio >= least ? "held" : "missed")}");
         if (!(ratio >= least))
-            _misses.Add(string.Create(CultureInfo.InvariantCulture, $"{what}: {ratio:F2}, {least} at least"));
+            _misses.Add($"{what}: {ratio:F2}, {least} at least");
     }
 
     private async Task DrawAsync(string drawings)
     {
         Directory.CreateDirectory(drawings);
-        await File.WriteAllTextAsync(Path.Combine(drawings, FiguresFile), JsonSerializer.Serialize(_rows, Indented));
         await File.WriteAllTextAsync(Path.Combine(drawings, "access-requests.svg"), BarChart.Draw(
             $"Requests a second with {Many:N0} connections (pale: published, on ten instances)",
-            [.. _rows.Select(one => (one.Key, Median(one.Value.Rates), false)),
+            [.. _rows.Select(one => (one.Key, one.Value.Rates.Median(), false)),
                 .. Published.Select(one => ($"{one.Option}, published", one.Rate, true))]));
         await File.WriteAllTextAsync(Path.Combine(drawings, "access-p99.svg"), BarChart.Draw(
-            $"p99 in ms with {Many:N0} connections", [.. _rows.Select(one => (one.Key, Median(one.Value.Tails), false))]));
+            $"p99 in ms with {Many:N0} connections", [.. _rows.Select(one => (one.Key, one.Value.Tails.Median(), false))]));
     }
-
-    private static readonly JsonSerializerOptions Indented = new()
-    {
-        WriteIndented = true,
-        NumberHandling = System.Text.Json.Serialization.JsonNumberHandling.AllowNamedFloatingPointLiterals, // no response, no times
-    };
-
-    private static double Median(IEnumerable<double> values) => values.Order().ElementAt(values.Count() / 2);
 
     /// <summary>The figures of an option.</summary>
     private sealed class Row
     {
-        public List<double> Rates { get; init; } = [];
+        public List<double> Rates { get; } = [];
 
-        public List<double> Medians { get; init; } = [];
+        public List<double> Medians { get; } = [];
 
-        public List<double> Tails { get; init; } = [];
+        public List<double> Tails { get; } = [];
 
-        public List<double> BurstTails { get; init; } = [];
+        public List<double> BurstTails { get; } = [];
 
         public long Errors { get; set; }
-
-        public double? SteadyRate { get; set; }
-
-        public double? SteadyTail { get; set; }
-
-        public long? SteadyErrors { get; set; }
-
-        public long? SteadyOk { get; set; }
-
-        public long? SteadyRecords { get; set; }
-
-        public long? KillOk { get; set; }
-
-        public long? KillRecords { get; set; }
     }
 }

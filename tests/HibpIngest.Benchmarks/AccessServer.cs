@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using HibpIngest.Api.Settings;
 using HibpIngest.Hosting.Web;
 using Microsoft.AspNetCore.Http;
@@ -15,11 +14,7 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class AccessServer : IAsyncDisposable
 {
-    /// <summary>The document, served as <c>/latestbreach</c> under every option.</summary>
-    public const string DurableRoute = "/api/v3/latestbreach";
-
-    /// <summary>A route whose requests are logged after the response.</summary>
-    public const string BehindRoute = "/api/v3/dataclasses";
+    public const string Route = "/api/v3/latestbreach";
 
     // A document of 1.9 KB.
     private const int Sentences = 30;
@@ -28,29 +23,19 @@ internal sealed class AccessServer : IAsyncDisposable
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(30);
 
     private readonly Process _process;
-    private bool _isDisposed;
 
     private AccessServer(Process process, string address) => (_process, Address) = (process, address);
 
     public string Address { get; }
 
-    /// <summary>Resident memory of the process.</summary>
-    public double MemoryMiB => double.Parse(
-        File.ReadLines($"/proc/{_process.Id}/status").First(line => line.StartsWith("VmRSS", StringComparison.Ordinal))
-            .Split(' ', StringSplitOptions.RemoveEmptyEntries)[1],
-        CultureInfo.InvariantCulture) / 1024;
+    public double MemoryMiB => ProcessMemory.MiB(_process.Id);
 
     /// <summary>Starts a server, and returns when it responds.</summary>
     /// <param name="option">The way of logging: one of <see cref="PlainAccessLog"/>'s, ours, or off.</param>
     /// <param name="store">A storage account's or a database's connection string.</param>
     public static async Task<AccessServer> StartAsync(string option, string store)
     {
-        var process = Process.Start(new ProcessStartInfo("dotnet", [typeof(AccessServer).Assembly.Location, "access-child", option, store])
-        {
-            UseShellExecute = false,
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-        })!;
+        var process = MeasuredChild.Start("access-child", option, store);
         var address = await process.StandardOutput.ReadLineAsync()
             ?? throw new InvalidOperationException($"the server of '{option}' did not start");
         return new AccessServer(process, address);
@@ -67,20 +52,20 @@ internal sealed class AccessServer : IAsyncDisposable
                 services => services.AddHibpApiStorage(store, [], nearest: null)
                     .AddSingleton<ICatalogueBlobs>(new ReadyCatalogue(1, Sentences)),
                 TimeProvider.System, logs, CancellationToken.None);
-            await TellAsync(server.Addresses[0]);
+            await RunAsync(server.Addresses[0]);
             return;
         }
         var document = Document();
         await using var log = await PlainAccessLog.OpenAsync(option, store);
-        await using var load = new WebLoad(0, 0);
-        await TellAsync(await load.StartAsync(async context =>
+        await using var plain = await LocalServer.StartAsync(async context =>
         {
             await log.AppendAsync(new PlainRecord(
                 Guid.NewGuid(), Stopwatch.GetTimestamp(), context.Request.Path.Value!, StatusCodes.Status200OK));
             context.Response.ContentType = "application/json; charset=utf-8";
             context.Response.ContentLength = document.Length;
             await context.Response.Body.WriteAsync(document);
-        }));
+        });
+        await RunAsync(plain.Address);
     }
 
     /// <summary>Returns the document's bytes.</summary>
@@ -93,19 +78,8 @@ internal sealed class AccessServer : IAsyncDisposable
         await _process.WaitForExitAsync();
     }
 
-    /// <summary>Stops it; returns its log lines from warnings on.</summary>
-    public async Task<string> StopAsync()
-    {
-        var said = _process.StandardOutput.ReadToEndAsync();
-        await DisposeAsync();
-        return await said;
-    }
-
     public async ValueTask DisposeAsync()
     {
-        if (_isDisposed)
-            return;
-        _isDisposed = true;
         if (!_process.HasExited)
         {
             _process.StandardInput.Close();
@@ -117,7 +91,7 @@ internal sealed class AccessServer : IAsyncDisposable
         _process.Dispose();
     }
 
-    private static async Task TellAsync(string address)
+    private static async Task RunAsync(string address)
     {
         Console.WriteLine(address);
         await Console.In.ReadToEndAsync();

@@ -1,11 +1,5 @@
 using System.Text;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
-using Microsoft.AspNetCore.Hosting.Server;
-using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Benchmarks;
 
@@ -24,49 +18,36 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
     ];
     private static readonly byte[] End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n"u8.ToArray();
 
-    private readonly WebApplication _app;
+    private LocalServer _server = null!;
     private long _requests;
-
-    private AnsweringTableServer(Action<TableRequest>? keep)
-    {
-        var builder = WebApplication.CreateSlimBuilder();
-        builder.Logging.ClearProviders();
-        builder.WebHost.UseUrls("http://127.0.0.1:0");
-        _app = builder.Build();
-        _app.Run(async context =>
-        {
-            var body = new MemoryStream();
-            await context.Request.Body.CopyToAsync(body);
-            if (!context.Request.Path.Value!.EndsWith("/Tables", StringComparison.Ordinal))
-            {
-                Interlocked.Increment(ref _requests);
-                keep?.Invoke(new TableRequest(
-                    context.Request.Method, context.Request.Path.Value, context.Request.ContentType, context.Request.Headers.Accept,
-                    context.Request.Headers["Prefer"], context.Request.Headers["DataServiceVersion"], body.ToArray()));
-            }
-            await AnswerAsync(context, body);
-        });
-    }
 
     /// <summary>Writes received; creating a table doesn't count.</summary>
     public long Requests => Interlocked.Read(ref _requests);
 
-    public string Endpoint { get; private set; } = "";
+    public string Endpoint => _server.Address;
 
     /// <param name="keep">Receives each request, possibly several concurrently.</param>
     public static async Task<AnsweringTableServer> StartAsync(Action<TableRequest>? keep = null)
     {
-        var server = new AnsweringTableServer(keep);
-        await server._app.StartAsync();
-        server.Endpoint = server._app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
+        var server = new AnsweringTableServer();
+        server._server = await LocalServer.StartAsync(async context =>
+        {
+            var request = context.Request;
+            var body = new MemoryStream();
+            await request.Body.CopyToAsync(body);
+            if (!request.Path.Value!.EndsWith("/Tables", StringComparison.Ordinal))
+            {
+                Interlocked.Increment(ref server._requests);
+                keep?.Invoke(new TableRequest(
+                    request.Method, request.Path.Value, request.ContentType, request.Headers.Accept, request.Headers["Prefer"],
+                    request.Headers["DataServiceVersion"], body.ToArray()));
+            }
+            await AnswerAsync(context, body);
+        });
         return server;
     }
 
-    public async ValueTask DisposeAsync()
-    {
-        await _app.StopAsync();
-        await _app.DisposeAsync();
-    }
+    public ValueTask DisposeAsync() => _server.DisposeAsync();
 
     private static async Task AnswerAsync(HttpContext context, MemoryStream body)
     {
@@ -77,21 +58,13 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
         }
         context.Response.StatusCode = StatusCodes.Status202Accepted;
         context.Response.ContentType = "multipart/mixed; boundary=batchresponse_x";
-        var parts = Count(body.GetBuffer().AsSpan(0, (int)body.Length), "application/http"u8);
+        var parts = body.GetBuffer().AsSpan(0, (int)body.Length).Count("application/http"u8);
         var answer = new MemoryStream();
         answer.Write(Changed);
         for (var i = 0; i < parts; i++)
             answer.Write(Part);
         answer.Write(End);
         await context.Response.Body.WriteAsync(answer.GetBuffer().AsMemory(0, (int)answer.Length));
-    }
-
-    private static int Count(ReadOnlySpan<byte> text, ReadOnlySpan<byte> what)
-    {
-        var count = 0;
-        for (int at; (at = text.IndexOf(what)) >= 0; text = text[(at + what.Length)..])
-            count++;
-        return count;
     }
 }
 

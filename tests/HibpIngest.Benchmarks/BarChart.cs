@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.Security;
 using System.Text;
 
@@ -28,23 +27,21 @@ internal static class BarChart
             var width = Math.Max(BarWidth * value / most, 1);
             Text(Margin + NameWidth - 8, y, name, 13, "end");
             body.Append(
-                CultureInfo.InvariantCulture,
                 $"<rect x=\"{Margin + NameWidth}\" y=\"{y - 14}\" width=\"{width:F0}\" height=\"18\" ")
                 .Append(isPublished ? "fill=\"#b9c7d6\"/>\n" : "fill=\"#3b6ea8\"/>\n");
-            Text(Margin + NameWidth + (int)width + 6, y, value.ToString("N0", CultureInfo.InvariantCulture), 13, "start");
+            Text(Margin + NameWidth + (int)width + 6, y, $"{value:N0}", 13, "start");
         }
-        return string.Create(
-            CultureInfo.InvariantCulture,
+        return 
             $"""
             <svg xmlns="http://www.w3.org/2000/svg" width="{Width}" height="{height}" viewBox="0 0 {Width} {height}"
                 font-family="system-ui, sans-serif">
             <rect width="100%" height="100%" fill="#ffffff"/>
             {body}</svg>
 
-            """);
+            """;
 
         void Text(int x, int y, string text, int size, string anchor) => body.Append(
-            CultureInfo.InvariantCulture, $"<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"#222222\">")
+            $"<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"#222222\">")
             .Append(SecurityElement.Escape(text)).Append("</text>\n");
     }
 }

@@ -15,7 +15,7 @@ internal sealed class BareTableClient : IDisposable
 
     public BareTableClient(string connection, int connections)
     {
-        var settings = UpsertBenchmark.Settings(connection);
+        var settings = ConnectionStrings.Settings(connection);
         _http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = connections, UseProxy = false });
         _account = settings["AccountName"];
         _key = Convert.FromBase64String(settings["AccountKey"]);

@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using System.Globalization;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
@@ -43,16 +42,15 @@ internal sealed class BusyBenchmark(string folder)
         {
             var result = await MeasureAsync(accounts, inFlight, limit);
             results.Add((inFlight, result));
-            Console.Error.WriteLine($"{inFlight?.ToString(CultureInfo.InvariantCulture) ?? "throttle"}: {result}");
+            Console.Error.WriteLine($"{inFlight?.ToString() ?? "throttle"}: {result}");
         }
         var best = results.Where(one => one.InFlight is not null).Max(one => one.Result.Rate);
         foreach (var (inFlight, result) in results)
         {
-            Console.WriteLine(string.Create(
-                CultureInfo.InvariantCulture,
-                $"| {inFlight?.ToString(CultureInfo.InvariantCulture) ?? "as the throttle finds"} | {result.Entities:N0} | "
-                + $"{result.Seconds:F0} | {result.Rate:N0} | {result.Done} of {result.Slices} | {result.PutOff} | "
-                + $"{result.Rate / best:P0} |"));
+            Console.WriteLine(
+                $"| {inFlight?.ToString() ?? "as the throttle finds"} | {result.Entities:N0} | "
+                + $"{result.Seconds:F0} | {result.Rate:N0} | {result.Done} of {result.Slices} | {result.Deferred} | "
+                + $"{result.Rate / best:P0} |");
         }
         return results[0].Result.Rate >= LeastOfBest * best && results[0].Result.Done == results[0].Result.Slices;
     }
@@ -64,16 +62,17 @@ internal sealed class BusyBenchmark(string folder)
         var options = new TestOptions { Ingest = { SliceRows = Math.Clamp(accounts / (SlicesInFlight + 6), 100, 10_000) } };
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"{Guid.NewGuid():N}.db"), TimeProvider.System);
-        var load = await ThrottleBenchmark.CopyAsync(database, accounts, options.Ingest);
+        await database.UpgradeAsync(CancellationToken.None);
+        var load = await PreparedLoad.CopyAsync(database, ThrottledRows.Batches(accounts), options.Ingest);
         var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
         using var account = StorageAccount.Open(
             emulator.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { TransactionsInFlight = inFlight });
-        await BenchmarkLoad.FirstTable(account.Tables).CreateAsync(CancellationToken.None);
+        await PreparedLoad.FirstTable(account.Tables).CreateAsync(CancellationToken.None);
         var stage = PipelineParts.Of(
             account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance).Get<UpsertSlice>();
 
         var queue = new ConcurrentQueue<Slice>(slices);
-        var putOff = 0;
+        var deferred = 0;
         using var stop = new CancellationTokenSource();
         var began = Stopwatch.GetTimestamp();
         double seconds;
@@ -84,15 +83,15 @@ internal sealed class BusyBenchmark(string folder)
             seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
         }
         var done = await database.GetLoadAsync(load.Id, CancellationToken.None);
-        return new BusyResult(done!.Entities, seconds, done.Slices.Done, slices.Count, putOff);
+        return new BusyResult(done!.Entities, seconds, done.Slices.Done, slices.Count, deferred);
 
         async Task WorkAsync()
         {
-            while (!stop.IsCancellationRequested && Volatile.Read(ref putOff) < MaxFailures && queue.TryDequeue(out var slice))
+            while (!stop.IsCancellationRequested && Volatile.Read(ref deferred) < MaxFailures && queue.TryDequeue(out var slice))
             {
                 try
                 {
-                    await stage.RunAsync(slice.Load, slice.Number, stop.Token);
+                    await stage.RunAsync(slice, stop.Token);
                 }
                 catch (OperationCanceledException) when (stop.IsCancellationRequested)
                 {
@@ -100,7 +99,7 @@ internal sealed class BusyBenchmark(string folder)
                 }
                 catch (StoreUnavailableException)
                 {
-                    Interlocked.Increment(ref putOff);
+                    Interlocked.Increment(ref deferred);
                     queue.Enqueue(slice);
                 }
             }
@@ -113,8 +112,8 @@ internal sealed class BusyBenchmark(string folder)
 /// <param name="Seconds">Duration.</param>
 /// <param name="Done">Finished slices.</param>
 /// <param name="Slices">All slices.</param>
-/// <param name="PutOff">Slices that were deferred because the emulator didn't respond.</param>
-internal sealed record BusyResult(long Entities, double Seconds, int Done, int Slices, int PutOff)
+/// <param name="Deferred">Slices that were deferred because the emulator didn't respond.</param>
+internal sealed record BusyResult(long Entities, double Seconds, int Done, int Slices, int Deferred)
 {
     public double Rate => Entities / Seconds;
 }

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using System.Text;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
@@ -47,9 +46,7 @@ internal static class ClientLog
             }
         })));
         await queue.DeleteAsync();
-        times.Sort();
-        return new HttpLoad(
-            times.Count, errors, seconds, times.ElementAtOrDefault(times.Count / 2), times.ElementAtOrDefault(times.Count * 99 / 100));
+        return new HttpLoad(times.Count, errors, seconds, times.Percentile(50), times.Percentile(99));
     }
 
     private static async Task<bool> IsOkAsync(HttpClient client, Uri blob, Uri post)
@@ -57,8 +54,7 @@ internal static class ClientLog
         try
         {
             using var got = await client.GetAsync(blob);
-            var text = string.Create(
-                CultureInfo.InvariantCulture, $"{Guid.NewGuid():N} {Stopwatch.GetTimestamp()} {blob.AbsolutePath} 200");
+            var text = $"{Guid.NewGuid():N} {Stopwatch.GetTimestamp()} {blob.AbsolutePath} 200";
             using var message = new StringContent(
                 $"<WorkMessage><MessageText>{text}</MessageText></WorkMessage>", Encoding.UTF8, "application/xml");
             using var posted = await client.PostAsync(post, message);

@@ -1,6 +1,4 @@
 using System.Diagnostics;
-using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Sql.Sqlite;
 using SQLitePCL;
 
@@ -16,32 +14,12 @@ internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string 
 
     public Task MeasureAsync(Pairs pairs) => pairs.MeasureAsync("copy", "row", InsertAsync, CopyAsync);
 
-    /// <summary>Returns the first accounts of a zip in batches.</summary>
-    public static async Task<List<AccountBatch>> ReadAsync(string zip, int most)
-    {
-        var load = ExtractBenchmark.NewLoad(new IngestOptions());
-        var read = new List<AccountBatch>();
-        await using var extraction = new AccountExtractor(File.OpenRead(zip), null, load, new DedupeSet(load.Settings.DedupeCap));
-        extraction.Start();
-        await foreach (var batch in extraction.Batches.ReadAllAsync())
-        {
-            var copy = new AccountBatch(batch.Accounts.Capacity) { FirstPosition = batch.Accounts.FirstPosition };
-            for (var i = 0; i < batch.Accounts.Count; i++)
-                copy.Add(batch.Accounts.Alias(i), batch.Accounts.Domain(i));
-            read.Add(copy);
-            extraction.Return(batch);
-            if (read.Sum(one => one.Count) >= most)
-                break;
-        }
-        return read;
-    }
-
     private async Task<(double, TimeSpan)> CopyAsync()
     {
         await using var database = SqliteBreachDatabase.Open(NewFile(), TimeProvider.System);
         await database.UpgradeAsync(CancellationToken.None);
-        var load = await BenchmarkLoad.StartAsync(database);
-        await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
+        var load = await PreparedLoad.StartAsync(database);
+        await using var copy = await PreparedLoad.OpenCopyAsync(database, load);
         var began = Stopwatch.GetTimestamp();
         foreach (var batch in batches)
             await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);

@@ -12,14 +12,13 @@ internal sealed class ExtractBenchmark(string zip)
 
     public Task MeasureAsync(Pairs pairs) => pairs.MeasureAsync("extract", "text byte", InflateAsync, ExtractAsync);
 
-    /// <summary>A load that has just begun, as the stage gets it.</summary>
-    public static Load NewLoad(IngestOptions options) => new()
+    private static Load NewLoad() => new()
     {
         Id = 1,
         Breach = "Bench",
         Blob = new BlobVersion("Bench.zip", "\"1\""),
         State = LoadState.Ingesting,
-        Settings = LoadStart.NewSettings(options),
+        Settings = LoadStart.NewSettings(new IngestOptions()),
         Checkpoint = new LoadCheckpoint(),
         StartedAt = DateTimeOffset.UnixEpoch,
     };
@@ -37,7 +36,7 @@ internal sealed class ExtractBenchmark(string zip)
         long bytes;
         using (var file = File.OpenRead(zip))
             bytes = Inflate(file); // only to count
-        var load = NewLoad(new IngestOptions());
+        var load = NewLoad();
         var began = Stopwatch.GetTimestamp();
         await using var extraction = new AccountExtractor(File.OpenRead(zip), null, load, new DedupeSet(load.Settings.DedupeCap));
         extraction.Start();

@@ -1,6 +1,5 @@
 using System.ComponentModel;
 using System.Diagnostics;
-using System.Globalization;
 using System.Text.RegularExpressions;
 
 namespace HibpIngest.Benchmarks;
@@ -21,11 +20,7 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
     {
         try
         {
-            using var process = Process.Start(new ProcessStartInfo("h2load", ["--version"])
-            {
-                UseShellExecute = false,
-                RedirectStandardOutput = true,
-            })!;
+            using var process = Process.Start(new ProcessStartInfo("h2load", ["--version"]) { RedirectStandardOutput = true })!;
             process.StandardOutput.ReadToEnd();
             process.WaitForExit();
             return true;
@@ -67,8 +62,7 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
                 throw new InvalidOperationException($"h2load ended with {process.ExitCode} and without its figures: {output}");
             var times = await TimesAsync(log, left);
             var errors = Math.Max(Number(counts, "failed"), Number(statuses, "client") + Number(statuses, "server"));
-            return new HttpLoad(
-                Number(statuses, "ok"), errors, seconds, At(times, 50), At(times, 99));
+            return new HttpLoad(Number(statuses, "ok"), errors, seconds, times.Percentile(50), times.Percentile(99));
         }
         finally
         {
@@ -82,15 +76,13 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
         await foreach (var line in File.ReadLinesAsync(log))
         {
             var fields = line.Split('\t');
-            rows.Add((long.Parse(fields[0], CultureInfo.InvariantCulture), long.Parse(fields[2], CultureInfo.InvariantCulture) / 1000.0));
+            rows.Add((long.Parse(fields[0]), long.Parse(fields[2]) / 1000.0));
         }
         var first = rows.Count == 0 ? 0 : rows.Min(row => row.Began) + (left * 1_000_000L);
-        return [.. rows.Where(row => row.Began >= first).Select(row => row.Milliseconds).Order()];
+        return [.. rows.Where(row => row.Began >= first).Select(row => row.Milliseconds)];
     }
 
-    private static double At(double[] times, int percent) => times.Length == 0 ? double.NaN : times[times.Length * percent / 100];
-
-    private static long Number(Match match, string group) => long.Parse(match.Groups[group].Value, CultureInfo.InvariantCulture);
+    private static long Number(Match match, string group) => long.Parse(match.Groups[group].Value);
 
     [GeneratedRegex(@"^requests: .* (?<failed>\d+) failed, ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
     private static partial Regex Counts();

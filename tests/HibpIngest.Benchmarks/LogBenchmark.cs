@@ -18,20 +18,18 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class LogBenchmark(int accounts, int others, string folder)
 {
-    public const double MaxBytes = 12.9;
+    private const double MaxBytes = 12.9;
 
     /// <summary>Ratio to the accounts per second that System.Text.Json reads from lines, in the same run.</summary>
-    public const double LeastOverJson = 14;
+    private const double LeastOverJson = 14;
 
     /// <summary>The few objects of a pass count as 8 KB, which the runtime hands to a thread at once.</summary>
-    public const double MaxAllocated = 0.01;
+    private const double MaxAllocated = 0.01;
 
     private const int Rounds = 15;
     private const int DontNeed = 4; // POSIX_FADV_DONTNEED, posix_fadvise(2)
 
     private readonly SampleAccounts _samples = new(1);
-    private readonly byte[] _account = new byte[SampleAccounts.MaxBytes];
-    private readonly AccountBatch _slice = new(LoadSettings.DefaultSliceRows);
 
     public async Task<bool> RunAsync()
     {
@@ -93,12 +91,10 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         using var output = new PlainFile(file);
         using var writer = new SegmentWriter(output, Facts(count), codec);
         var total = default(ThreadTime);
-        for (var (slice, next) = (1, 1L); next <= count; slice++)
+        foreach (var (number, slice) in Slices(count).Index())
         {
-            Fill(next, count);
             total = Add(
-                total, ThreadTime.Of(() => writer.AddAsync(slice, _slice, CancellationToken.None).AsTask().GetAwaiter().GetResult()));
-            next += _slice.Count;
+                total, ThreadTime.Of(() => writer.AddAsync(number + 1, slice, CancellationToken.None).AsTask().GetAwaiter().GetResult()));
         }
         return Add(total, ThreadTime.Of(() => writer.SealAsync(CancellationToken.None).GetAwaiter().GetResult()));
 
@@ -160,9 +156,15 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
     private async Task<ThreadTime> ReadAsync()
     {
         await using var reader = await SegmentReader.OpenAsync(new FolderJournal(folder), "1.alog", CancellationToken.None);
-        await reader.ReadAsync(default(TouchVisitor), CancellationToken.None);
+        return await SecondTimeAsync(() => reader.ReadAsync(default(TouchVisitor), CancellationToken.None));
+    }
+
+    /// <summary>Measures all threads.</summary>
+    private static async Task<ThreadTime> SecondTimeAsync(Func<Task> work)
+    {
+        await work();
         var (allocated, cpu, began) = (GC.GetTotalAllocatedBytes(precise: true), Environment.CpuUsage, Stopwatch.GetTimestamp());
-        await reader.ReadAsync(default(TouchVisitor), CancellationToken.None);
+        await work();
         return new ThreadTime(
             Stopwatch.GetElapsedTime(began), Environment.CpuUsage.TotalTime - cpu.TotalTime,
             GC.GetTotalAllocatedBytes(precise: true) - allocated);
@@ -171,13 +173,12 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
     private void WriteJson(string path)
     {
         using var output = new BufferedStream(File.Create(path), 1 << 20);
-        for (var next = 1L; next <= others; next += _slice.Count)
+        foreach (var slice in Slices(others))
         {
-            Fill(next, others);
-            for (var i = 0; i < _slice.Count; i++)
+            for (var i = 0; i < slice.Count; i++)
             {
                 var row = new JsonRow(
-                    "Bench", next + i, Encoding.ASCII.GetString(_slice.Alias(i)), Encoding.ASCII.GetString(_slice.Domain(i)));
+                    "Bench", slice.FirstPosition + i, Encoding.ASCII.GetString(slice.Alias(i)), Encoding.ASCII.GetString(slice.Domain(i)));
                 JsonSerializer.Serialize(output, row, JsonRows.Default.JsonRow);
                 output.WriteByte((byte)'\n');
             }
@@ -218,41 +219,17 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
     {
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         await database.UpgradeAsync(CancellationToken.None);
-        var load = await BenchmarkLoad.StartAsync(database);
-        await using (var copy = await BenchmarkLoad.OpenCopyAsync(database, load))
+        var load = await PreparedLoad.CopyAsync(database, Slices(others));
+        var slice = new AccountBatch(LoadSettings.DefaultSliceRows);
+        return await SecondTimeAsync(async () =>
         {
-            for (var next = 1L; next <= others; next += _slice.Count)
-            {
-                Fill(next, others);
-                await copy.CommitAsync(_slice, new LoadCheckpoint(), false, CancellationToken.None);
-            }
-        }
-        await ReadRowsAsync();
-        var (allocated, cpu, began) = (GC.GetTotalAllocatedBytes(precise: true), Environment.CpuUsage, Stopwatch.GetTimestamp());
-        await ReadRowsAsync();
-        return new ThreadTime(
-            Stopwatch.GetElapsedTime(began), Environment.CpuUsage.TotalTime - cpu.TotalTime,
-            GC.GetTotalAllocatedBytes(precise: true) - allocated);
-
-        async Task ReadRowsAsync()
-        {
-            for (var next = 1L; next <= others; next += _slice.Count)
-                await database.ReadRowsAsync(
-                    load.Id, next, Math.Min(next + _slice.Capacity - 1, others), _slice, CancellationToken.None);
-        }
+            for (var next = 1L; next <= others; next += slice.Count)
+                await database.ReadRowsAsync(load.Id, next, Math.Min(next + slice.Capacity - 1, others), slice, CancellationToken.None);
+        });
     }
 
-    private void Fill(long first, int count)
-    {
-        _slice.Clear();
-        _slice.FirstPosition = first;
-        for (var next = first; !_slice.IsFull && next <= count; next++)
-        {
-            var account = _account.AsSpan(0, _samples.Write(next - 1, _account));
-            var at = account.IndexOf((byte)'@');
-            _slice.Add(account[..at], account[(at + 1)..]);
-        }
-    }
+    private IEnumerable<AccountBatch> Slices(int count) => PreparedLoad.Batches(
+        count, (slice, number) => slice.Add(_samples, number), LoadSettings.DefaultSliceRows);
 
     private static SegmentFacts Facts(int count) => new()
     {

@@ -19,7 +19,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
     public async Task<bool> RunAsync(Func<Task<long?>> readsOf)
     {
         await ImportAsync();
-        var load = await BenchmarkLoad.StartMatchingAsync(database, rows);
+        var load = await PreparedLoad.StartMatchingAsync(database, rows);
         var before = await readsOf();
         var began = Stopwatch.GetTimestamp();
         for (var after = 0L; after < rows; after += range)

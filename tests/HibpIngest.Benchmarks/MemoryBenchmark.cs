@@ -26,7 +26,7 @@ internal static class MemoryBenchmark
         {
             await using var emulator = await AzuriteEmulator.StartAsync(
                 new AzuriteOptions { DataFolder = Path.Combine(folder, $"azurite-{accounts}") }, CancellationToken.None);
-            var connection = UpsertBenchmark.Redirect(emulator.ConnectionString, answering.Endpoint);
+            var connection = ConnectionStrings.WithTables(emulator.ConnectionString, answering.Endpoint);
             await UploadAsync(emulator.ConnectionString, accounts);
             foreach (var stage in new[] { "ingest", "upsert" })
                 peaks[(stage, accounts)] = await RunChildAsync(
@@ -71,10 +71,10 @@ internal static class MemoryBenchmark
             var slices = await database.ListSlicesAsync(1, failedOnly: false, CancellationToken.None);
             var upsert = context.Get<UpsertSlice>();
             await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = 24 }, async (slice, token) =>
-                await upsert.RunAsync(1, slice.Number, token));
+                await upsert.RunAsync(slice, token));
             rows = (await database.GetLoadAsync(1, CancellationToken.None))!.Entities;
         }
-        MeasuredChild.Tell(rows, MeasuredChild.PeakMiB(), stage == "ingest" ? SetBytes(rows) / 1048576.0 : 0);
+        MeasuredChild.Report(rows, MeasuredChild.PeakMiB(), stage == "ingest" ? SetBytes(rows) / 1048576.0 : 0);
     }
 
     /// <summary>Returns the memory of a dedupe set with this many accounts under the same cap, by its own count.</summary>

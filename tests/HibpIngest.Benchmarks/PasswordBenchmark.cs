@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using HibpIngest.Api.Settings;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Hosting.Web;
@@ -46,10 +45,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     public async Task<bool> RunAsync(int seconds)
     {
         var address = await _load.StartAsync(_store.AnswerAsync);
-        var connection =
-            $"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={Convert.ToBase64String(new byte[64])};"
-            + $"BlobEndpoint={address}{ReadyPasswords.BlobRoot};QueueEndpoint={address}/q;"
-            + $"TableEndpoint={address}{ReadyPasswords.TableRoot};";
+        var connection = ConnectionStrings.Of(address, ReadyPasswords.BlobRoot, ReadyPasswords.TableRoot);
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         var written = new PasswordStores(_store, _store);
         var releases = await ImportAsync(written, Prefixes, Backends);
@@ -100,7 +96,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
 
         var name = backend.Name();
         await _load.CompareAsync(
-            $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i), most, tellsMedian: true);
+            $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i), most, printsMedian: true);
         await _load.CompareProcessorAsync(
             $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i));
 
@@ -163,19 +159,12 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     /// <returns>Requests per second.</returns>
     private static async Task<double> WrkAsync(string script, string address)
     {
-        var start = new ProcessStartInfo("wrk", ["-t1", "-c32", "-d5s", "-s", script, address])
-        {
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-        };
-        using var process = Process.Start(start)!;
-        var output = await process.StandardOutput.ReadToEndAsync();
-        await process.WaitForExitAsync();
+        var (output, _) = await ExternalProgram.RunAsync("wrk", "-t1", "-c32", "-d5s", "-s", script, address);
         const string Rate = "Requests/sec:";
         if (output.Contains("Non-2xx", StringComparison.Ordinal) || output.Contains("Socket errors", StringComparison.Ordinal)
             || output.Split('\n').FirstOrDefault(line => line.StartsWith(Rate, StringComparison.Ordinal)) is not { } line)
             throw new InvalidOperationException($"wrk: {output}");
-        return double.Parse(line[Rate.Length..], CultureInfo.InvariantCulture);
+        return double.Parse(line[Rate.Length..]);
     }
 
     /// <summary>Have I Been Pwned published 122 ms for one and 54 ms for the other.</summary>
@@ -207,11 +196,10 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         }
         foreach (var one in ranges.Values)
             one.Dispose();
-        var (blob, table) = (WebLoad.Percentile(times[PasswordBackend.Blob], 50), WebLoad.Percentile(times[PasswordBackend.Table], 50));
-        Console.WriteLine(string.Create(
-            CultureInfo.InvariantCulture,
+        var (blob, table) = (times[PasswordBackend.Blob].Median(), times[PasswordBackend.Table].Median());
+        Console.WriteLine(
             $"one range of the emulator, median: table {table:F1} ms, blob {blob:F1} ms, {table / blob:F1} times (published: 122 and 54, "
-            + $"{122.0 / 54:F1} times)"));
+            + $"{122.0 / 54:F1} times)");
     }
 
     private async Task<PasswordReleases> ImportAsync(PasswordStores stores, int prefixes, IReadOnlyList<PasswordBackend> into)

@@ -1,5 +1,4 @@
 using System.Data.Common;
-using System.Globalization;
 using Azure.Storage.Queues;
 using Microsoft.Data.SqlClient;
 using Microsoft.Data.Sqlite;
@@ -92,7 +91,7 @@ internal abstract class PlainAccessLog : IAsyncDisposable
         await connection.OpenAsync();
         await using var command = connection.CreateCommand();
         command.CommandText = count;
-        return Convert.ToInt64(await command.ExecuteScalarAsync(), CultureInfo.InvariantCulture);
+        return Convert.ToInt64(await command.ExecuteScalarAsync());
     }
 
     private static async Task ExecuteAsync(DbConnection connection, string text)
@@ -173,6 +172,6 @@ internal abstract class PlainAccessLog : IAsyncDisposable
     private sealed class QueueLog(QueueClient queue) : PlainAccessLog
     {
         public override Task AppendAsync(PlainRecord record) => queue.SendMessageAsync(
-            string.Create(CultureInfo.InvariantCulture, $"{record.Id:N} {record.Time} {record.Route} {record.Status}"));
+            $"{record.Id:N} {record.Time} {record.Route} {record.Status}");
     }
 }

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
@@ -17,18 +16,15 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal static class RangesBenchmark
 {
-    public const double MaxTimes = 2.2;
-    public const double MaxNanoseconds = 600;
+    private const double MaxTimes = 2.2;
+    private const double MaxNanoseconds = 600;
 
     private const int SlicesEachTime = 4;
 
-    /// <summary>Runs the benchmark, and prints the figures.</summary>
-    public static async Task<RangesResult> RunAsync(int accounts, int pairs, string folder)
+    /// <summary>Prints the figures; returns whether the requirements are met.</summary>
+    public static async Task<bool> RunAsync(int accounts, int pairs, string folder)
     {
-        var zip = Path.Combine(folder, "Ranges.zip");
-        using (var output = File.Create(zip))
-            SampleBreach.Write(output, new SampleOptions { Accounts = accounts, Seed = 1 }, CancellationToken.None);
-        var batches = await CopyBenchmark.ReadAsync(zip, accounts);
+        var batches = PreparedLoad.SampleBatches(accounts).ToList();
         var (nanoseconds, bytes) = MeasureHash(batches[0], pairs);
 
         await using var server = await AnsweringTableServer.StartAsync();
@@ -43,40 +39,28 @@ internal static class RangesBenchmark
             var (first, second) = i % 2 == 0 ? (off, on) : (on, off);
             var (one, other) = (await RunSlicesAsync(first), await RunSlicesAsync(second));
             ratios.Add(i % 2 == 0 ? (one, other) : (other, one));
-            Console.Error.WriteLine(string.Create(
-                CultureInfo.InvariantCulture,
-                $"{i + 1}/{pairs}: a slice takes {ratios[^1].Off:F1} ms without ranges, {ratios[^1].On:F1} ms with them"));
+            Console.Error.WriteLine(
+                $"{i + 1}/{pairs}: a slice takes {ratios[^1].Off:F1} ms without ranges, {ratios[^1].On:F1} ms with them");
         }
 
         var times = ratios.Select(pair => pair.On / pair.Off).Order().ToList();
-        var result = new RangesResult(Median(times), nanoseconds, bytes);
-        var (withoutThem, withThem) = (Median(ratios.Select(pair => pair.Off)), Median(ratios.Select(pair => pair.On)));
-        var row = string.Create(
-            CultureInfo.InvariantCulture,
-            $"| slice of {new IngestOptions().SliceRows:N0}, ms | {withoutThem:F1} | {withThem:F1} |");
-        Console.WriteLine(string.Create(
-            CultureInfo.InvariantCulture,
-            $"""
+        var (without, with) = (ratios.Select(pair => pair.Off).Median(), ratios.Select(pair => pair.On).Median());
+        Console.WriteLine($"""
             | | off | on | on / off, median of {pairs} pairs | lowest-highest |
             | --- | ---: | ---: | ---: | ---: |
-            {row} {result.Times:F2} | {times[0]:F2}-{times[^1]:F2} |
+            | slice of {new IngestOptions().SliceRows:N0}, ms | {without:F1} | {with:F1} | {times.Median():F2} | {times[0]:F2}-{times[^1]:F2} |
 
             SHA-1: {nanoseconds:F0} ns an account at the least, {bytes} bytes allocated
-            """));
-        return result;
+            """);
+        return times.Median() <= MaxTimes && nanoseconds <= MaxNanoseconds && bytes == 0;
 
         async Task<Store> StoreAsync(RangesState state)
         {
             var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"ranges-{state}.db"), TimeProvider.System);
             await database.UpgradeAsync(CancellationToken.None);
             await database.AddFirstLayoutAsync(new StoreLayout { Id = 1, Ranges = state }, filled: false, CancellationToken.None);
-            var load = await BenchmarkLoad.StartAsync(database);
-            await using (var copy = await BenchmarkLoad.OpenCopyAsync(database, load))
-            {
-                foreach (var batch in batches)
-                    await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
-            }
-            var account = StorageAccount.Open(ThrottleBenchmark.Connection(server.Endpoint), NullLoggerFactory.Instance);
+            var load = await PreparedLoad.CopyAsync(database, batches);
+            var account = StorageAccount.Open(ConnectionStrings.Of(server.Endpoint), NullLoggerFactory.Instance);
             var context = PipelineParts.Of(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), new TestOptions(), NullLoggerFactory.Instance);
             var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
@@ -90,7 +74,7 @@ internal static class RangesBenchmark
         await store.Database.RequeueSlicesAsync(store.Slices[0].Load, null, failedOnly: false, CancellationToken.None);
         var began = Stopwatch.GetTimestamp();
         foreach (var slice in store.Slices)
-            await store.Stage.RunAsync(slice.Load, slice.Number);
+            await store.Stage.RunAsync(slice);
         return Stopwatch.GetElapsedTime(began).TotalMilliseconds / store.Slices.Count;
     }
 
@@ -121,12 +105,6 @@ internal static class RangesBenchmark
         }
     }
 
-    private static double Median(IEnumerable<double> values)
-    {
-        var sorted = values.Order().ToList();
-        return (sorted[(sorted.Count - 1) / 2] + sorted[sorted.Count / 2]) / 2;
-    }
-
     private sealed record Store(SqliteBreachDatabase Database, StorageAccount Account, UpsertSlice Stage, IReadOnlyList<Slice> Slices)
         : IAsyncDisposable
     {
@@ -136,14 +114,4 @@ internal static class RangesBenchmark
             await Database.DisposeAsync();
         }
     }
-}
-
-/// <summary>The cost of ranges.</summary>
-/// <param name="Times">A slice's time, as a multiple of the time without ranges.</param>
-/// <param name="Nanoseconds">Time per SHA-1.</param>
-/// <param name="Bytes">Bytes allocated for a batch of hashes.</param>
-internal sealed record RangesResult(double Times, double Nanoseconds, long Bytes)
-{
-    /// <summary>Whether the requirements are met.</summary>
-    public bool Holds => Times <= RangesBenchmark.MaxTimes && Nanoseconds <= RangesBenchmark.MaxNanoseconds && Bytes == 0;
 }

@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography;
 using System.Text;
@@ -123,8 +122,7 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
     Task<IReadOnlyList<PasswordRow>> IPasswordTables.ReadAsync(string table, string prefix, CancellationToken cancellationToken) =>
         Task.FromResult(_rows[(table, prefix)].Rows);
 
-    private static string Json(PasswordRow row) => string.Create(
-        CultureInfo.InvariantCulture, $$"""{"RowKey":"{{row.Suffix}}","count@odata.type":"Edm.Int64","count":"{{row.Count}}"}""");
+    private static string Json(PasswordRow row) => $$"""{"RowKey":"{{row.Suffix}}","count@odata.type":"Edm.Int64","count":"{{row.Count}}"}""";
 
     public Task WriteAsync(string table, string prefix, IReadOnlyList<PasswordRow> rows, CancellationToken cancellationToken)
     {
@@ -158,13 +156,13 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
         if (range is not null)
         {
             var ends = range["bytes=".Length..].Split('-');
-            var first = long.Parse(ends[0], CultureInfo.InvariantCulture);
-            var last = long.Parse(ends[1], CultureInfo.InvariantCulture);
+            var first = long.Parse(ends[0]);
+            var last = long.Parse(ends[1]);
             bytes = bytes.Slice((int)first, (int)(last - first) + 1);
             md5 = request.Headers["x-ms-range-get-content-md5"] == "true"
                 ? _digests.GetOrAdd((name, first, bytes.Length), static (_, part) => Digest(part.Span), bytes) : null;
             response.StatusCode = StatusCodes.Status206PartialContent;
-            headers.ContentRange = string.Create(CultureInfo.InvariantCulture, $"bytes {first}-{last}/{blob.Bytes.Length}");
+            headers.ContentRange = $"bytes {first}-{last}/{blob.Bytes.Length}";
         }
         if (md5 is not null)
             headers.ContentMD5 = md5;
@@ -177,11 +175,11 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
     {
         var query = context.Request.Query;
         var pages = _rows[(table, query["$filter"].ToString().Split('\'')[1])].Pages;
-        var page = query.TryGetValue("NextRowKey", out var next) ? int.Parse(next.ToString(), CultureInfo.InvariantCulture) : 0;
+        var page = query.TryGetValue("NextRowKey", out var next) ? int.Parse(next.ToString()) : 0;
         if (page + 1 < pages.Length)
         {
             context.Response.Headers["x-ms-continuation-NextPartitionKey"] = "1";
-            context.Response.Headers["x-ms-continuation-NextRowKey"] = (page + 1).ToString(CultureInfo.InvariantCulture);
+            context.Response.Headers["x-ms-continuation-NextRowKey"] = (page + 1).ToString();
         }
         context.Response.ContentType = "application/json;odata=nometadata;streaming=true;charset=utf-8";
         context.Response.ContentLength = pages[page].Length;

@@ -52,20 +52,15 @@ internal static class RemovalBenchmark
 
     private static async Task<Load> UpsertAsync(PipelineParts context, IReadOnlyList<AccountBatch> batches)
     {
-        var load = await BenchmarkLoad.StartAsync(context.Database, context.Options.Ingest);
-        await using (var copy = await BenchmarkLoad.OpenCopyAsync(context.Database, load))
-        {
-            foreach (var batch in batches)
-                await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
-        }
+        var load = await PreparedLoad.CopyAsync(context.Database, batches, context.Options.Ingest);
         var stage = context.Get<UpsertSlice>();
         foreach (var slice in await context.Database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
-            await stage.RunAsync(slice.Load, slice.Number);
+            await stage.RunAsync(slice);
         var another = (await context.Database.GetLoadAsync(load.Id, CancellationToken.None))!.Mark + 1;
         foreach (var batch in batches)
         {
             await Parallel.ForAsync(0, batch.Count / 2, async (i, token) =>
-                await BenchmarkLoad.FirstTable(context.Tables).UpsertAsync(
+                await PreparedLoad.FirstTable(context.Tables).UpsertAsync(
                     batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, new TransactionsInFlight(1, token),
                     token));
         }

@@ -45,13 +45,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         }
     }
 
-    public static async Task ExecuteAsync(string connection, string sql)
-    {
-        await using var opened = new SqlConnection(connection);
-        await opened.OpenAsync();
-        await using var command = new SqlCommand(sql, opened) { CommandTimeout = 600 };
-        await command.ExecuteNonQueryAsync();
-    }
+    private static Task ExecuteAsync(string connection, string sql) => ScalarAsync(connection, sql);
 
     /// <summary>
     /// Returns how many rows of loads and subscribers the server has read since the database was created, by scan or
@@ -68,12 +62,10 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         for (long before = -1; ;)
         {
             await Task.Delay(TimeSpan.FromSeconds(2));
-            var read = Convert.ToInt64(
-                await ScalarAsync(
-                    connection,
-                    "SELECT SUM(CAST(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0) AS bigint)) FROM "
-                    + $"pg_catalog.pg_stat_all_tables WHERE schemaname = '{schema}' AND relname IN ('rows', 'subscribers')"),
-                CultureInfo.InvariantCulture);
+            var read = Convert.ToInt64(await ScalarAsync(
+                connection,
+                "SELECT SUM(CAST(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0) AS bigint)) FROM "
+                + $"pg_catalog.pg_stat_all_tables WHERE schemaname = '{schema}' AND relname IN ('rows', 'subscribers')"));
             if (read == before)
                 return read;
             before = read;
@@ -92,8 +84,8 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     {
         await ExecuteAsync(connectionString, "TRUNCATE TABLE dbo.rows");
         await using var database = SqlServerBreachDatabase.Open(connectionString, TimeProvider.System, NullLoggerFactory.Instance);
-        var load = await BenchmarkLoad.StartAsync(database);
-        await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
+        var load = await PreparedLoad.StartAsync(database);
+        await using var copy = await PreparedLoad.OpenCopyAsync(database, load);
         var began = Stopwatch.GetTimestamp();
         foreach (var batch in batches)
             await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
@@ -134,14 +126,15 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     {
         await ExecuteAsync(connectionString, "TRUNCATE TABLE dbo.rows");
         await using var database = SqlServerBreachDatabase.Open(connectionString, TimeProvider.System, NullLoggerFactory.Instance);
-        return (await BenchmarkLoad.StartAsync(database)).Id;
+        return (await PreparedLoad.StartAsync(database)).Id;
     }
 
     private SqlBulkCopy Bare()
     {
-        var copy = new SqlBulkCopy(
-            connectionString)
-        { DestinationTableName = "dbo.rows", BatchSize = LoadSettings.DefaultBatchRows, BulkCopyTimeout = 600 };
+        var copy = new SqlBulkCopy(connectionString)
+        {
+            DestinationTableName = "dbo.rows", BatchSize = LoadSettings.DefaultBatchRows, BulkCopyTimeout = 600,
+        };
         foreach (var column in Columns)
             copy.ColumnMappings.Add(column, column);
         return copy;

@@ -1,8 +1,6 @@
 using System.Diagnostics;
-using System.Globalization;
 using System.IO.Compression;
 using HibpIngest.Cli.Emulator;
-using HibpIngest.Hosting;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -20,74 +18,51 @@ internal sealed class ThrottledLoad(string folder)
 
     /// <summary>Prints the figures; returns false if a requirement is missed.</summary>
     /// <param name="answersWrites">Keeps accounts out of the emulator, which gets slow with many.</param>
-    /// <param name="most">The longest time, as a multiple of the bound.</param>
-    public async Task<bool> RunAsync(int accounts, TableLimits limits, bool answersWrites, double most)
+    /// <param name="maxTimes">The longest time, as a multiple of the bound.</param>
+    public async Task<bool> RunAsync(int accounts, TableLimits limits, bool answersWrites, double maxTimes)
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
-        var table = new Uri(
-            emulator.ConnectionString.Split(';').First(part => part.StartsWith("TableEndpoint=", StringComparison.Ordinal))[
-                "TableEndpoint=".Length..]);
+        var table = ConnectionStrings.Endpoint(emulator.ConnectionString, "Table");
         await using var server = await ThrottlingTableServer.StartAsync(limits, table, answersWrites);
-        var connection = UpsertBenchmark.Redirect(emulator.ConnectionString, server.Endpoint);
+        var connection = ConnectionStrings.WithTables(emulator.ConnectionString, server.Endpoint);
         var file = Path.Combine(folder, "hibp.db");
         var zip = Path.Combine(folder, "Throttled.zip");
         await WriteAsync(zip, accounts);
 
-        var start =
-            new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), "run"])
-            {
-                WorkingDirectory = folder,
-                RedirectStandardError = true,
-                UseShellExecute = false
-            };
-        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
-        (start.Environment["HIBP_STORAGE"], start.Environment["HIBP_DATABASE"], start.Environment["HIBP_MAIL"]) =
-            (connection, file, $"pickup:{folder}/mail");
-        using var host = Process.Start(start)!;
-        var putOff = 0;
-        host.ErrorDataReceived += (_, line) =>
+        var variables = new Dictionary<string, string>
         {
-            if (line.Data?.Contains("message deferred for", StringComparison.Ordinal) == true)
-                Interlocked.Increment(ref putOff);
+            ["HIBP_STORAGE"] = connection, ["HIBP_DATABASE"] = file, ["HIBP_MAIL"] = $"pickup:{folder}/mail",
         };
-        host.BeginErrorReadLine();
-        try
-        {
-            using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-            await account.Blobs.CreateAsync(CancellationToken.None);
-            var began = Stopwatch.GetTimestamp();
-            using (var content = File.OpenRead(zip))
-                await account.Blobs.UploadAsync("Throttled.zip", content, null, CancellationToken.None);
-            await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-            var load = await WaitAsync(host, database);
-            var seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
+        await using var host = HibpProcess.Start(folder, variables, "run");
+        using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        await account.Blobs.CreateAsync(CancellationToken.None);
+        var began = Stopwatch.GetTimestamp();
+        using (var content = File.OpenRead(zip))
+            await account.Blobs.UploadAsync("Throttled.zip", content, null, CancellationToken.None);
+        await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
+        var load = await WaitAsync(host, database);
+        var seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
 
-            var bound = ThrottledRows.Bound(accounts, limits);
-            var written = (double)server.Accepted / accounts;
-            Console.WriteLine("| accounts | s | bound s | times the bound | refused | written / entities | put off |");
-            Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-            Console.WriteLine(string.Create(
-                CultureInfo.InvariantCulture,
-                $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | "
-                + $"{(double)server.Refusals / (server.Refusals + server.Transactions):P1} | {written:F3} | {putOff} |"));
-            return load.State == LoadState.Done && load.Entities == accounts && seconds <= most * bound
-                && written is >= 1 and <= MaxWritten && putOff == 0;
-        }
-        finally
-        {
-            host.Kill(entireProcessTree: true);
-            await host.WaitForExitAsync();
-        }
+        var deferred = host.Error.Split('\n').Count(line => line.Contains("message deferred for", StringComparison.Ordinal));
+        var bound = ThrottledRows.Bound(accounts, limits);
+        var written = (double)server.Accepted / accounts;
+        Console.WriteLine("| accounts | s | bound s | times the bound | refused | written / entities | put off |");
+        Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        Console.WriteLine(
+            $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | "
+            + $"{server.Refused:P1} | {written:F3} | {deferred} |");
+        return load.State == LoadState.Done && load.Entities == accounts && seconds <= maxTimes * bound
+            && written is >= 1 and <= MaxWritten && deferred == 0;
     }
 
-    private static async Task<Load> WaitAsync(Process host, SqliteBreachDatabase database)
+    private static async Task<Load> WaitAsync(HibpProcess host, SqliteBreachDatabase database)
     {
         using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(250));
         var began = Stopwatch.GetTimestamp();
         while (await timer.WaitForNextTickAsync())
         {
             if (host.HasExited)
-                throw new InvalidOperationException($"hibp run ended with {host.ExitCode}");
+                throw new InvalidOperationException($"hibp run ended: {host.Error}");
             if (Stopwatch.GetElapsedTime(began) > TestTimeout)
                 throw new TimeoutException($"the load was not done after {TestTimeout}");
             if (await database.GetSchemaVersionAsync(CancellationToken.None) is not { Found: > 0 })

@@ -1,8 +1,6 @@
 using System.Diagnostics;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Upsert;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.Sqlite;
@@ -68,11 +66,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private async Task CopyAsync(IReadOnlyList<AccountBatch> batches)
     {
         await _database.UpgradeAsync(CancellationToken.None);
-        var settings = LoadStart.NewSettings(_options.Ingest);
-        var load = await BenchmarkLoad.StartAsync(_database, _options.Ingest);
-        await using var copy = await BenchmarkLoad.OpenCopyAsync(_database, load);
-        foreach (var batch in batches)
-            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
+        var load = await PreparedLoad.CopyAsync(_database, batches, _options.Ingest);
         _slices = await _database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
 
         var all = new List<TableRequest>();
@@ -81,18 +75,18 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
             lock (all)
                 all.Add(request);
         });
-        var context = Context(Redirect(_theirs.ConnectionString, answering.Endpoint));
+        var context = Context(ConnectionStrings.WithTables(_theirs.ConnectionString, answering.Endpoint));
         for (var first = 0; first + SlicesEachTime <= _slices.Count; first += SlicesEachTime)
         {
             var before = all.Count;
             await RunSlicesAsync(context, first);
             var requests = all.Skip(before)
-                .Select(request => request.For(answering.Endpoint["http://".Length..], TableHost(_theirs.ConnectionString))).ToList();
+                .Select(request => request.For(answering.Endpoint["http://".Length..], ConnectionStrings.Endpoint(_theirs.ConnectionString, "Table").Authority)).ToList();
             _kept.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
         }
         await _database.RequeueSlicesAsync(load.Id, null, failedOnly: false, CancellationToken.None);
-        await BenchmarkLoad.FirstTable(Context(_ours.ConnectionString).Tables).CreateAsync(CancellationToken.None);
-        await BenchmarkLoad.FirstTable(Context(_theirs.ConnectionString).Tables).CreateAsync(CancellationToken.None);
+        await PreparedLoad.FirstTable(Context(_ours.ConnectionString).Tables).CreateAsync(CancellationToken.None);
+        await PreparedLoad.FirstTable(Context(_theirs.ConnectionString).Tables).CreateAsync(CancellationToken.None);
     }
 
     private async Task<(double, TimeSpan)> UpsertAsync()
@@ -109,7 +103,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     {
         var stage = context.Get<UpsertSlice>();
         foreach (var slice in _slices.Skip(first).Take(SlicesEachTime))
-            await stage.RunAsync(slice.Load, slice.Number);
+            await stage.RunAsync(slice);
     }
 
     private async Task<(double, TimeSpan)> SendBareAsync()
@@ -128,18 +122,4 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         return PipelineParts.Of(
             account, _database, NotificationSenders.Create($"pickup:{_folder}/mail"), _options, NullLoggerFactory.Instance);
     }
-
-    /// <summary>Returns the connection string with another table service.</summary>
-    internal static string Redirect(string connection, string server)
-    {
-        var settings = Settings(connection);
-        settings["TableEndpoint"] = $"{server}/{settings["AccountName"]}";
-        return string.Join(';', settings.Select(pair => $"{pair.Key}={pair.Value}"));
-    }
-
-    private static string TableHost(string connection) => new Uri(Settings(connection)["TableEndpoint"]).Authority;
-
-    internal static Dictionary<string, string> Settings(string connection) =>
-        connection.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(
-            pair => pair[0], pair => pair[1]);
 }

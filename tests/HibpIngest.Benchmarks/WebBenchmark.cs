@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Api.Settings;
 using HibpIngest.Api.Lookup;
 using HibpIngest.Hosting.Web;
@@ -37,9 +36,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     {
         _table = await _load.StartAsync(AnswerEntityAsync);
         _key = new string('0', ApiKey.Digits);
-        var connection =
-            $"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={Convert.ToBase64String(new byte[64])};"
-            + $"BlobEndpoint={_table}/b;QueueEndpoint={_table}/q;TableEndpoint={_table}/devstoreaccount1;";
+        var connection = ConnectionStrings.Of(_table);
         var catalogue = new ReadyCatalogue(Breaches);
         await using var server = await ServeAsync(connection, catalogue, isLogged: false);
         var ours = server.Addresses[0];
@@ -127,7 +124,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         return await response.Content.ReadAsByteArrayAsync();
     }
 
-    private static readonly string Signature = $"SharedKey devstoreaccount1:{Convert.ToBase64String(new byte[32])}";
+    private static readonly string Signature = $"SharedKey local:{Convert.ToBase64String(new byte[32])}";
 
     private static async Task SendAsync(HttpContext context, ReadyCatalogue catalogue)
     {
@@ -138,9 +135,9 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         await context.Response.Body.WriteAsync(bytes);
     }
 
-    private string EntityAddress(string alias) => $"{_table}/devstoreaccount1/accounts(PartitionKey='{Domain}',RowKey='{alias}')";
+    private string EntityAddress(string alias) => $"{_table}/local/accounts(PartitionKey='{Domain}',RowKey='{alias}')";
 
-    private static string Alias(int i) => string.Create(CultureInfo.InvariantCulture, $"user{i}");
+    private static string Alias(int i) => $"user{i}";
 
     private static readonly byte[] Entity =
         """{"PartitionKey":"example.com","RowKey":"user1","Timestamp":"2026-11-22T00:00:00.0000000Z","b1":true,"b7":true,"b31":true}"""u8

@@ -1,11 +1,5 @@
 using System.Diagnostics;
-using System.Globalization;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
-using Microsoft.AspNetCore.Hosting.Server;
-using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Benchmarks;
 
@@ -20,7 +14,7 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
     /// <summary>Compiling to the end takes the runtime seconds while both processors are busy, the longer the more code there is.</summary>
     private const int WarmingRounds = 3;
 
-    private readonly List<WebApplication> _apps = [];
+    private readonly List<LocalServer> _servers = [];
     private readonly List<string> _misses = [];
 
     /// <summary>Creates a client with this many connections that doesn't decompress responses.</summary>
@@ -41,17 +35,13 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         return _misses.Count == 0;
     }
 
-    /// <summary>Starts a server with only Kestrel.</summary>
+    /// <summary>Starts a server with only Kestrel, which is stopped on disposal.</summary>
     /// <returns>Its address.</returns>
     public async Task<string> StartAsync(RequestDelegate answer)
     {
-        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-        builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
-        var app = builder.Build();
-        _apps.Add(app);
-        app.Run(answer);
-        await app.StartAsync();
-        return app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
+        var server = await LocalServer.StartAsync(answer);
+        _servers.Add(server);
+        return server.Address;
     }
 
     /// <summary>Measures HTTP requests over all connections.</summary>
@@ -60,9 +50,9 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
     /// <param name="bare">Address of the Nth request to the bare server.</param>
     /// <param name="ours">Address of the Nth request to ours.</param>
     /// <param name="leastThroughput">Required share of the bare throughput; null: only printed.</param>
-    /// <param name="mostLatency">The largest p99, as a multiple of the bare one; null: not checked.</param>
+    /// <param name="maxLatency">The largest p99, as a multiple of the bare one; null: not checked.</param>
     public async Task MeasureAsync(
-        string what, HttpClient client, Func<int, string> bare, Func<int, string> ours, double? leastThroughput, double? mostLatency)
+        string what, HttpClient client, Func<int, string> bare, Func<int, string> ours, double? leastThroughput, double? maxLatency)
     {
         var (bareRates, ourRates, bareTails, ourTails) = (new List<double>(), new List<double>(), new List<double>(), new List<double>());
         for (var round = -WarmingRounds; round < rounds; round++)
@@ -77,18 +67,18 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
             ourTails.Add(ourTail);
         }
         RowAtLeast($"{what}, requests/s", bareRates, ourRates, leastThroughput);
-        if (mostLatency is not null)
-            RowAtMost($"{what}, p99 in µs", bareTails, ourTails, mostLatency);
+        if (maxLatency is not null)
+            RowAtMost($"{what}, p99 in µs", bareTails, ourTails, maxLatency);
     }
 
     /// <summary>Runs one of each in turns, so that whatever slows the machine down slows both.</summary>
     /// <param name="what">The row's name.</param>
     /// <param name="bare">Runs the Nth bare call.</param>
     /// <param name="ours">Runs the Nth call of ours.</param>
-    /// <param name="mostLatency">The largest p99, as a multiple of the bare one; null: only printed.</param>
-    /// <param name="tellsMedian">Prints the median too.</param>
+    /// <param name="maxLatency">The largest p99, as a multiple of the bare one; null: only printed.</param>
+    /// <param name="printsMedian">Prints the median too.</param>
     public async Task CompareAsync(
-        string what, Func<int, Task> bare, Func<int, Task> ours, double? mostLatency, bool tellsMedian = false)
+        string what, Func<int, Task> bare, Func<int, Task> ours, double? maxLatency, bool printsMedian = false)
     {
         var (bares, own, bareMedians, ownMedians) = (new List<double>(), new List<double>(), new List<double>(), new List<double>());
         for (var round = -1; round < rounds; round++)
@@ -101,14 +91,14 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
             }
             if (round < 0)
                 continue; // warm-up
-            bares.Add(Percentile(left, 99));
-            own.Add(Percentile(right, 99));
-            bareMedians.Add(Percentile(left, 50));
-            ownMedians.Add(Percentile(right, 50));
+            bares.Add(left.Percentile(99));
+            own.Add(right.Percentile(99));
+            bareMedians.Add(left.Percentile(50));
+            ownMedians.Add(right.Percentile(50));
         }
-        if (tellsMedian)
+        if (printsMedian)
             RowAtMost($"{what}, p50 in µs", bareMedians, ownMedians, null);
-        RowAtMost($"{what}, p99 in µs", bares, own, mostLatency);
+        RowAtMost($"{what}, p99 in µs", bares, own, maxLatency);
     }
 
     /// <summary>Compares processor time in alternating blocks. It covers the whole process, and so the server that both use.</summary>
@@ -130,12 +120,12 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
     /// <summary>Prints rates; ours must reach this share of the bare ones.</summary>
     public void RowAtLeast(string what, List<double> bare, List<double> ours, double? least) => Row(
         what, bare, ours, ratio => least is null || ratio >= least,
-        least is null ? "" : string.Create(CultureInfo.InvariantCulture, $"{least:F1} at least"));
+        least is null ? "" : $"{least:F1} at least");
 
     /// <summary>Prints times; ours may be at most this multiple of the bare ones.</summary>
-    public void RowAtMost(string what, List<double> bare, List<double> ours, double? most) => Row(
-        what, bare, ours, ratio => most is null || ratio <= most,
-        most is null ? "" : string.Create(CultureInfo.InvariantCulture, $"{most:F1} at most"));
+    public void RowAtMost(string what, List<double> bare, List<double> ours, double? limit) => Row(
+        what, bare, ours, ratio => limit is null || ratio <= limit,
+        limit is null ? "" : $"{limit:F1} at most");
 
     /// <summary>Sends 2,000 requests per second with h2load, if it is installed: none may fail.</summary>
     public async Task HoldAsync(IEnumerable<string> addresses, IEnumerable<string> headers, int seconds)
@@ -144,13 +134,8 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         try
         {
             await File.WriteAllLinesAsync(list, addresses);
-            var start = new ProcessStartInfo("h2load") { UseShellExecute = false, RedirectStandardOutput = true };
-            foreach (var argument in (string[])["--h1", "--rps", "100", "-c", "20", "-t", "1", "-D", $"{seconds}", "-i", list,
-                .. headers.SelectMany(header => (string[])["-H", header])])
-                start.ArgumentList.Add(argument);
-            using var process = Process.Start(start)!;
-            var output = await process.StandardOutput.ReadToEndAsync();
-            await process.WaitForExitAsync();
+            var (output, _) = await ExternalProgram.RunAsync("h2load", ["--h1", "--rps", "100", "-c", "20", "-t", "1", "-D", $"{seconds}",
+                "-i", list, .. headers.SelectMany(header => (string[])["-H", header])]);
             foreach (var line in output.Split('\n').Where(line => line.StartsWith("finished", StringComparison.Ordinal)
                 || line.StartsWith("requests:", StringComparison.Ordinal) || line.StartsWith("status codes:", StringComparison.Ordinal)
                 || line.Contains("time for request", StringComparison.Ordinal)))
@@ -169,16 +154,10 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
         }
     }
 
-    public static double Percentile(double[] times, int percent)
-    {
-        Array.Sort(times);
-        return times[times.Length * percent / 100];
-    }
-
     public async ValueTask DisposeAsync()
     {
-        foreach (var app in _apps)
-            await app.DisposeAsync();
+        foreach (var server in _servers)
+            await server.DisposeAsync();
     }
 
     private static async Task<double> TimeAsync(Func<int, Task> call, int i)
@@ -198,11 +177,10 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
 
     private void Row(string what, List<double> bare, List<double> ours, Func<double, bool> isWithin, string limit)
     {
-        var ratio = Median(bare.Zip(ours, (left, right) => right / left));
-        Console.WriteLine(string.Create(
-            CultureInfo.InvariantCulture, $"| {what} | {Median(bare):N0} | {Median(ours):N0} | {ratio:F2} | {limit} |"));
+        var ratio = bare.Zip(ours, (left, right) => right / left).Median();
+        Console.WriteLine($"| {what} | {bare.Median():N0} | {ours.Median():N0} | {ratio:F2} | {limit} |");
         if (!isWithin(ratio))
-            _misses.Add(string.Create(CultureInfo.InvariantCulture, $"{what}: {ratio:F2}, {limit}"));
+            _misses.Add($"{what}: {ratio:F2}, {limit}");
     }
 
     /// <summary>Sends requests over all connections, one after another on each.</summary>
@@ -229,11 +207,9 @@ internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
             }
         })));
         var rate = times.Length / Stopwatch.GetElapsedTime(began).TotalSeconds;
-        Console.Error.WriteLine(string.Create(
-            CultureInfo.InvariantCulture,
-            $"{address(0)}: {rate:N0}/s, each {(Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / times.Length:N0} µs of CPU"));
-        return (rate, Percentile(times, 99));
+        Console.Error.WriteLine(
+            $"{address(0)}: {rate:N0}/s, each {(Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / times.Length:N0} µs of CPU");
+        return (rate, times.Percentile(99));
     }
 
-    private static double Median(IEnumerable<double> values) => values.Order().ElementAt(values.Count() / 2);
 }

@@ -218,8 +218,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         folder, new Dictionary<string, string> { ["HIBP_STORAGE"] = fixture.Pipeline.Connection }, "ready", "serve", "--urls",
         "http://127.0.0.1:0");
 
-    internal static int PortOf(HibpProcess server) => new Uri(
-        server.Error.Split('\n').Single(line => line.StartsWith("API:", StringComparison.Ordinal))["API:".Length..].Trim()).Port;
+    internal static int PortOf(HibpProcess server) => new Uri(server.Address).Port;
 
     private static Process StartIdle(int port) => Process.Start(
         new ProcessStartInfo(
@@ -230,8 +229,6 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
             RedirectStandardOutput = true,
         })!;
 
-    /// <summary>Returns a process's resident memory in bytes.</summary>
-    private static long Memory(int process) => 1024 * long.Parse(
-        File.ReadLines($"/proc/{process}/status").Single(line => line.StartsWith("VmRSS:", StringComparison.Ordinal))
-            .Split(' ', StringSplitOptions.RemoveEmptyEntries)[^2].Trim(), CultureInfo.InvariantCulture);
+    /// <summary>Returns a process's memory in bytes.</summary>
+    private static long Memory(int process) => (long)(ProcessMemory.MiB(process) * (1 << 20));
 }

@@ -1,10 +1,9 @@
-using HibpIngest.Benchmarks;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AzureStorage;
 
 /// <summary>
-/// Runs the short form of the benchmark <c>-- busy</c> in virtual time: a table service that slows down instead of
+/// Simulates what the benchmark <c>-- busy</c> measures, in virtual time: a table service that slows down instead of
 /// refusing, with ten slices of 16 transactions and more.
 /// </summary>
 public sealed class BusyServiceTests(ITestOutputHelper output)

@@ -1,9 +1,6 @@
 using System.Globalization;
 using System.Text;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
@@ -12,10 +9,12 @@ internal sealed class LoopbackServer : IAsyncDisposable
 {
     public const string Key = "c2VjcmV0LWtleS1tYXRlcmlhbC1vZi10ZXN0cw==";
 
-    private readonly WebApplication _app;
     private readonly List<string> _requests = [];
+    private LocalServer _server = null!;
 
-    private LoopbackServer(WebApplication app) => _app = app;
+    private LoopbackServer()
+    {
+    }
 
     public string ConnectionString { get; private set; } = "";
 
@@ -32,12 +31,8 @@ internal sealed class LoopbackServer : IAsyncDisposable
     /// <param name="answer">Receives the request's context, its 0-based number and its body.</param>
     public static async Task<LoopbackServer> StartAsync(Func<HttpContext, int, string, Task> answer)
     {
-        var builder = WebApplication.CreateSlimBuilder();
-        builder.Logging.ClearProviders();
-        builder.WebHost.UseUrls("http://127.0.0.1:0");
-        var app = builder.Build();
-        var server = new LoopbackServer(app);
-        app.Run(async context =>
+        var server = new LoopbackServer();
+        server._server = await LocalServer.StartAsync(async context =>
         {
             using var reader = new StreamReader(context.Request.Body, Encoding.UTF8);
             var body = await reader.ReadToEndAsync();
@@ -50,8 +45,7 @@ internal sealed class LoopbackServer : IAsyncDisposable
 
             await answer(context, number, body);
         });
-        await app.StartAsync();
-        var address = app.Urls.First();
+        var address = server._server.Address;
         server.ConnectionString =
             $"AccountName=loopback;AccountKey={Key};BlobEndpoint={address}/loopback;QueueEndpoint={address}/loopback;"
             + $"TableEndpoint={address}/loopback";
@@ -79,7 +73,7 @@ internal sealed class LoopbackServer : IAsyncDisposable
         await context.Response.WriteAsync(json);
     }
 
-    public ValueTask DisposeAsync() => _app.DisposeAsync();
+    public ValueTask DisposeAsync() => _server.DisposeAsync();
 
     private static int Count(string body) => body.Split("PATCH http").Length - 1;
 

@@ -56,6 +56,16 @@ public sealed class HibpProcess : IAsyncDisposable
 
     public int Id => _process.Id;
 
+    public bool HasExited => _process.HasExited;
+
+    /// <summary>The API's address, as a server prints it at its start.</summary>
+    public string Address =>
+        Error.Split('\n').Single(line => line.StartsWith("API:", StringComparison.Ordinal))["API:".Length..].Trim();
+
+    /// <summary>Starts it, and returns at once.</summary>
+    public static HibpProcess Start(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments) =>
+        new(folder, variables, waitFor: null, input: null, arguments);
+
     public static async Task<HibpResult> RunAsync(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments)
     {
         await using var process = new HibpProcess(folder, variables, waitFor: null, input: null, arguments);
@@ -91,17 +101,31 @@ public sealed class HibpProcess : IAsyncDisposable
     /// <summary>Sends SIGTERM, and waits for the end.</summary>
     public async Task<HibpResult> TerminateAsync()
     {
-        await _process.TerminateAsync();
+        await SignalAsync("TERM");
         return await EndAsync();
+    }
+
+    /// <param name="signal">STOP, CONT...</param>
+    public Task SignalAsync(string signal) => _process.SignalAsync(signal);
+
+    /// <summary>Sends SIGKILL, and waits for the end.</summary>
+    public async Task KillAsync()
+    {
+        _process.Kill(entireProcessTree: true);
+        await _process.WaitForExitAsync();
+    }
+
+    /// <summary>Waits for the end, or until the token is cancelled; returns whether it has ended.</summary>
+    public async Task<bool> HasEndedAsync(CancellationToken until)
+    {
+        await _process.WaitForExitAsync(until).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        return _process.HasExited;
     }
 
     public async ValueTask DisposeAsync()
     {
         if (!_process.HasExited)
-        {
-            _process.Kill(entireProcessTree: true);
-            await _process.WaitForExitAsync();
-        }
+            await KillAsync();
         _process.Dispose();
     }
 
@@ -114,7 +138,6 @@ public sealed class HibpProcess : IAsyncDisposable
                 return _error.ToString();
         }
     }
-
 }
 
 public sealed record HibpResult(int ExitCode, string Output, string Error)

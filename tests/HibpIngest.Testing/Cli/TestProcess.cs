@@ -30,9 +30,12 @@ internal static class TestProcess
 
     public static string HomeIn(string folder) => Path.Combine(folder, ".hibp");
 
-    public static async Task TerminateAsync(this Process process)
+    public static Task TerminateAsync(this Process process) => process.SignalAsync("TERM");
+
+    /// <param name="signal">TERM, STOP, CONT...</param>
+    public static async Task SignalAsync(this Process process, string signal)
     {
-        using var kill = Process.Start("kill", ["-TERM", process.Id.ToString(CultureInfo.InvariantCulture)]);
+        using var kill = Process.Start("kill", [$"-{signal}", process.Id.ToString(CultureInfo.InvariantCulture)]);
         await kill.WaitForExitAsync();
     }
 

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Text;
 using HibpIngest.Cli.Emulator;
 
@@ -106,21 +105,8 @@ public abstract class AcceptanceContract
     /// <summary>Extracts the accounts of a zip with a separate script.</summary>
     internal static async Task<HashSet<string>> ExtractAsync(string zip)
     {
-        var start =
-            new ProcessStartInfo(
-                "node", [RepositoryFile.Path("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"), zip])
-            {
-                RedirectStandardOutput =
-                    true,
-                UseShellExecute = false
-            };
-        using var process = Process.Start(start)!;
-        var accounts = new HashSet<string>();
-        while (await process.StandardOutput.ReadLineAsync() is { } account)
-            accounts.Add(account);
-        await process.WaitForExitAsync();
-        Assert.Equal(0, process.ExitCode);
-        return accounts;
+        var (accounts, _) = await ExternalProgram.RunScriptAsync("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs", zip);
+        return [.. accounts.Split('\n', StringSplitOptions.RemoveEmptyEntries)];
     }
 
     /// <summary>Returns a header, unfolded and with its encoded words (RFC 2047, base64) decoded.</summary>

@@ -53,7 +53,7 @@ public sealed partial class LayoutTests
         ["HibpIngest.Testing"] = ["HibpIngest.Cli", "HibpIngest.Functions", "HibpIngest.Functions.Api"],
         // Test projects don't reference each other: shared code is in HibpIngest.Testing.
         ["HibpIngest.Tests"] = ["HibpIngest.Testing"],
-        ["HibpIngest.Integration.Tests"] = ["HibpIngest.Benchmarks", "HibpIngest.Testing"],
+        ["HibpIngest.Integration.Tests"] = ["HibpIngest.Testing"],
         ["HibpIngest.Deployment.Tests"] = ["HibpIngest.Testing"],
         ["HibpIngest.SqlServer.Tests"] = ["HibpIngest.Testing"],
         ["HibpIngest.Benchmarks"] = ["HibpIngest.Cli", "HibpIngest.Testing"],

@@ -1,0 +1,159 @@
+using System.Net;
+using System.Text;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Http.Features;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// A server with the table service's limits (<see cref="TableModel{TPartition}"/>): it refuses what they don't allow
+/// as the service does, in the response to the transaction. Writes to the account table are completed here, or
+/// forwarded to another server; everything else is forwarded.
+/// </summary>
+internal sealed class ThrottlingTableServer : IAsyncDisposable
+{
+    private const string ChangeSet = "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n";
+    private const string PartHead = "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+    private const string Busy = """{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"0:The server is busy."}}}""";
+    private const string Done = PartHead + "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n";
+    private const string RefusedPart = PartHead + "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "
+        + "application/json;odata=minimalmetadata\r\n\r\n" + Busy + "\r\n";
+    private const string End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n";
+
+    private readonly TableLimits _limits;
+    private readonly Uri? _upstream;
+    private readonly bool _answersWrites;
+    private readonly HttpClient _http =
+        new(new SocketsHttpHandler { UseProxy = false, MaxConnectionsPerServer = 256 }) { Timeout = TimeSpan.FromMinutes(2) };
+    private readonly TableModel<string> _model;
+    private LocalServer _server = null!;
+    private long _accepted;
+    private long _transactions;
+    private long _refused;
+
+    private ThrottlingTableServer(TableLimits limits, Uri? upstream, bool answersWrites)
+    {
+        (_limits, _upstream, _answersWrites) = (limits, upstream, answersWrites);
+        _model = new TableModel<string>(limits, TimeProvider.System);
+    }
+
+    /// <summary>Its address, without a path.</summary>
+    public string Endpoint => _server.Address;
+
+    /// <summary>Entities in completed writes.</summary>
+    public long Accepted => Interlocked.Read(ref _accepted);
+
+    /// <summary>The share of writes that were refused.</summary>
+    public double Refused => (double)_refused / (_refused + _transactions);
+
+    /// <param name="upstream">Address of the upstream table service; null: there are only writes.</param>
+    /// <param name="answersWrites">Completes writes to the account table here, instead of forwarding them.</param>
+    public static async Task<ThrottlingTableServer> StartAsync(TableLimits limits, Uri? upstream = null, bool answersWrites = true)
+    {
+        var server = new ThrottlingTableServer(limits, upstream, answersWrites);
+        server._server = await LocalServer.StartAsync(server.AnswerAsync);
+        return server;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _server.DisposeAsync();
+        _http.Dispose();
+    }
+
+    private async Task AnswerAsync(HttpContext context)
+    {
+        using var buffer = new MemoryStream();
+        await context.Request.Body.CopyToAsync(buffer);
+        var body = buffer.ToArray();
+        var path = context.Request.Path.Value!;
+        var batch = path.EndsWith("$batch", StringComparison.Ordinal);
+        var partition = batch ? Partition(body) : Partition(Encoding.UTF8.GetBytes(path));
+        if (partition is null || (!batch && context.Request.Method != HttpMethods.Patch))
+        {
+            await PassOnAsync(context, body);
+            return;
+        }
+        var entities = batch ? body.AsSpan().Count("PATCH http"u8) : 1;
+        if (!Take(partition, entities))
+        {
+            Interlocked.Increment(ref _refused);
+            await Task.Delay(_limits.RefusalLatency);
+            await AnswerAsync(context, batch, ChangeSet + RefusedPart + End, StatusCodes.Status503ServiceUnavailable, Busy);
+            return;
+        }
+        Interlocked.Add(ref _accepted, entities);
+        Interlocked.Increment(ref _transactions);
+        if (!_answersWrites)
+        {
+            await PassOnAsync(context, body);
+            return;
+        }
+        await Task.Delay(_limits.Latency);
+        await AnswerAsync(
+            context, batch, ChangeSet + string.Concat(Enumerable.Repeat(Done, entities)) + End, StatusCodes.Status204NoContent, "");
+    }
+
+    private bool Take(string partition, int entities) =>
+        (_limits.OnlyPartition is { } only && only != partition) || _model.Take(partition, entities);
+
+    private static async Task AnswerAsync(HttpContext context, bool batch, string answer, int status, string json)
+    {
+        if (batch)
+        {
+            context.Response.StatusCode = StatusCodes.Status202Accepted;
+            context.Response.ContentType = "multipart/mixed; boundary=batchresponse_x";
+            await context.Response.Body.WriteAsync(Encoding.ASCII.GetBytes(answer));
+            return;
+        }
+        context.Response.StatusCode = status;
+        if (json.Length == 0)
+            return;
+        context.Response.ContentType = "application/json";
+        await context.Response.Body.WriteAsync(Encoding.ASCII.GetBytes(json));
+    }
+
+    private async Task PassOnAsync(HttpContext context, byte[] body)
+    {
+        if (_upstream is null)
+        {
+            context.Response.StatusCode = StatusCodes.Status501NotImplemented;
+            return;
+        }
+        var received = context.Request;
+        // The parts of a transaction contain the server's address too.
+        var text = body.Length == 0 ? body : Encoding.Latin1.GetBytes(
+            Encoding.Latin1.GetString(body).Replace(new Uri(Endpoint).Authority, _upstream.Authority, StringComparison.Ordinal));
+        var target = context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget;
+        using var request = new HttpRequestMessage(
+            new HttpMethod(received.Method), $"{_upstream.GetLeftPart(UriPartial.Authority)}{target}");
+        if (received.ContentLength is not null || body.Length > 0)
+            request.Content = new ByteArrayContent(text);
+        foreach (var (name, value) in received.Headers)
+        {
+            if (name is "Host" or "Content-Length" or "Connection")
+                continue;
+            if (!request.Headers.TryAddWithoutValidation(name, (IEnumerable<string>)value))
+                request.Content?.Headers.TryAddWithoutValidation(name, (IEnumerable<string>)value);
+        }
+        using var answer = await _http.SendAsync(request);
+        context.Response.StatusCode = (int)answer.StatusCode;
+        foreach (var (name, values) in answer.Headers.Concat(answer.Content.Headers))
+        {
+            if (name is not ("Transfer-Encoding" or "Connection" or "Keep-Alive" or "Content-Length"))
+                context.Response.Headers[name] = values.ToArray();
+        }
+        if (answer.StatusCode is not (HttpStatusCode.NoContent or HttpStatusCode.NotModified))
+            await context.Response.Body.WriteAsync(await answer.Content.ReadAsByteArrayAsync());
+    }
+
+    /// <summary>Returns the key in the first <c>accounts(PartitionKey='...'</c>.</summary>
+    private static string? Partition(ReadOnlySpan<byte> text)
+    {
+        var at = text.IndexOf("/accounts(PartitionKey='"u8);
+        if (at < 0)
+            return null;
+        text = text[(at + "/accounts(PartitionKey='".Length)..];
+        return Encoding.ASCII.GetString(text[..text.IndexOf((byte)'\'')]);
+    }
+}
