@@ -3,7 +3,6 @@ using HibpIngest.Api.Settings;
 using HibpIngest.Hosting.Web;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -46,12 +45,11 @@ internal sealed class AccessServer : IAsyncDisposable
     {
         if (option is "ours" or "off")
         {
-            using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Warning).AddSimpleConsole());
             await using var server = await WebServer.StartAsync(
                 new WebServerOptions { Urls = ["http://127.0.0.1:0"], Web = new WebOptions { AccessLog = option == "ours" } },
                 services => services.AddHibpApiStorage(store, [], nearest: null)
                     .AddSingleton<ICatalogueBlobs>(new ReadyCatalogue(1, Sentences)),
-                TimeProvider.System, logs, CancellationToken.None);
+                TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
             await RunAsync(server.Addresses[0]);
             return;
         }

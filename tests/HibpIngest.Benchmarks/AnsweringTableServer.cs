@@ -26,8 +26,8 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
 
     public string Endpoint => _server.Address;
 
-    /// <param name="keep">Receives each request, possibly several concurrently.</param>
-    public static async Task<AnsweringTableServer> StartAsync(Action<TableRequest>? keep = null)
+    /// <param name="record">Receives each request, possibly several concurrently.</param>
+    public static async Task<AnsweringTableServer> StartAsync(Action<TableRequest>? record = null)
     {
         var server = new AnsweringTableServer();
         server._server = await LocalServer.StartAsync(async context =>
@@ -38,7 +38,7 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
             if (!request.Path.Value!.EndsWith("/Tables", StringComparison.Ordinal))
             {
                 Interlocked.Increment(ref server._requests);
-                keep?.Invoke(new TableRequest(
+                record?.Invoke(new TableRequest(
                     request.Method, request.Path.Value, request.ContentType, request.Headers.Accept, request.Headers["Prefer"],
                     request.Headers["DataServiceVersion"], body.ToArray()));
             }

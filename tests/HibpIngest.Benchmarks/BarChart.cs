@@ -20,19 +20,18 @@ internal static class BarChart
         var height = (2 * Margin) + (Line * (bars.Count + 1));
         var body = new StringBuilder();
         Text(Margin, Margin + 10, title, 16, "start");
-        var most = bars.Max(bar => bar.Value);
+        var longest = bars.Max(bar => bar.Value);
         foreach (var (i, (name, value, isPublished)) in bars.Index())
         {
             var y = Margin + 10 + (Line * (i + 1));
-            var width = Math.Max(BarWidth * value / most, 1);
+            var width = Math.Max(BarWidth * value / longest, 1);
             Text(Margin + NameWidth - 8, y, name, 13, "end");
             body.Append(
                 $"<rect x=\"{Margin + NameWidth}\" y=\"{y - 14}\" width=\"{width:F0}\" height=\"18\" ")
                 .Append(isPublished ? "fill=\"#b9c7d6\"/>\n" : "fill=\"#3b6ea8\"/>\n");
             Text(Margin + NameWidth + (int)width + 6, y, $"{value:N0}", 13, "start");
         }
-        return 
-            $"""
+        return $"""
             <svg xmlns="http://www.w3.org/2000/svg" width="{Width}" height="{height}" viewBox="0 0 {Width} {height}"
                 font-family="system-ui, sans-serif">
             <rect width="100%" height="100%" fill="#ffffff"/>

@@ -22,22 +22,22 @@ internal sealed class BareTableClient : IDisposable
         _server = new Uri(settings["TableEndpoint"]).GetLeftPart(UriPartial.Authority);
     }
 
-    public async Task SendAsync(TableRequest kept, CancellationToken cancellationToken)
+    public async Task SendAsync(TableRequest recorded, CancellationToken cancellationToken)
     {
-        using var request = new HttpRequestMessage(new HttpMethod(kept.Method), _server + kept.Path)
+        using var request = new HttpRequestMessage(new HttpMethod(recorded.Method), _server + recorded.Path)
         {
-            Content = new ByteArrayContent(kept.Body),
+            Content = new ByteArrayContent(recorded.Body),
         };
-        if (kept.ContentType is not null)
-            request.Content.Headers.ContentType = MediaTypeHeaderValue.Parse(kept.ContentType);
+        if (recorded.ContentType is not null)
+            request.Content.Headers.ContentType = MediaTypeHeaderValue.Parse(recorded.ContentType);
         var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
-        var signature = HMACSHA256.HashData(_key, Encoding.UTF8.GetBytes($"{date}\n/{_account}{kept.Path}"));
+        var signature = HMACSHA256.HashData(_key, Encoding.UTF8.GetBytes($"{date}\n/{_account}{recorded.Path}"));
         request.Headers.TryAddWithoutValidation(
             "Authorization", $"SharedKeyLite {_account}:{Convert.ToBase64String(signature)}");
         request.Headers.Add("x-ms-date", date);
         request.Headers.Add("x-ms-version", "2019-02-02");
-        foreach (var (name, value) in new[] { ("Accept", kept.Accept), ("Prefer", kept.Prefer),
-                ("DataServiceVersion", kept.DataServiceVersion) })
+        foreach (var (name, value) in new[] { ("Accept", recorded.Accept), ("Prefer", recorded.Prefer),
+                ("DataServiceVersion", recorded.DataServiceVersion) })
         {
             if (value is not null)
                 request.Headers.TryAddWithoutValidation(name, value);

@@ -65,10 +65,13 @@ internal static class CallbackBenchmark
         var made = await MeasuredChild.RunAsync(
             "callbacks-call", emulator.ConnectionString, file, secret, $"{calls}", receiver.Address);
 
-        Console.WriteLine($"| {watched.Count:N0} prefixes of {subscriptions:N0} subscriptions | in s | a second | peak MiB after half | at the end |");
+        Console.WriteLine(
+            $"| {watched.Count:N0} prefixes of {subscriptions:N0} subscriptions | in s | a second | peak MiB after half | at the end |");
         Console.WriteLine($"| --- | ---: | ---: | ---: | ---: |");
-        Console.WriteLine($"| {accounts:N0} accounts looked through | {looked[1]:F1} | {accounts / looked[1]:N0} | {looked[2]:F0} | {looked[3]:F0} |");
-        Console.WriteLine($"| {made[0]:N0} calls of {looked[0]:N0} | {made[1]:F1} | {made[0] / made[1]:N0} | {made[2]:F0} | {made[3]:F0} |");
+        Console.WriteLine(
+            $"| {accounts:N0} accounts looked through | {looked[1]:F1} | {accounts / looked[1]:N0} | {looked[2]:F0} | {looked[3]:F0} |");
+        Console.WriteLine(
+            $"| {made[0]:N0} calls of {looked[0]:N0} | {made[1]:F1} | {made[0] / made[1]:N0} | {made[2]:F0} | {made[3]:F0} |");
         Console.WriteLine($"a bare HttpClient posts {made[4]:N0} a second: {made[0] / made[1] / made[4]:F2} of it");
         Console.WriteLine($"hashing and testing: {nanoseconds:F0} ns an account at the least");
         var isFlat = Math.Max(looked[3] / looked[2], made[3] / made[2]) <= MaxGrowth;

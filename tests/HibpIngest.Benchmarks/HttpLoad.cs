@@ -20,7 +20,11 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
     {
         try
         {
-            using var process = Process.Start(new ProcessStartInfo("h2load", ["--version"]) { RedirectStandardOutput = true })!;
+            using var process = Process.Start(new ProcessStartInfo("h2load", ["--version"])
+            {
+                UseShellExecute = false,
+                RedirectStandardOutput = true,
+            })!;
             process.StandardOutput.ReadToEnd();
             process.WaitForExit();
             return true;

@@ -149,7 +149,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         using var file = File.OpenHandle(path, FileMode.Open, FileAccess.ReadWrite);
         RandomAccess.FlushToDisk(file);
         if (Advise(file, 0, 0, DontNeed) != 0)
-            throw new NotSupportedException("the page cache can't be told");
+            throw new NotSupportedException("posix_fadvise failed");
         return path;
     }
 

@@ -78,25 +78,25 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
 
     private async Task MeasureAsync(PasswordBackend backend, StorageAccount account, string connection, string address)
     {
-        var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MaxLatency);
+        var (least, max) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MaxLatency);
         using var ranges = new PasswordRanges(
             new PasswordStores(account.PasswordBlobs, account.PasswordTables), Options.Create(OptionsOf(backend, cacheMegabytes: 0)),
             TimeProvider.System, NullLoggerFactory.Instance);
         await ranges.RefreshAsync(CancellationToken.None);
-        var reads = new List<IReadOnlyList<ReadyPasswords.KeptRequest>>();
+        var reads = new List<IReadOnlyList<ReadyPasswords.RecordedRead>>();
         for (var i = 0; i < Prefixes; i++)
         {
-            var kept = _store.Keep();
+            var recorded = _store.Record();
             var range = await ranges.FindAsync(HashMode.Sha1, _list.Prefix(i), CancellationToken.None)
                 ?? throw new InvalidOperationException("a range that was imported is not there");
             // The list of served releases is read from time to time as well.
-            reads.Add([.. kept.Where(one => !one.Address.Contains(".json", StringComparison.Ordinal))]);
+            reads.Add([.. recorded.Where(one => !one.Address.Contains(".json", StringComparison.Ordinal))]);
             _ready.TryAdd(Path(i), range.For(takesGzip: true).Bytes.ToArray());
         }
 
         var name = backend.Name();
         await _load.CompareAsync(
-            $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i), most, printsMedian: true);
+            $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i), max, printsMedian: true);
         await _load.CompareProcessorAsync(
             $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i));
 
@@ -111,7 +111,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         await using var server = await ServeAsync(connection, backend, cacheMegabytes: 0);
         using var client = CreateClient();
         await _load.MeasureAsync(
-            $"{name} through Kestrel", client, i => copying + Path(i), i => server.Addresses[0] + Path(i), least, most);
+            $"{name} through Kestrel", client, i => copying + Path(i), i => server.Addresses[0] + Path(i), least, max);
         await using var logging = await ServeAsync(connection, backend, cacheMegabytes: 0, isLogged: true);
         await _load.MeasureAsync(
             $"{name}, logged behind", client, i => copying + Path(i), i => logging.Addresses[0] + Path(i), null, null);
@@ -249,7 +249,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     }
 
     /// <summary>Sends the requests that our code made, with a client that knows no store.</summary>
-    private async Task<byte[]> ReadBareAsync(string address, IReadOnlyList<ReadyPasswords.KeptRequest> reads)
+    private async Task<byte[]> ReadBareAsync(string address, IReadOnlyList<ReadyPasswords.RecordedRead> reads)
     {
         var bytes = Array.Empty<byte>();
         foreach (var read in reads)

@@ -44,15 +44,16 @@ internal static class RangesBenchmark
         }
 
         var times = ratios.Select(pair => pair.On / pair.Off).Order().ToList();
+        var ratio = times.Median();
         var (without, with) = (ratios.Select(pair => pair.Off).Median(), ratios.Select(pair => pair.On).Median());
         Console.WriteLine($"""
             | | off | on | on / off, median of {pairs} pairs | lowest-highest |
             | --- | ---: | ---: | ---: | ---: |
-            | slice of {new IngestOptions().SliceRows:N0}, ms | {without:F1} | {with:F1} | {times.Median():F2} | {times[0]:F2}-{times[^1]:F2} |
+            | slice of {new IngestOptions().SliceRows:N0}, ms | {without:F1} | {with:F1} | {ratio:F2} | {times[0]:F2}-{times[^1]:F2} |
 
             SHA-1: {nanoseconds:F0} ns an account at the least, {bytes} bytes allocated
             """);
-        return times.Median() <= MaxTimes && nanoseconds <= MaxNanoseconds && bytes == 0;
+        return ratio <= MaxTimes && nanoseconds <= MaxNanoseconds && bytes == 0;
 
         async Task<Store> StoreAsync(RangesState state)
         {

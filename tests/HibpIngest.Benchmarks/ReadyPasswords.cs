@@ -26,28 +26,28 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
     private const string BlobPath = BlobRoot + "/" + IPasswordBlobs.Container + "/";
     private const string LastModified = "Sun, 22 Nov 2026 00:00:00 GMT";
 
-    private static readonly string[] KeptHeaders =
+    private static readonly string[] ReadHeaders =
         ["Accept", "Authorization", "DataServiceVersion", "If-Match", "Range", "x-ms-date", "x-ms-range", "x-ms-range-get-content-md5",
             "x-ms-version"];
 
     private readonly ConcurrentDictionary<string, Blob> _blobs = new();
     private readonly ConcurrentDictionary<(string Name, long Offset, int Length), string> _digests = new();
     private readonly ConcurrentDictionary<(string Table, string Prefix), (byte[][] Pages, IReadOnlyList<PasswordRow> Rows)> _rows = new();
-    private List<KeptRequest>? _kept;
+    private List<RecordedRead>? _recorded;
 
     /// <summary>Records all later HTTP requests.</summary>
-    public IReadOnlyList<KeptRequest> Keep() => _kept = [];
+    public IReadOnlyList<RecordedRead> Record() => _recorded = [];
 
     /// <summary>Handles a request of the blob or the table service.</summary>
     public Task AnswerAsync(HttpContext context)
     {
-        if (_kept is { } kept)
+        if (_recorded is { } recorded)
         {
-            lock (kept)
+            lock (recorded)
             {
-                kept.Add(new KeptRequest(
+                recorded.Add(new RecordedRead(
                     context.Request.Path + context.Request.QueryString,
-                    [.. KeptHeaders.Where(context.Request.Headers.ContainsKey)
+                    [.. ReadHeaders.Where(context.Request.Headers.ContainsKey)
                         .Select(name => (name, context.Request.Headers[name].ToString()))]));
             }
         }
@@ -92,7 +92,7 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
     public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
         throw new NotSupportedException();
 
-    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
+    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken) =>
         Task.FromResult<ReadOnlyMemory<byte>?>(null);
 
     public async IAsyncEnumerable<string> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
@@ -122,7 +122,8 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
     Task<IReadOnlyList<PasswordRow>> IPasswordTables.ReadAsync(string table, string prefix, CancellationToken cancellationToken) =>
         Task.FromResult(_rows[(table, prefix)].Rows);
 
-    private static string Json(PasswordRow row) => $$"""{"RowKey":"{{row.Suffix}}","count@odata.type":"Edm.Int64","count":"{{row.Count}}"}""";
+    private static string Json(PasswordRow row) =>
+        $$"""{"RowKey":"{{row.Suffix}}","count@odata.type":"Edm.Int64","count":"{{row.Count}}"}""";
 
     public Task WriteAsync(string table, string prefix, IReadOnlyList<PasswordRow> rows, CancellationToken cancellationToken)
     {
@@ -205,5 +206,5 @@ internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
     /// <summary>A recorded request.</summary>
     /// <param name="Address">Path and query.</param>
     /// <param name="Headers">The headers that the service would read.</param>
-    public sealed record KeptRequest(string Address, IReadOnlyList<(string Name, string Value)> Headers);
+    public sealed record RecordedRead(string Address, IReadOnlyList<(string Name, string Value)> Headers);
 }

@@ -54,33 +54,21 @@ internal sealed class ReadyReader(string[] columns, List<(string Alias, string D
 
     public override object this[string name] => GetValue(GetOrdinal(name));
 
+    // SqlBulkCopy calls none of these.
     public override IEnumerator GetEnumerator() => throw new NotSupportedException();
-
     public override int GetValues(object[] values) => throw new NotSupportedException();
-
     public override bool GetBoolean(int ordinal) => throw new NotSupportedException();
-
     public override byte GetByte(int ordinal) => throw new NotSupportedException();
-
     public override long GetBytes(int ordinal, long dataOffset, byte[]? buffer, int bufferOffset, int length) =>
         throw new NotSupportedException();
-
     public override char GetChar(int ordinal) => throw new NotSupportedException();
-
     public override long GetChars(int ordinal, long dataOffset, char[]? buffer, int bufferOffset, int length) =>
         throw new NotSupportedException();
-
     public override DateTime GetDateTime(int ordinal) => throw new NotSupportedException();
-
     public override decimal GetDecimal(int ordinal) => throw new NotSupportedException();
-
     public override double GetDouble(int ordinal) => throw new NotSupportedException();
-
     public override float GetFloat(int ordinal) => throw new NotSupportedException();
-
     public override Guid GetGuid(int ordinal) => throw new NotSupportedException();
-
     public override short GetInt16(int ordinal) => throw new NotSupportedException();
-
     public override int GetInt32(int ordinal) => throw new NotSupportedException();
 }

@@ -24,7 +24,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private readonly AzuriteEmulator _theirs;
     private readonly string _folder;
     private readonly BareTableClient _bare;
-    private readonly Queue<(IReadOnlyList<TableRequest> Requests, int Entities)> _kept = new();
+    private readonly Queue<(IReadOnlyList<TableRequest> Requests, int Entities)> _recorded = new();
     private IReadOnlyList<Slice> _slices = [];
     private int _next;
 
@@ -69,6 +69,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         var load = await PreparedLoad.CopyAsync(_database, batches, _options.Ingest);
         _slices = await _database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
 
+        var theirs = ConnectionStrings.Endpoint(_theirs.ConnectionString, "Table").Authority;
         var all = new List<TableRequest>();
         await using var answering = await AnsweringTableServer.StartAsync(request =>
         {
@@ -80,9 +81,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         {
             var before = all.Count;
             await RunSlicesAsync(context, first);
-            var requests = all.Skip(before)
-                .Select(request => request.For(answering.Endpoint["http://".Length..], ConnectionStrings.Endpoint(_theirs.ConnectionString, "Table").Authority)).ToList();
-            _kept.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
+            var requests = all.Skip(before).Select(request => request.For(new Uri(answering.Endpoint).Authority, theirs)).ToList();
+            _recorded.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
         }
         await _database.RequeueSlicesAsync(load.Id, null, failedOnly: false, CancellationToken.None);
         await PreparedLoad.FirstTable(Context(_ours.ConnectionString).Tables).CreateAsync(CancellationToken.None);
@@ -108,11 +108,11 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
 
     private async Task<(double, TimeSpan)> SendBareAsync()
     {
-        var (requests, entities) = _kept.Dequeue();
+        var (requests, entities) = _recorded.Dequeue();
         var began = Stopwatch.GetTimestamp();
         await Parallel.ForEachAsync(
             requests, new ParallelOptions { MaxDegreeOfParallelism = _options.Upsert.TransactionsInFlight },
-            async (kept, token) => await _bare.SendAsync(kept, token));
+            async (request, token) => await _bare.SendAsync(request, token));
         return (entities, Stopwatch.GetElapsedTime(began));
     }
 

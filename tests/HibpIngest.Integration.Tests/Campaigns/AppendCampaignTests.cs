@@ -74,7 +74,7 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
             await Task.Delay(PollInterval);
         var added = Stopwatch.GetElapsedTime(began);
         await stop.CancelAsync();
-        await duplicating.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => duplicating);
         Say($"{Appends:N0} appends of {Rows} rows handed in after {sent.TotalSeconds:F0} s, added after {added.TotalSeconds:F0} s; "
             + $"{_sentTwice:N0} messages sent twice, processes killed {Kills} times");
 

@@ -18,7 +18,7 @@ public sealed class PasswordCampaignTests(ITestOutputHelper output) : Campaign(o
     private const int EmptyPrefixes = 20;
     private const string Release = "campaign";
 
-    /// <summary>The longest import into packs, as a multiple of sort. Checked by the long form: other tests share the short one's time.</summary>
+    /// <summary>The longest import into packs, as a multiple of sort. Only the long form has the machine to itself.</summary>
     private const double MaxTimesSort = 2.5;
 
     private static readonly int Rows = Size(40_000, 20_000_000); // of each mode

@@ -2,7 +2,10 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>A hot domain slows a load down to its partition's rate, and no further. The benchmark <c>-- throttle</c> measures it at length.</summary>
+/// <summary>
+/// A hot domain slows a load down to its partition's rate, and no further. The benchmark <c>-- throttle</c> measures
+/// it at length.
+/// </summary>
 public sealed class ThrottleTests(ITestOutputHelper output)
 {
     [Theory]
