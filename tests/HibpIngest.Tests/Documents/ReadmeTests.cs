@@ -115,7 +115,7 @@ public sealed partial class ReadmeTests
             .Select(match => (document, match.Value))).Distinct().ToList();
         Assert.True(named.Count > 30, "the documents were expected to name settings");
         string[] ofTheTests =
-            ["HIBP_TEST_SQLSERVER", "HIBP_TEST_CLIENTS", "HIBP_TEST_CALLS", "HIBP_GOLDEN", "HIBP_FUNCTIONS_HOST"];
+            ["HIBP_TEST_SQLSERVER", "HIBP_TEST_CLIENTS", "HIBP_TEST_CALLS", "HIBP_TEST_CAMPAIGN", "HIBP_GOLDEN", "HIBP_FUNCTIONS_HOST"];
         string[] former = ["HIBP_APP", "HIBP_LOG", "HIBP_LOG_STORAGE"];
         named.RemoveAll(one => ofTheTests.Contains(one.Value) || (one.document == "CHANGELOG.md" && former.Contains(one.Value)));
         foreach (var (document, name) in named)
