@@ -37,8 +37,11 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
         await base.InitializeAsync();
         WriteSample("First", 100, Seed);
         var host = await StartHostAsync();
-        await SucceedAsync("drop", File("First.zip"), "--wait");
+        await SucceedAsync("drop", File("First.zip"), "--verified", "--wait");
         await host.TerminateAsync();
+        // The host may have ended before it published the load.
+        var published = await SucceedAsync("catalogue", "publish");
+        Assert.DoesNotContain("with 0 breaches", published, StringComparison.Ordinal);
     }
 
     [Fact]
