@@ -55,13 +55,13 @@ internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start,
         var header = Window(ZipHeader.CentralBytes);
         if (header.Length < ZipHeader.CentralBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.CentralSignature)
             throw Damaged($"the central directory breaks off before entry {_ordinal + 1} of {Entries}");
-        var size = ZipHeader.CentralBytes + ZipHeader.CentralVariableBytes(header);
-        header = Window(size);
-        if (header.Length < size)
+        var length = ZipHeader.CentralBytes + ZipHeader.CentralVariableBytes(header);
+        header = Window(length);
+        if (header.Length < length)
             throw Damaged($"the central directory breaks off within entry {_ordinal + 1} of {Entries}");
-        _next += size;
+        _next += length;
         _ordinal++;
-        return header[..size];
+        return header[..length];
     }
 
     /// <summary>There must be no more records than the end record says, as without ZIP64 past 65,535.</summary>

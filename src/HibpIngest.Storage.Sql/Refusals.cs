@@ -25,7 +25,7 @@ internal static class Refusals
         new($"load {load} is still open: wait until it is done, failed or held, then assign it");
 
     public static NotPossibleException AssignCalling(long load) =>
-        new($"clients are being called for load {load}: wait until the calls have ended, or stop them (hibp mail hold), then assign the load");
+        new($"clients are being called for load {load}: wait until the calls have ended, or stop them (hibp mail hold), then assign it");
 
     public static NotPossibleException AssignShared(long load, long other) =>
         new($"load {load} shares its mark on the accounts with load {other}, because schema 1 had one mark for all loads of a breach: "

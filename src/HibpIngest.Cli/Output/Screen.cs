@@ -80,7 +80,8 @@ internal sealed class Screen
         return Json;
     }
 
-    public void ShowResult<T>(T document, JsonTypeInfo<T> type, string line)
+    /// <summary>Writes the document with <c>--json</c>, and the line otherwise.</summary>
+    public void ShowResult<T>(T document, string line)
     {
         if (Json)
             ShowJson(document);

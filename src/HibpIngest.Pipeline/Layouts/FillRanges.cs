@@ -36,7 +36,8 @@ public sealed partial class FillRanges(
         if (layout.Ranges == RangesState.On)
             return 0;
         return await RenewingLock.RunAsync(
-            database, LockName, "another 'hibp ranges fill' or 'hibp layout rebuild' is running; if its process has died, run this again a minute "
+            database, LockName,
+            "another 'hibp ranges fill' or 'hibp layout rebuild' is running; if its process has died, run this again a minute "
                 + "later to resume it",
             time,
             async token =>

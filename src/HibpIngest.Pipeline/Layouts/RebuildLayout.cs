@@ -38,7 +38,8 @@ public sealed partial class RebuildLayout(
         _progress = progress;
         await setup.EnsureLayoutsAsync(cancellationToken);
         return await RenewingLock.RunAsync(
-            database, FillRanges.LockName, "another 'hibp layout rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
+            database, FillRanges.LockName,
+            "another 'hibp layout rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
                 + "again a minute later to resume it",
             time, token => RunLockedAsync(order, token), cancellationToken);
     }

@@ -113,7 +113,8 @@ public sealed class LoadOperations(
         }
         if (!log.IsOn && !withoutLog)
         {
-            throw new NotPossibleException($"the account log is off (HIBP_JOURNAL=off), so that nothing but its archive is left of load {load} "
+            throw new NotPossibleException(
+                $"the account log is off (HIBP_JOURNAL=off), so that nothing but its archive is left of load {load} "
                 + "once its rows are gone; where that is meant: hibp database purge --without-log");
         }
         if (found.State is not (LoadState.Done or LoadState.Failed))

@@ -12,9 +12,11 @@ internal static class StorageCall
         {
             return await call();
         }
-        catch (Exception e) when (StorageErrors.Map(e, operation, cancellationToken) is { } mapped)
+        catch (Exception e)
         {
-            throw mapped;
+            if (StorageErrors.Map(e, operation, cancellationToken) is { } mapped)
+                throw mapped;
+            throw;
         }
     }
 

@@ -30,7 +30,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
 
     public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
     {
-        QueueMessage[] messages = await Call(
+        var messages = await Call<QueueMessage[]>(
             "receiving", async () => (await queue.ReceiveMessagesAsync(Clamp(most), Whole(visibility), cancellationToken)).Value,
             cancellationToken);
         return Array.ConvertAll(
@@ -66,7 +66,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
 
     public async Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken)
     {
-        PeekedMessage[] messages = await Call(
+        var messages = await Call<PeekedMessage[]>(
             "peeking", async () => (await queue.PeekMessagesAsync(Clamp(most), cancellationToken)).Value, cancellationToken);
         return Array.ConvertAll(messages, message => new QueuedMessage(message.MessageId, "", Decode(message.Body), message.DequeueCount));
     }

@@ -58,9 +58,11 @@ internal sealed class StorageTable(TableService service, TableClient client)
         {
             client.UpsertEntity(entity, TableUpdateMode.Replace, cancellationToken);
         }
-        catch (Exception e) when (StorageErrors.Map(e, operation, cancellationToken) is { } mapped)
+        catch (Exception e)
         {
-            throw mapped;
+            if (StorageErrors.Map(e, operation, cancellationToken) is { } mapped)
+                throw mapped;
+            throw;
         }
     }
 

@@ -188,7 +188,8 @@ public abstract partial class BreachDatabaseContract
         await Database.FailLoadAsync(held.Id, "a fault", None);
         var next = await UpsertAsync(["user1@example.com", "user2@example.com"], blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Held, await MatchAsync(next.Id));
-        Assert.Equal($"it took over notifications of load {held.Id}, which was held", (await Database.GetLoadAsync(next.Id, None))!.HeldBecause);
+        Assert.Equal($"it took over notifications of load {held.Id}, which was held",
+            (await Database.GetLoadAsync(next.Id, None))!.HeldBecause);
         // The hold is passed on again to a third load.
         await Database.FailLoadAsync(next.Id, "a fault", None);
         var third = await UpsertAsync(["user1@example.com"], blob: Blob("Adobe.3.zip"));
