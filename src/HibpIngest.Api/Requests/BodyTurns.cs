@@ -27,7 +27,7 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
     }
 
     public static ErrorResponse TooLong(int maxBytes) =>
-        new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at maxBytes {maxBytes} bytes is taken: send it in several parts"));
+        new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {maxBytes} bytes is taken: send it in several parts"));
 
     /// <summary>Reads a short JSON body, which doesn't count towards the limit.</summary>
     /// <returns>The error. Null: the body was read.</returns>

@@ -24,7 +24,8 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
     {
         var part = await BlobDownload.ReadRangeAsync(
             container.GetBlobClient(file.Name), Reading, offset, length, file.ETag, cancellationToken);
-        return part is null ? null
+        // Of type byte[], null would become an empty memory.
+        return part is null ? (ReadOnlyMemory<byte>?)null
             : part.Content.Length == length ? part.Content
             : throw new StoreUnavailableException(Reading, $"{part.Content.Length} bytes came, and {length} were expected");
     }

@@ -27,7 +27,8 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
             return ReadOnlyMemory<byte>.Empty; // a range can't be empty
         var read = await BlobDownload.RunAsync(
             Blob(id), Reading, new BlobDownloadOptions { Range = new HttpRange(offset, length) }, cancellationToken, isOptional: true);
-        return read is null ? null
+        // Of type byte[], null would become an empty memory.
+        return read is null ? (ReadOnlyMemory<byte>?)null
             : read.Content.Length == length ? read.Content
             : throw new StoreMismatchException($"{Reading} failed: {read.Content.Length} bytes came, and {length} were expected");
     }

@@ -55,14 +55,14 @@ public sealed class UsageCommandTests : IAsyncLifetime
         Assert.Equal(
             [
                 "route requests 5xx mean longest MiB", $"{Search} 1,004 0.40 % 1.5 ms 5,000.0 ms 2.0", $"{Range} 10 0 % 0.1 ms 0.1 ms 0.0",
-                "in all 1,014 0.39 % 1.5 ms 5,000.0 ms 2.0",
+                "total 1,014 0.39 % 1.5 ms 5,000.0 ms 2.0",
             ],
             Lines(shown.Output));
         shown = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", "key")).Succeeded();
         Assert.Equal(
             [
                 "key requests 5xx mean longest MiB", "website 1,000 0 % 1.0 ms 2.0 ms 2.0", "- 10 0 % 0.1 ms 0.1 ms 0.0",
-                "00ff00ff00ff00ff 4 100.00 % 125.0 ms 5,000.0 ms 0.0", "in all 1,014 0.39 % 1.5 ms 5,000.0 ms 2.0",
+                "00ff00ff00ff00ff 4 100.00 % 125.0 ms 5,000.0 ms 0.0", "total 1,014 0.39 % 1.5 ms 5,000.0 ms 2.0",
             ],
             Lines(shown.Output));
         shown = (await RunAsync("usage", "--from", "2026-11-22T10", "--to", "2026-11-22T11", "--by", "hour")).Succeeded();

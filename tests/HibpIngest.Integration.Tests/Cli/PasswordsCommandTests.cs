@@ -27,7 +27,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
         // A release without NTLM doesn't replace a served one that has it.
         var alone = await RunAsync("passwords", "import", sha1, "--release", "alone");
         Assert.Equal(0, alone.ExitCode);
-        Assert.Contains("what is served has ntlm", alone.Error, StringComparison.Ordinal);
+        Assert.Contains("the served release has ntlm", alone.Error, StringComparison.Ordinal);
         Assert.Contains("It is not served", alone.Output, StringComparison.Ordinal);
         var served = await JsonAsync("passwords", "switch", "pack", "--release", "alone", "--json");
         Assert.Equal(("pack", "alone"), (served.GetProperty("backend").GetString(), served.GetProperty("release").GetString()));

@@ -29,7 +29,7 @@ public sealed class UsageProcessTests : IDisposable
     [Fact]
     public async Task A_wrong_command_line_ends_with_2_and_says_where_to_look()
     {
-        var result = await HibpProcess.RunAsync(_folder.Path, NoVariables, "requeue", "Adobe");
+        var result = await HibpProcess.RunAsync(_folder.Path, NoVariables, "load", "requeue", "Adobe");
         Assert.Equal(2, result.ExitCode);
         Assert.Equal("", result.Output);
         Assert.Equal(
