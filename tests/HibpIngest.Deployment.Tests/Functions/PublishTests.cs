@@ -1,5 +1,6 @@
 using System.IO.Compression;
 using System.Text.Json.Nodes;
+using System.Xml.Linq;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.Api.Settings;
 using HibpIngest.Deployment.Tests.Infra;
@@ -40,6 +41,11 @@ public sealed class PublishTests
         var worker = JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(app.Folder, "worker.config.json")))!["description"]!;
         Assert.Equal(("dotnet", "dotnet-isolated"), ((string?)worker["defaultExecutablePath"], (string?)worker["language"]));
     }
+
+    [Fact]
+    public void Published_apps_are_compiled_ahead_of_time() =>
+        Assert.Equal(
+            "true", XDocument.Load(RepositoryFile.Path("src/FunctionsApp.props")).Descendants("PublishReadyToRun").Single().Value);
 
     [Fact]
     public async Task Host_json_has_the_rules_that_the_pipeline_reckons_with()

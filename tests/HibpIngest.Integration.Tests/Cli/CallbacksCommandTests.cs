@@ -64,7 +64,7 @@ public sealed class CallbacksCommandTests
             .GetProperty("calls").GetInt32());
         Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
         Assert.Contains(
-            "100 calls are forgotten", (await RunAsync(rig, "callbacks", "drop", "Contoso", "--breach", "X", "--open", "--yes"))
+            "100 calls are dropped", (await RunAsync(rig, "callbacks", "drop", "Contoso", "--breach", "X", "--open", "--yes"))
             .Succeeded().Output, StringComparison.Ordinal);
         Assert.Equal((0, 100), await OfContosoAsync(rig, "open", "dropped"));
         await rig.SettleAsync();

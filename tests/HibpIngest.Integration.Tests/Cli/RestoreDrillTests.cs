@@ -30,7 +30,7 @@ public sealed class RestoreDrillTests
         var drill = Assert.Single(DocumentFiles.Snippets(Page, "sh"), snippet => snippet.Contains("--empty", StringComparison.Ordinal));
         var (code, said) = await ShellAsync(folder, drill, Variables(rig));
         Assert.True(code == 0, said);
-        Assert.Contains("3 loads came back, without a word to anybody", said, StringComparison.Ordinal);
+        Assert.Contains("3 loads were recovered, without mails", said, StringComparison.Ordinal);
         Assert.Contains("0 subscriptions are in the database", said, StringComparison.Ordinal);
         Assert.DoesNotContain('@', said);
         Assert.Equal(3, said.Split(breaches).Length); // before and after
