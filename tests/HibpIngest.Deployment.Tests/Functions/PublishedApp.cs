@@ -33,7 +33,11 @@ internal sealed class PublishedApp
         // As docs/deploying.md says, but without compiling some 70 assemblies ahead of time, which takes most of a publish and changes no
         // file's name. Its output is shown if it fails.
         var start = new ProcessStartInfo(
-            "dotnet", ["publish", $"src/{project}", "-c", "Release", "-o", app.Folder, $"-p:PackageFile={app.Package}", "-p:PublishReadyToRun=false"])
+            "dotnet",
+            [
+                "publish", $"src/{project}", "-c", "Release", "-o", app.Folder, $"-p:PackageFile={app.Package}",
+                "-p:PublishReadyToRun=false",
+            ])
         {
             WorkingDirectory = Path.GetDirectoryName(RepositoryFile.Path("HibpIngest.sln")),
             RedirectStandardOutput = true,
