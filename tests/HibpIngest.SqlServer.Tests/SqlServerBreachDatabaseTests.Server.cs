@@ -9,7 +9,7 @@ namespace HibpIngest.SqlServer.Tests;
 public sealed partial class SqlServerBreachDatabaseTests
 {
     [Fact]
-    public async Task A_copy_that_runs_out_of_time_goes_in_in_smaller_pieces_and_once()
+    public async Task Copy_that_times_out_is_retried_in_smaller_pieces_without_duplicates()
     {
         const int Rows = 20_000;
         var load = await StartAsync();
@@ -33,7 +33,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task What_size_got_through_is_kept_for_the_rest_of_the_load()
+    public async Task Copy_keeps_the_piece_size_that_succeeded_for_the_rest_of_the_load()
     {
         const int TakesAtMost = 3_000;
         var load = await StartAsync();
@@ -68,7 +68,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_copy_that_never_gets_through_is_told_and_leaves_nothing()
+    public async Task Copy_that_always_times_out_throws_and_writes_nothing()
     {
         var load = await StartAsync();
         await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
@@ -95,7 +95,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task What_passes_in_mid_copy_is_tried_again_on_a_new_connection()
+    public async Task Transient_error_during_a_copy_is_retried_until_RetryFor_ends()
     {
         var load = await StartAsync();
         await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
@@ -129,7 +129,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task More_slices_than_one_statement_takes_are_recorded_without_a_gap()
+    public async Task Slices_beyond_one_statements_limit_are_recorded_without_gaps()
     {
         var load = await StartAsync();
         await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
@@ -164,23 +164,23 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Another_programs_tables_stay_and_only_what_collides_is_refused()
+    public async Task Upgrade_keeps_foreign_tables_and_refuses_only_colliding_names()
     {
-        var beside = OpenAnother("beside");
+        var coexisting = OpenAnother("beside");
         TestServer.Execute(NameOf("beside"), "CREATE TABLE dbo.theirs (id int)");
-        await beside.UpgradeAsync(None);
+        await coexisting.UpgradeAsync(None);
         Assert.NotEqual(DBNull.Value, TestServer.Scalar(NameOf("beside"), "SELECT OBJECT_ID('dbo.theirs')"));
 
-        var against = OpenAnother("against");
+        var colliding = OpenAnother("against");
         TestServer.Execute(NameOf("against"), "CREATE TABLE dbo.rows (id int)");
-        Assert.Equal(0, (await against.GetSchemaVersionAsync(None)).Found);
-        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => against.UpgradeAsync(None));
+        Assert.Equal(0, (await colliding.GetSchemaVersionAsync(None)).Found);
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => colliding.UpgradeAsync(None));
         Assert.Contains("'dbo.rows'", refused.Message, StringComparison.Ordinal);
         Assert.Equal(DBNull.Value, TestServer.Scalar(NameOf("against"), "SELECT OBJECT_ID('dbo.loads')"));
     }
 
     [Fact]
-    public async Task A_database_that_is_not_there_and_a_password_that_is_wrong_are_refused()
+    public async Task Missing_database_and_wrong_password_are_refused()
     {
         const string Secret = "wrong-Passw0rd";
         await using var nothing = SqlServerBreachDatabase.Open(
@@ -196,7 +196,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_certificate_that_nobody_vouches_for_is_refused()
+    public async Task Untrusted_certificate_is_refused()
     {
         var settings = new SqlConnectionStringBuilder(
             ConnectionTo(MainDatabase))
@@ -208,7 +208,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_member_of_the_role_can_do_all_that_the_pipeline_does_and_change_no_table()
+    public async Task Role_member_can_run_the_pipeline_but_not_change_the_schema()
     {
         var login = $"hibp_test_{Guid.NewGuid():N}";
         var password = $"Aa1!{Guid.NewGuid():N}";
@@ -240,7 +240,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task The_servers_clock_counts_and_not_this_machines()
+    public async Task Timestamps_come_from_the_servers_clock()
     {
         await using var byServer = SqlServerBreachDatabase.Open(
             ConnectionTo(MainDatabase), TimeProvider.System, NullLoggerFactory.Instance);
@@ -268,15 +268,15 @@ public sealed partial class SqlServerBreachDatabaseTests
             // Each of them.
         }
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
-        Subscription[] gone = [new("gone@example.net", null)];
-        Assert.Equal(new SubscribersImported(1, 0), await app.ImportSubscribersAsync(gone, key, None));
+        Subscription[] forgotten = [new("gone@example.net", null)];
+        Assert.Equal(new SubscribersImported(1, 0), await app.ImportSubscribersAsync(forgotten, key, None));
         var suppression = new Suppression(key.HashOf("gone@example.net"), SuppressionReason.Forgotten, Now);
         Assert.Equal(
             new SubscribersRemoved(1, 0),
             await app.RemoveSubscribersAsync([new("gone@example.net", null, suppression)], key.Check, erase: true, None));
         Assert.Equal(key.Check, await app.GetSuppressionCheckAsync(None));
         Assert.Equal(suppression.Hash, Assert.Single(await app.ListSuppressionsAsync(None)).Hash);
-        Assert.Equal(new SubscribersImported(0, 1), await app.ImportSubscribersAsync(gone, key, None));
+        Assert.Equal(new SubscribersImported(0, 1), await app.ImportSubscribersAsync(forgotten, key, None));
         await app.LiftSuppressionsAsync([suppression.Hash], None);
         await app.PutPasswordAsync(Blob("a.zip"), [1], None);
         await app.PutPasswordAsync(Blob("a.zip"), [2], None);

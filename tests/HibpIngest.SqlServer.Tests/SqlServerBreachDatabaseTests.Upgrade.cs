@@ -40,7 +40,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         """;
 
     [Fact]
-    public async Task A_database_of_schema_1_is_taken_over()
+    public async Task Upgrade_migrates_a_schema_1_database()
     {
         var name = NameOf("old");
         foreach (var batch in SchemaScripts.Read("SqlServer")[0].Split("\nGO\n"))
@@ -79,7 +79,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_copy_that_ends_gives_its_connection_back()
+    public async Task Completed_copy_returns_its_connection_to_the_pool()
     {
         var load = await StartAsync();
         var single =

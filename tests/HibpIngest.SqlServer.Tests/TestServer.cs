@@ -43,13 +43,13 @@ internal static class TestServer
             }
             catch (SqlException) when (IsBabelfish && tries < 100)
             {
-                // The server takes a while to notice that the connections are closed, and can't be told to close them.
+                // The server takes a while to notice that the connections are closed, and can't be made to close them.
                 await Task.Delay(TimeSpan.FromMilliseconds(100));
             }
         }
     }
 
-    /// <summary>Whether the server is Babelfish, which speaks T-SQL but lacks some of SQL Server's behaviour.</summary>
+    /// <summary>Whether the server is Babelfish, which speaks T-SQL without some of SQL Server's behaviour.</summary>
     public static bool IsBabelfish { get; } =
         Scalar("master", "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is string;
 

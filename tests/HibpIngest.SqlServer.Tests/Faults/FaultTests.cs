@@ -56,7 +56,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
 
     [Theory]
     [MemberData(nameof(Moments))]
-    public async Task Nothing_is_lost_and_nothing_is_twice(string kind, int nth, string fault, int run)
+    public async Task Connection_fault_during_a_copy_neither_loses_nor_duplicates_rows(string kind, int nth, string fault, int run)
     {
         _ = run;
         // A server that stops responding is detected only by the timeout.
@@ -72,7 +72,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
 
     [Theory]
     [MemberData(nameof(EachRun))]
-    public async Task A_login_refused_for_a_while_delays_and_loses_nothing(int run)
+    public async Task Temporarily_refused_login_is_retried_without_losing_rows(int run)
     {
         _ = run;
         await using var database = OpenThroughProxy(TimeSpan.FromMinutes(1));

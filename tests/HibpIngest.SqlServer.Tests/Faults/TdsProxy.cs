@@ -8,8 +8,8 @@ namespace HibpIngest.SqlServer.Tests.Faults;
 
 /// <summary>
 /// A proxy between driver and server that reads the TDS frames, and applies the test's faults to them. It needs
-/// connections whose encryption ends with the login (<c>Encrypt=Optional</c>), because otherwise it couldn't tell a
-/// commit from a select.
+/// connections whose encryption ends with the login (<c>Encrypt=Optional</c>), because otherwise it couldn't
+/// distinguish a commit from a select.
 /// </summary>
 internal sealed class TdsProxy : IAsyncDisposable
 {
@@ -41,8 +41,8 @@ internal sealed class TdsProxy : IAsyncDisposable
     public Func<TdsRequest, TdsFault> Decide { get; set; } = _ => TdsFault.None;
 
     /// <summary>
-    /// Applies a fault to the <paramref name="nth"/> (1-based) packet of a kind from now on. The result tells whether
-    /// it has been applied.
+    /// Applies a fault to the <paramref name="nth"/> (1-based) packet of a kind from now on. Returns a function that
+    /// tells whether it has been applied.
     /// </summary>
     public Func<bool> Strike(TdsRequest kind, int nth, TdsFault fault)
     {
@@ -106,11 +106,11 @@ internal sealed class TdsProxy : IAsyncDisposable
     private async Task AskAsync(Connection connection, CancellationToken cancellationToken)
     {
         var packet = new byte[1 << 16];
-        var goesOn = false;
+        var continues = false;
         while (await ReadPacketAsync(connection.Driver, packet, cancellationToken) is > 0 and var length)
         {
-            var request = Kind(packet.AsSpan(0, length), goesOn);
-            goesOn = !IsTls(packet[0]) && (packet[1] & LastPacket) == 0;
+            var request = Kind(packet.AsSpan(0, length), continues);
+            continues = !IsTls(packet[0]) && (packet[1] & LastPacket) == 0;
             switch (Decide(request))
             {
                 case TdsFault.None:
@@ -175,13 +175,13 @@ internal sealed class TdsProxy : IAsyncDisposable
 
     private static bool IsTls(byte first) => first is >= 0x14 and <= 0x17;
 
-    private static TdsRequest Kind(ReadOnlySpan<byte> packet, bool goesOn) => packet[0] switch
+    private static TdsRequest Kind(ReadOnlySpan<byte> packet, bool continues) => packet[0] switch
     {
         0x12 => TdsRequest.PreLogin,
         0x10 or 0x17 => TdsRequest.Login,
         0x07 => TdsRequest.Rows,
         0x06 => TdsRequest.Attention,
-        _ when goesOn => TdsRequest.Other,
+        _ when continues => TdsRequest.Other,
         0x01 or 0x03 => TdsRequest.Statement,
         0x0E => Transaction(packet[HeaderBytes..]),
         _ => TdsRequest.Other,

@@ -5,7 +5,7 @@ namespace HibpIngest.Testing;
 public abstract partial class BreachDatabaseContract
 {
     [Fact]
-    public async Task Breaches_are_known_by_name_without_regard_to_case()
+    public async Task Breach_names_are_case_insensitive()
     {
         var all = new BreachMetadata
         {
@@ -37,7 +37,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Documents_merged_at_once_all_count()
+    public async Task Documents_merged_concurrently_are_all_applied()
     {
         await StartAsync();
         var another = OpenAnother();
@@ -57,7 +57,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_document_beside_a_zip_takes_no_flag_back_and_an_operators_does()
+    public async Task Only_an_operators_document_clears_a_flag()
     {
         await StartAsync();
         await MergeAsync("Adobe", """{"IsSensitive":true,"Title":"Adobe"}""");
@@ -74,7 +74,7 @@ public abstract partial class BreachDatabaseContract
         (database ?? Database).MergeMetadataAsync(breach, Encoding.UTF8.GetBytes(document), byOperator, None);
 
     [Fact]
-    public async Task A_breach_is_hidden_and_shown()
+    public async Task SetHidden_hides_and_shows_a_breach()
     {
         await StartAsync();
         Assert.False(await Database.SetHiddenAsync("Bold", true, None));
@@ -85,7 +85,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Removing_a_breach_takes_all_that_hangs_on_it_and_nothing_else()
+    public async Task Removing_a_breach_deletes_its_data_and_no_other_breachs()
     {
         await ImportAsync("user1@example.com", "boss@example.org for example.com");
         var other = await UpsertAsync(Numbered(4), "Bold");
@@ -139,7 +139,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Many_subscribers_are_listed_in_order()
+    public async Task Subscribers_are_listed_in_order()
     {
         var subscriptions = Enumerable.Range(0, 2_500)
             .Select(i => new Subscription($"user{i:D4}@example.com", i % 2 == 0 ? null : "example.com")).ToList();
@@ -150,7 +150,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task An_import_that_fails_in_the_middle_adds_nobody()
+    public async Task Import_that_fails_midway_adds_no_subscriber()
     {
         await FailInsertsAsync("subscribers");
         await Assert.ThrowsAnyAsync<Exception>(() => ImportAsync("a@example.com", "b@example.com"));

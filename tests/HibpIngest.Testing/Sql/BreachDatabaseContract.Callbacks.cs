@@ -9,7 +9,7 @@ public abstract partial class BreachDatabaseContract
     private static readonly CallbackTurnEnd Nothing = new(0, HasAnswered: false, HasFailed: false, null, null);
 
     [Fact]
-    public async Task Slices_are_looked_through_once_each_and_only_while_their_load_sends()
+    public async Task Callback_slices_are_recorded_once_and_only_while_their_load_may_send()
     {
         var load = await UpsertAsync(Numbered(7));
         await MatchRowsAsync(load.Id);
@@ -57,7 +57,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Of_two_that_look_through_the_last_slices_at_once_one_ends_it()
+    public async Task Last_callback_slices_recorded_concurrently_complete_the_load_once()
     {
         for (var i = 0; i < 10; i++)
         {
@@ -71,7 +71,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task One_calls_a_client_at_a_time_and_another_when_it_gives_no_sign()
+    public async Task Callback_turn_has_one_owner_until_its_lease_expires()
     {
         var load = await SendAsync(Numbered(7));
         foreach (var slice in (int[])[1, 2, 3])
@@ -111,7 +111,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_client_is_left_alone_as_long_as_its_turn_says_and_a_delivery_as_long_as_its_result()
+    public async Task Turn_pauses_defer_the_client_and_result_pauses_the_delivery()
     {
         var load = await SendAsync(Numbered(6));
         foreach (var slice in (int[])[1, 2])
@@ -144,7 +144,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_fails_for_too_long_is_given_up_and_can_be_had_back()
+    public async Task Deliveries_failing_too_long_are_dead_until_an_operator_retries_or_drops_them()
     {
         var load = await SendAsync(Numbered(7));
         foreach (var slice in (int[])[1, 2, 3])
@@ -191,7 +191,7 @@ public abstract partial class BreachDatabaseContract
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Time_in_which_nobody_tries_is_none_in_which_it_fails(bool answers)
+    public async Task Time_without_attempts_does_not_count_as_failing(bool answers)
     {
         var load = await SendAsync(Numbered(6));
         foreach (var slice in (int[])[1, 2])
@@ -208,7 +208,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_delivery_that_gets_on_begins_its_pauses_and_its_failing_anew()
+    public async Task Progress_of_a_delivery_resets_its_pauses_and_its_failing_time()
     {
         var load = await SendAsync(Numbered(3));
         await Database.RecordCallSliceAsync(load, 1, new Dictionary<int, int> { [Client] = 10 }, None);
@@ -233,7 +233,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_replaces_another_knows_of_whom_clients_were_called_of()
+    public async Task Replacement_load_lists_marks_whose_callbacks_were_evaluated()
     {
         var first = await SendAsync(Numbered(3));
         Assert.Empty((await Database.RecordCallSliceAsync(first, 1, new Dictionary<int, int>(), None))!);
@@ -248,7 +248,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_breach_that_is_removed_leaves_no_calls()
+    public async Task Removing_a_breach_deletes_its_callbacks()
     {
         var load = await SendAsync(Numbered(3));
         await Database.RecordCallSliceAsync(load, 1, new Dictionary<int, int> { [Client] = 3 }, None);
@@ -263,7 +263,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_clients_are_being_called_of_stays_with_its_breach()
+    public async Task Load_with_open_callbacks_cannot_be_assigned_to_another_breach()
     {
         var load = await SendAsync(Numbered(3));
         await RefusedAsync(() => Database.AssignLoadAsync(load, "Bold", null, None));

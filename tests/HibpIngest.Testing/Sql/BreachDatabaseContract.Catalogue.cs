@@ -5,7 +5,7 @@ namespace HibpIngest.Testing;
 public abstract partial class BreachDatabaseContract
 {
     [Fact]
-    public async Task The_catalogue_tells_of_published_loads_alone()
+    public async Task Catalogue_counts_only_published_loads()
     {
         var first = await UpsertAsync(Numbered(4));
         await MatchAsync(first.Id);
@@ -27,7 +27,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Whatever_readers_see_raises_the_catalogues_version()
+    public async Task Each_visible_change_raises_the_catalogue_version()
     {
         var load = await UpsertAsync(Numbered(4));
         await RaisesAsync(() => MatchAsync(load.Id));
@@ -46,7 +46,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_merge_changes_breaches_at_the_version_they_were_read_at_and_raises_it()
+    public async Task Breach_merge_applies_only_at_the_version_read_and_raises_it()
     {
         var load = await UpsertAsync(Numbered(4));
         await MatchAsync(load.Id);
@@ -67,7 +67,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_was_not_published_at_a_restore_is_published_once_it_is_released()
+    public async Task Load_unpublished_at_a_restore_is_held_and_published_after_its_release()
     {
         var load = await UpsertAsync(Numbered(4));
         await Database.MoveOnAsync(new StoreIds(0, 0), "restored", None);
@@ -84,7 +84,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_breach_is_modified_when_what_is_told_of_it_changes()
+    public async Task Breach_modification_time_changes_with_its_published_content()
     {
         var load = await UpsertAsync(Numbered(4));
         await MatchAsync(load.Id);
@@ -110,7 +110,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_snapshot_is_of_one_version_whatever_happens_meanwhile()
+    public async Task Catalogue_snapshot_is_of_one_version_under_concurrent_writes()
     {
         foreach (var name in (string[])["Adobe", "Bold"])
         {

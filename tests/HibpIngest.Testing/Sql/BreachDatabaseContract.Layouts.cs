@@ -5,7 +5,7 @@ public abstract partial class BreachDatabaseContract
     private static readonly StoreLayout First = new() { Id = 1, Ranges = RangesState.On };
 
     [Fact]
-    public async Task The_first_layout_counts_and_raises_the_version()
+    public async Task First_layout_wins_and_raises_the_version()
     {
         Assert.Equal((0, 0), Shown(await Database.GetLayoutsAsync(None)));
         var added = await Database.AddFirstLayoutAsync(First, filled: false, None);
@@ -18,7 +18,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task First_layouts_added_at_once_agree()
+    public async Task First_layouts_added_concurrently_agree()
     {
         var sets = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() =>
             OpenAnother().AddFirstLayoutAsync(First with { Ranges = (RangesState)(i % 2 * 2) }, filled: false, None))));
@@ -28,14 +28,14 @@ public abstract partial class BreachDatabaseContract
     [Theory]
     [InlineData(false, RangesState.Off)]
     [InlineData(true, RangesState.On)]
-    public async Task Where_accounts_may_be_there_ranges_begin_as_off_unless_they_are_known_to_be_filled(bool filled, RangesState expected)
+    public async Task Ranges_of_a_first_layout_with_accounts_start_off_unless_filled(bool filled, RangesState expected)
     {
         await IngestAsync(Numbered(4)); // assigns a mark
         Assert.Equal(expected, Assert.Single((await Database.AddFirstLayoutAsync(First, filled, None)).Layouts).Ranges);
     }
 
     [Fact]
-    public async Task What_is_written_once_of_a_layout_comes_back()
+    public async Task Layout_facts_are_read_back_unchanged()
     {
         var layout = First with
         {
@@ -71,7 +71,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task How_far_a_fill_is_is_recorded_while_it_goes_on()
+    public async Task Backfill_progress_is_recorded_only_during_the_backfill()
     {
         await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: false, None);
         await Database.SetFillAsync(1, "too early", None);
@@ -85,7 +85,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_slice_is_done_in_the_layouts_it_was_written_in_or_not_at_all()
+    public async Task Slice_completes_only_in_the_current_layout_version()
     {
         await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: false, None);
         var load = await IngestAllAsync(Numbered(4));
@@ -110,7 +110,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_set_that_changes_under_slices_leaves_none_done_in_the_old_one()
+    public async Task Concurrent_layout_change_leaves_no_slice_done_in_the_old_version()
     {
         await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: false, None);
         var load = await IngestAllAsync(Numbered(30)); // ten slices
@@ -136,7 +136,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Of_which_layouts_progress_is_comes_with_it()
+    public async Task Slice_progress_keeps_its_layout_version()
     {
         var load = await IngestAllAsync(Numbered(4));
         await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
@@ -149,7 +149,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Layouts_are_added_and_dropped_and_each_change_raises_the_version()
+    public async Task Adding_or_dropping_a_layout_raises_the_version()
     {
         await Database.AddFirstLayoutAsync(First, filled: false, None);
         var second = Layout(2, "two");
@@ -176,7 +176,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Of_layouts_added_at_once_with_one_name_one_is_there()
+    public async Task Layouts_added_concurrently_under_one_name_leave_one()
     {
         await Database.AddFirstLayoutAsync(First, filled: false, None);
         var added = await Task.WhenAll(Enumerable.Range(2, 6).Select(id => Task.Run(() => Record.ExceptionAsync(
@@ -187,7 +187,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_layout_lacks_all_of_a_load_that_counts_until_it_is_there_whatever_its_slices_are_doing()
+    public async Task Added_layout_misses_every_row_of_published_loads_until_replayed()
     {
         await Database.AddFirstLayoutAsync(First, filled: false, None);
         var counts = await UpsertAsync(Numbered(5));
@@ -208,7 +208,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_layout_lacks_what_was_done_before_it_was_added_until_that_was_written_in_it()
+    public async Task Added_layout_misses_rows_of_done_slices_until_they_are_written_to_it()
     {
         await Database.AddFirstLayoutAsync(First, filled: false, None);
         var load = await IngestAllAsync(Numbered(9)); // three slices
@@ -248,7 +248,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_layout_lacks_requeued_slices_that_a_partial_replay_did_not_write()
+    public async Task Added_layout_misses_requeued_slices_that_a_partial_replay_skipped()
     {
         await Database.AddFirstLayoutAsync(First, filled: false, None);
         var load = await UpsertAsync(Numbered(9)); // three slices
@@ -271,7 +271,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task How_far_a_rebuild_is_is_recorded_until_it_has_ended()
+    public async Task Rebuild_progress_is_recorded_until_the_rebuild_ends()
     {
         await Database.AddFirstLayoutAsync(First, filled: false, None);
         await Database.AddLayoutAsync(Layout(2, "two"), None);
@@ -286,7 +286,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_is_removed_is_missing_nowhere_and_takes_what_was_recorded_with_it()
+    public async Task Removed_load_is_missing_from_no_layout()
     {
         await Database.AddFirstLayoutAsync(First, filled: false, None);
         var load = await IngestAllAsync(Numbered(3));
@@ -303,7 +303,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Slices_are_held_while_their_lease_is_alive()
+    public async Task Held_slices_are_listed_until_their_lease_expires()
     {
         var load = await IngestAllAsync(Numbered(9));
         Assert.Empty(await Database.ListHeldSlicesAsync(None));

@@ -25,7 +25,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_blob_that_could_not_begin_is_recorded_as_failed_and_can_be_resumed()
+    public async Task Load_that_could_not_start_is_recorded_as_failed_and_can_resume()
     {
         var failed = await Database.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, "not a zip\r\nat all", None);
         Assert.Equal(LoadState.Failed, failed.State);
@@ -39,7 +39,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_new_load_leaves_what_is_known_of_its_breach_until_it_is_published()
+    public async Task New_load_keeps_the_metadata_of_an_existing_breach()
     {
         await StartAsync();
         await Database.StartLoadAsync("ADOBE", new BreachMetadata { Title = "bad" }, Blob("Adobe.2.zip"), Settings, "bad metadata", None);
@@ -50,7 +50,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task One_owner_has_a_load_until_the_lease_runs_out()
+    public async Task Load_has_one_owner_until_its_lease_expires()
     {
         var load = await StartAsync();
         Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
@@ -76,7 +76,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Of_many_that_want_a_load_one_gets_it()
+    public async Task Concurrent_claims_of_a_load_have_one_winner()
     {
         var load = await StartAsync();
         var another = OpenAnother();
@@ -136,7 +136,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_batch_that_took_longer_than_the_lease_leaves_all_of_it()
+    public async Task Commit_that_outlasts_the_lease_renews_it_in_full()
     {
         var load = await StartAsync();
         Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
@@ -152,7 +152,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Rows_of_loads_do_not_mix()
+    public async Task Reading_rows_returns_only_those_of_the_load()
     {
         var first = await IngestAsync(["a@example.com"]);
         var second = await IngestAsync(["b@example.com", "c@example.com"], "Bold");
@@ -164,7 +164,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_longest_account_comes_back_whole()
+    public async Task Longest_account_is_read_back_unchanged()
     {
         var longest = $"{new string('a', 64)}@{string.Join('.', Enumerable.Repeat(new string('b', 37), 5))}";
         var load = await IngestAsync([longest]);
@@ -174,7 +174,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_batch_of_somebody_else_or_of_another_position_or_state_writes_nothing()
+    public async Task Commit_by_another_owner_or_at_a_wrong_position_or_state_writes_nothing()
     {
         var load = await IngestAsync(Numbered(4));
         await LostAsync(Other, 5);
@@ -202,7 +202,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_batch_that_fails_in_the_middle_leaves_nothing_and_can_be_tried_again()
+    public async Task Commit_that_fails_midway_writes_nothing_and_can_be_retried()
     {
         var load = await StartAsync();
         await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
@@ -231,7 +231,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_batch_cancelled_in_the_middle_leaves_nothing_and_can_be_tried_again()
+    public async Task Commit_cancelled_midway_writes_nothing_and_can_be_retried()
     {
         var load = await StartAsync();
         await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
@@ -260,7 +260,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Once_duplicates_were_possible_they_stay_so()
+    public async Task DuplicatesPossible_stays_set_after_a_later_batch()
     {
         var load = await IngestAsync(["a@example.com"], duplicatesPossible: true);
         await Database.CommitBatchAsync(load.Id, Me, Batch(2, "a@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
@@ -268,7 +268,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_has_a_mark_of_its_own_from_its_first_batch_on_and_keeps_it()
+    public async Task First_batch_assigns_the_mark_and_later_batches_keep_it()
     {
         var first = await StartAsync();
         Assert.Equal(0, first.Mark);
@@ -286,7 +286,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_highest_ids_are_remembered_when_their_loads_are_gone()
+    public async Task Highest_ids_outlive_their_removed_loads()
     {
         var load = await IngestAsync(["a@example.com"]);
         Assert.Equal((load.Id, (int)load.Id), await HighestAsync());
@@ -303,7 +303,7 @@ public abstract partial class BreachDatabaseContract
         await Database.GetHighestIdsAsync(None) is var ids ? (ids.Load, ids.Mark) : default;
 
     [Fact]
-    public async Task A_load_started_by_many_is_one()
+    public async Task Concurrent_starts_of_a_blob_create_one_load()
     {
         var another = OpenAnother();
         var started = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(() =>
@@ -314,7 +314,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Finishing_ingest_needs_the_lease()
+    public async Task Finishing_ingest_requires_the_lease()
     {
         var load = await IngestAsync(Numbered(4));
         await Assert.ThrowsAsync<LoadLostException>(() => Database.FinishIngestAsync(load.Id, Other, new LoadCheckpoint(), None));
@@ -328,7 +328,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_failed_ingest_goes_on_after_its_last_batch()
+    public async Task Failed_ingest_resumes_after_its_last_batch()
     {
         var load = await IngestAsync(Numbered(4));
         await Database.CompleteSliceAsync(load.Id, 1, 3, None);
@@ -348,7 +348,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_failed_load_goes_on_in_the_state_it_failed_in()
+    public async Task Failed_load_resumes_in_the_state_it_failed_in()
     {
         await ImportAsync("user1@example.com");
         var load = await IngestAllAsync(Numbered(4));
@@ -423,7 +423,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Purge_takes_the_rows_of_a_finished_load_in_chunks()
+    public async Task Purge_deletes_the_rows_of_a_finished_load_in_chunks()
     {
         var other = await IngestAsync(["a@example.com"], "Bold");
         var load = await IngestAsync(Numbered(7));
@@ -448,7 +448,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Passwords_are_kept_by_the_version_of_a_blob()
+    public async Task Passwords_are_stored_per_blob_version()
     {
         var (first, second, other) = (Blob("a.zip"), Blob("a.zip", "\"0x2\""), Blob("b.zip"));
         Assert.Null(await Database.GetPasswordAsync(first, None));

@@ -5,7 +5,7 @@ namespace HibpIngest.Testing;
 public abstract partial class BreachDatabaseContract
 {
     [Fact]
-    public async Task A_load_is_cut_into_segments_once_and_only_when_all_its_rows_are_there()
+    public async Task Segments_are_planned_once_and_only_after_ingest_finishes()
     {
         var load = await IngestAsync(Numbered(7));
         Assert.Empty(await Database.PlanSegmentsAsync(load.Id, 3, None));
@@ -25,7 +25,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Nothing_more_is_cut_of_a_load_that_was_restarted_or_is_being_removed()
+    public async Task Segments_are_not_planned_for_a_restarted_or_removed_load()
     {
         var restarted = await IngestAllAsync(Numbered(2));
         await Database.FailLoadAsync(restarted.Id, "bad", None);
@@ -42,7 +42,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Whatever_changes_what_the_log_tells_makes_it_wait_for_the_log_again()
+    public async Task Load_waits_for_the_journal_again_after_a_change_of_its_entry()
     {
         var first = await UpsertAsync(Numbered(2));
         Assert.False((await Database.GetLoadAsync(first.Id, None))!.WaitsForLog);
@@ -64,15 +64,15 @@ public abstract partial class BreachDatabaseContract
         var second = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
         await MatchAsync(second.Id);
         await LogAsync(first.Id, version, waits: false);
-        var of2 = await LogAsync(second.Id, version);
+        var versionOfSecond = await LogAsync(second.Id, version);
         await Database.AssignLoadAsync(second.Id, "Bold", null, None);
-        Assert.True(await LogAsync(second.Id, of2) > version);
+        Assert.True(await LogAsync(second.Id, versionOfSecond) > version);
         await LogAsync(first.Id, version, waits: false);
         Assert.Equal("Bold", (await Database.GetLogEntryAsync(second.Id, None))!.Breach.Name);
     }
 
     [Fact]
-    public async Task A_load_tells_of_those_it_was_published_in_the_place_of()
+    public async Task Journal_entry_lists_the_loads_it_replaces()
     {
         var first = await UpsertAsync(Numbered(2));
         await MatchAsync(first.Id);
@@ -85,7 +85,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_tells_also_of_those_that_were_replaced_before_anybody_told_of_them()
+    public async Task Journal_entry_lists_replaced_loads_that_were_never_logged()
     {
         var loads = new List<Load>();
         foreach (var etag in (string[])["1", "2", "3"])
@@ -97,7 +97,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_counts_is_told_of_though_it_was_restarted_as_another()
+    public async Task Published_load_is_logged_although_it_was_restarted()
     {
         await ImportAsync("user1@example.com");
         var held = await UpsertAsync(Numbered(2));
@@ -109,7 +109,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_first_chunk_of_a_purge_goes_only_where_the_load_is_logged_or_does_not_count()
+    public async Task Purge_refuses_a_published_load_until_it_is_logged()
     {
         var counts = await UpsertAsync(Numbered(4));
         await MatchAsync(counts.Id);
@@ -125,7 +125,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Mails_of_a_purged_load_wait_for_an_operator_once_its_slices_are_written_again()
+    public async Task Purged_load_with_open_mails_is_held_after_its_slices_are_rewritten()
     {
         await ImportAsync("user1@example.com");
         var load = await UpsertAsync(Numbered(2));
@@ -145,7 +145,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_slice_of_a_purged_load_is_written_again_where_the_load_is_in_the_log()
+    public async Task Slice_of_a_purged_load_is_requeued_only_if_the_load_is_logged()
     {
         var load = await UpsertAsync(Numbered(7));
         await MatchAsync(load.Id);

@@ -7,7 +7,7 @@ public abstract partial class BreachDatabaseContract
     private static readonly MatchEnd Send = new(null, Hold: false);
 
     [Fact]
-    public async Task Matching_ends_in_steps_that_another_process_goes_on_with()
+    public async Task Matching_ends_in_steps_that_another_process_can_continue()
     {
         await ImportAsync([.. Numbered(9)]);
         await ImportAsync([.. Enumerable.Range(1, 6).Select(i => $"boss{i}@example.org for example.com")]);
@@ -41,7 +41,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Exact_counts_are_the_same_in_any_number_of_parts()
+    public async Task Exact_counts_do_not_depend_on_the_number_of_parts()
     {
         var seed = Random.Shared.Next();
         var random = new Random(seed);
@@ -55,16 +55,16 @@ public abstract partial class BreachDatabaseContract
             Assert.Equal(LoadState.Notifying, await Database.FinishAllAsync(load.Id, Send with { CountRows = rows }, None));
             Assert.True(accounts.Distinct().LongCount() == (await Database.GetLoadAsync(load.Id, None))!.Accounts,
                 $"seed {seed}, parts of {rows}");
-            var told = (await NotificationsAsync(load.Id)).ToDictionary(notification => notification.Domain!, notification =>
+            var accountsByDomain = (await NotificationsAsync(load.Id)).ToDictionary(notification => notification.Domain!, notification =>
                 notification.Accounts);
             foreach (var domain in new[] { "d1.example", "d2.example" })
                 Assert.True(accounts.Distinct().LongCount(account => account.EndsWith($"@{domain}",
-                    StringComparison.Ordinal)) == told[domain], $"seed {seed}, parts of {rows}, {domain}");
+                    StringComparison.Ordinal)) == accountsByDomain[domain], $"seed {seed}, parts of {rows}, {domain}");
         }
     }
 
     [Fact]
-    public async Task Two_processes_that_end_one_matching_end_it_once()
+    public async Task Concurrent_ends_of_one_matching_take_effect_once()
     {
         await ImportAsync([.. Numbered(30)]);
         await ImportAsync("boss@example.org for example.com");
@@ -80,7 +80,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_step_of_matching_is_getting_on_and_renews_the_lease()
+    public async Task Matching_step_resets_the_attempts_and_renews_the_lease()
     {
         await ImportAsync([.. Numbered(6)]);
         var load = await UpsertAsync(Numbered(6));
@@ -105,7 +105,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_end_of_matching_merges_publishes_and_decides_in_one()
+    public async Task End_of_matching_merges_metadata_publishes_and_holds_atomically()
     {
         await ImportAsync("user1@example.com");
         var load = await UpsertAsync(Numbered(4));
@@ -134,7 +134,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_a_newer_one_of_its_name_has_overtaken_is_done_and_never_published()
+    public async Task Load_overtaken_by_a_newer_one_of_its_blob_is_done_and_never_published()
     {
         await ImportAsync([.. Numbered(5)]);
         var older = await UpsertAsync(Numbered(5));
@@ -159,7 +159,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Whom_an_overtaken_load_had_found_and_the_newer_one_finds_too_the_newer_one_tells()
+    public async Task Newer_load_notifies_the_matches_it_shares_with_an_overtaken_load()
     {
         await ImportAsync("user1@example.com", "user2@example.com", "user3@example.com", "boss@example.org for example.com",
             "boss@example.org for old.example");
@@ -178,7 +178,7 @@ public abstract partial class BreachDatabaseContract
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task What_is_taken_over_from_a_held_load_is_held(bool byReason)
+    public async Task Load_that_takes_over_notifications_of_a_held_load_is_held(bool byReason)
     {
         await ImportAsync("user1@example.com", "user2@example.com");
         var held = await UpsertAsync(["user1@example.com"]);
@@ -198,7 +198,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Holding_takes_notifying_loads_back_and_marks_those_that_are_on_their_way()
+    public async Task Hold_stops_notifying_loads_and_applies_to_open_and_failed_ones()
     {
         await ImportAsync("user1@example.com", "user2@example.com");
         var notifying = await UpsertAsync(["user1@example.com"]);
@@ -218,7 +218,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task While_a_breach_is_hidden_nothing_is_claimed_and_the_sender_is_told_to_stop()
+    public async Task Hiding_a_breach_stops_claims_and_senders()
     {
         await ImportAsync([.. Numbered(3)]);
         var load = await UpsertAsync(Numbered(3));
@@ -242,7 +242,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Mail_messages_are_queued_by_one_and_restarted_by_one()
+    public async Task Concurrent_queueing_or_restarting_of_mails_has_one_winner()
     {
         await ImportAsync([.. Numbered(6)]);
         var load = await UpsertAsync(Numbered(6));
@@ -267,7 +267,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_rate_is_reserved_by_whoever_claims_over_all_loads()
+    public async Task Claims_of_all_loads_share_one_send_rate()
     {
         await ImportAsync([.. Numbered(40)]);
         var one = await UpsertAsync(Numbered(40));
@@ -299,7 +299,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Time_that_many_reserve_at_once_is_reserved_once()
+    public async Task Concurrent_claims_reserve_distinct_send_times()
     {
         const int Each = 8;
         await ImportAsync([.. Numbered(Each * 4)]);
@@ -314,7 +314,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_deferred_notification_comes_back_when_its_time_has_come_and_is_refused_in_the_end()
+    public async Task Deferred_notification_is_claimed_again_when_due_and_finally_refused()
     {
         await ImportAsync([.. Numbered(3)]);
         var load = await UpsertAsync(Numbered(3));
@@ -353,7 +353,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Claims_are_counted_until_they_are_given_back_or_the_load_is_resumed()
+    public async Task Claim_attempts_are_counted_until_released_or_the_load_resumes()
     {
         await ImportAsync([.. Numbered(2)]);
         var load = await UpsertAsync(Numbered(2));

@@ -62,7 +62,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_range_is_matched_once()
+    public async Task Row_range_is_matched_once()
     {
         await ImportAsync("boss@example.org for example.com", "user1@example.com");
         var load = await IngestAllAsync(Numbered(6));
@@ -84,7 +84,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_range_that_fails_in_the_middle_is_matched_again_from_its_start()
+    public async Task Row_range_that_fails_midway_is_matched_again_from_its_start()
     {
         await ImportAsync("boss@example.org for example.com", "user1@example.com");
         var load = await UpsertAsync(Numbered(6));
@@ -100,7 +100,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Who_subscribes_while_a_load_is_being_matched_is_not_told_half_of_it()
+    public async Task Subscriptions_added_during_matching_wait_for_the_next_load()
     {
         await ImportAsync("chief@example.org for example.com");
         var load = await UpsertAsync([.. Numbered(5), "x@other.example"]);
@@ -115,7 +115,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Where_duplicates_were_possible_accounts_are_counted_exactly()
+    public async Task Accounts_are_counted_exactly_when_duplicates_are_possible()
     {
         await ImportAsync("boss@example.org for example.com", "user1@example.com", "boss@example.org for other.example");
         var load = await UpsertAsync(
@@ -131,7 +131,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_breach_is_told_once_over_all_its_loads()
+    public async Task Subscriber_is_notified_once_across_all_loads_of_a_breach()
     {
         await ImportAsync("user1@example.com", "boss@example.org for example.com");
         var first = await UpsertAsync(Numbered(4));
@@ -152,7 +152,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Two_loads_of_a_breach_that_are_matched_at_once_tell_everybody_once()
+    public async Task Loads_of_a_breach_matched_concurrently_notify_each_subscriber_once()
     {
         await ImportAsync([.. Numbered(40)]);
         await ImportAsync("boss@example.org for example.com");
@@ -160,9 +160,9 @@ public abstract partial class BreachDatabaseContract
         var second = await UpsertAsync([.. Numbered(40).AsEnumerable().Reverse()], blob: Blob("Adobe.2.zip"));
         var another = OpenAnother();
         await Task.WhenAll(Task.Run(() => AllAsync(Database, first.Id)), Task.Run(() => AllAsync(another, second.Id)));
-        var told = (await NotificationsAsync(first.Id)).Concat(await NotificationsAsync(second.Id)).ToList();
-        Assert.Equal(41, told.Count);
-        Assert.Equal(41, told.Select(notification => notification.Email).Distinct().Count());
+        var notified = (await NotificationsAsync(first.Id)).Concat(await NotificationsAsync(second.Id)).ToList();
+        Assert.Equal(41, notified.Count);
+        Assert.Equal(41, notified.Select(notification => notification.Email).Distinct().Count());
         foreach (var load in new[] { first, second })
         {
             var numbers = (await NotificationsAsync(load.Id)).Select(notification => notification.Number).ToList();
@@ -178,7 +178,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_failed_loads_had_yet_to_send_is_taken_over()
+    public async Task Unsent_notifications_of_a_failed_load_move_to_the_next_load()
     {
         await ImportAsync("user1@example.com", "user2@example.com", "boss@example.org for example.com");
         var failed = await UpsertAsync(Numbered(4));
@@ -199,7 +199,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_is_left_to_a_failed_load_keeps_its_number_when_it_goes_on()
+    public async Task Resumed_load_keeps_the_number_of_its_sent_notification()
     {
         await ImportAsync([.. Numbered(5)]);
         var load = await UpsertAsync(Numbered(5));
@@ -216,7 +216,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Matched_again_a_load_keeps_its_numbers_and_continues_them()
+    public async Task Rematching_keeps_notification_numbers_and_continues_them()
     {
         await ImportAsync("user1@example.com", "user2@example.com", "chief@example.org for example.com");
         var load = await UpsertAsync(Numbered(4));
@@ -233,7 +233,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_is_taken_over_later_is_numbered_after_what_was_there()
+    public async Task Notifications_taken_over_later_are_numbered_after_existing_ones()
     {
         await ImportAsync("user1@example.com");
         var older = await UpsertAsync(Numbered(1));
@@ -250,7 +250,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_retired_breach_sends_nothing()
+    public async Task Suppressed_matching_publishes_without_notifications()
     {
         await ImportAsync("user1@example.com", "boss@example.org for example.com");
         var load = await UpsertAsync(Numbered(4));
@@ -278,7 +278,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_notification_is_claimed_by_one_until_the_claim_expires()
+    public async Task Notification_has_one_claimant_until_the_claim_expires()
     {
         await ImportAsync([.. Numbered(5)]);
         var load = await UpsertAsync(Numbered(5));
@@ -303,7 +303,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_notification_is_completed_once_by_who_may()
+    public async Task Notification_is_completed_once_and_not_while_another_owner_holds_it()
     {
         await ImportAsync([.. Numbered(4)]);
         var load = await UpsertAsync(Numbered(4));
@@ -331,7 +331,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Two_processes_hammering_one_load_do_each_thing_once()
+    public async Task Concurrent_processes_on_one_load_do_each_step_once()
     {
         const int Batches = 12;
         await ImportAsync([.. Numbered(30)]);

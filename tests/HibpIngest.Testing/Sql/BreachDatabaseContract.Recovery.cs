@@ -7,7 +7,7 @@ public abstract partial class BreachDatabaseContract
     private static readonly DateTimeOffset Published = new(2026, 3, 1, 12, 34, 56, 789, TimeSpan.Zero);
 
     [Fact]
-    public async Task An_unknown_load_comes_back_as_one_that_was_purged_and_tells_nobody()
+    public async Task Recovered_unknown_load_is_purged_and_notifies_nobody()
     {
         await ImportAsync("user1@example.com");
         await Database.AddFirstLayoutAsync(First, filled: true, None);
@@ -63,7 +63,7 @@ public abstract partial class BreachDatabaseContract
     [InlineData(LoadState.Upserting)]
     [InlineData(LoadState.Matching)]
     [InlineData(LoadState.Failed)]
-    public async Task A_load_that_was_on_its_way_is_done_and_what_it_had_is_taken_away(LoadState state)
+    public async Task Recovery_finishes_an_open_or_failed_load_and_its_rows_can_be_purged(LoadState state)
     {
         await ImportAsync("user1@example.com");
         await Database.AddFirstLayoutAsync(First, filled: true, None);
@@ -100,7 +100,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_is_told_of_a_breach_wins_where_it_is_newer_and_never_where_it_is_older()
+    public async Task Recovered_breach_metadata_applies_only_if_newer()
     {
         var load = await UpsertAsync(Numbered(4));
         await MatchAsync(load.Id);
@@ -130,7 +130,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_breach_that_nothing_is_told_of_is_hidden_and_the_log_is_to_tell_so()
+    public async Task Recovered_breach_without_reported_metadata_is_hidden_and_logged_again()
     {
         var id = DatabaseSteps.DrawId();
         var order = Recovery(id);
@@ -141,7 +141,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_was_replaced_counts_no_more_and_is_told_of_by_what_is_in_its_place()
+    public async Task Recovered_replaced_load_is_unpublished_and_listed_by_its_successor()
     {
         var published = await UpsertAsync(Numbered(4));
         await MatchAsync(published.Id);
@@ -168,12 +168,12 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Nothing_of_another_load_is_written_over()
+    public async Task Recovery_refuses_to_overwrite_another_load()
     {
         var load = await UpsertAsync(Numbered(4));
         await MatchAsync(load.Id);
         var other = DatabaseSteps.DrawId();
-        foreach (var (order, said) in new[]
+        foreach (var (order, expected) in new[]
         {
             (Known(load, 99) with { Generation = 2 }, "another load"),
             (Known(load, 99) with { StartedAt = load.StartedAt.AddMilliseconds(1) }, "another load"),
@@ -183,7 +183,7 @@ public abstract partial class BreachDatabaseContract
         })
         {
             var refused = await RefusedAsync(() => Database.RecoverLoadAsync(order, None));
-            Assert.Contains(said, refused.Message, StringComparison.Ordinal);
+            Assert.Contains(expected, refused.Message, StringComparison.Ordinal);
             Assert.Equal(["Adobe"], (await Database.ListBreachesAsync(None)).Select(breach => breach.Name));
             Assert.Single(await Database.ListLoadsAsync(null, None));
         }
@@ -192,7 +192,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_later_load_of_a_breach_that_came_back_waits_for_an_operator_where_it_has_mails()
+    public async Task Later_load_of_a_recovered_breach_is_held_if_it_has_mails()
     {
         await ImportAsync("user1@example.com");
         var recovered = DatabaseSteps.DrawId();

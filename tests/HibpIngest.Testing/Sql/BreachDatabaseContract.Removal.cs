@@ -3,7 +3,7 @@ namespace HibpIngest.Testing;
 public abstract partial class BreachDatabaseContract
 {
     [Fact]
-    public async Task Beginning_a_removal_takes_the_breach_from_every_reader_and_every_recipient()
+    public async Task Beginning_a_removal_unpublishes_the_breach_and_drops_notifications()
     {
         await ImportAsync("user1@example.com", "user2@example.com");
         var done = await UpsertAsync(Numbered(1));
@@ -36,7 +36,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task An_open_load_refuses_the_removal_and_is_named()
+    public async Task Removal_is_refused_while_a_load_is_open()
     {
         var done = await UpsertAsync(Numbered(1));
         await MatchAsync(done.Id);
@@ -56,7 +56,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_is_being_removed_takes_part_in_nothing_any_more()
+    public async Task Load_being_removed_refuses_all_further_work()
     {
         await ImportAsync("user1@example.com");
         var held = await UpsertAsync(Numbered(4));
@@ -87,7 +87,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_drop_that_comes_after_the_listing_is_untouched_and_keeps_the_breach()
+    public async Task Load_started_during_a_removal_is_untouched_and_keeps_the_breach()
     {
         await ImportAsync("user1@example.com", "boss@example.org for example.com");
         var old = await UpsertAsync(Numbered(4));
@@ -122,7 +122,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_removal_that_was_broken_off_is_gone_on_with_and_leaves_newer_loads_alone()
+    public async Task Interrupted_removal_resumes_and_keeps_newer_loads()
     {
         var old = await UpsertAsync(Numbered(4));
         await MatchAsync(old.Id);
@@ -144,7 +144,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_living_lease_of_a_slice_is_seen_until_it_ends()
+    public async Task HasLivingSlices_sees_a_slice_lease_until_it_expires()
     {
         var load = await IngestAllAsync(Numbered(7));
         var other = await IngestAllAsync(Numbered(3), "Bold");
@@ -159,7 +159,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Rows_that_are_done_go_and_the_next_run_begins_behind_them()
+    public async Task Removal_deletes_processed_rows_and_resumes_after_them()
     {
         var load = await UpsertAsync(Numbered(7));
         await MatchAsync(load.Id);
@@ -179,7 +179,7 @@ public abstract partial class BreachDatabaseContract
     [Theory]
     [InlineData(3, 4)]
     [InlineData(7, 8)]
-    public async Task Rows_that_were_purged_are_told_and_how_far_the_table_was_walked_is_kept(int purged, long first)
+    public async Task Removal_reports_purged_rows_and_keeps_the_table_token(int purged, long first)
     {
         var load = await UpsertAsync(Numbered(7));
         await MatchAsync(load.Id);
@@ -195,7 +195,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_mark_that_a_load_which_stays_has_too_is_told()
+    public async Task Removal_reports_a_mark_shared_with_a_remaining_load()
     {
         // As in a store upgraded from schema 1, where all loads of a breach share one mark.
         var first = await MarkedAsync("Adobe", "Adobe.zip", 900);
@@ -209,7 +209,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_without_a_batch_has_nothing_to_walk()
+    public async Task Removal_of_a_load_without_batches_covers_no_rows()
     {
         var load = await Database.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, "bad", None);
         Assert.Equal(new LoadRemoval(load.Id, 0, false, 1, 0, false, null), Assert.Single(await Database.BeginRemovalAsync("Adobe", None)));
@@ -219,7 +219,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_that_was_given_to_another_breach_goes_with_that_one()
+    public async Task Reassigned_load_is_removed_with_its_new_breach()
     {
         await ImportAsync("user1@example.com", "user2@example.com");
         var bold = await UpsertAsync(Numbered(1), "Bold");
@@ -245,7 +245,7 @@ public abstract partial class BreachDatabaseContract
     [InlineData("its metadata says that it is of breach 'Bold'", false)]
     [InlineData("held by an operator", true)]
     [InlineData("restored; its metadata says that it is of breach 'Bold'", true)]
-    public async Task A_load_that_is_given_to_another_breach_is_held_on_for_every_other_reason(string because, bool stays)
+    public async Task Reassignment_ends_only_the_hold_for_a_breach_mismatch(string because, bool stays)
     {
         var load = await UpsertAsync(Numbered(4));
         await Database.HoldLoadsAsync("Adobe", because, None);
@@ -255,7 +255,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_a_load_leaves_behind_that_is_given_away_meanwhile_goes_too()
+    public async Task Removal_deletes_a_breach_whose_newer_load_was_reassigned_meanwhile()
     {
         await ImportAsync("user1@example.com");
         var bold = await UpsertAsync(Numbered(1), "Bold");

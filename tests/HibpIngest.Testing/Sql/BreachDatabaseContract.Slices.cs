@@ -6,7 +6,7 @@ public abstract partial class BreachDatabaseContract
     private static readonly TimeSpan SliceLease = TimeSpan.FromSeconds(60);
 
     [Fact]
-    public async Task A_try_is_counted_when_it_begins()
+    public async Task Slice_attempt_is_counted_when_it_begins()
     {
         var load = await IngestAsync(Numbered(4));
         for (var attempt = 1; attempt <= MaxTries; attempt++)
@@ -24,7 +24,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task What_somebody_has_in_hand_is_listed_until_it_is_done_or_free()
+    public async Task Held_work_is_listed_until_completed_or_expired()
     {
         var load = await IngestAsync(Numbered(9));
         // The load's own lease is listed too, held by its ingester.
@@ -51,7 +51,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_times_of_work_are_from_the_beginning_of_a_try_to_its_end()
+    public async Task Slice_times_run_from_the_start_of_an_attempt_to_its_end()
     {
         var load = await IngestAsync(Numbered(9));
         var committed = Now;
@@ -82,7 +82,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_done_slice_stays_done()
+    public async Task Done_slice_ignores_late_calls()
     {
         var load = await IngestAsync(Numbered(4));
         await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
@@ -101,7 +101,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_try_that_a_store_spoiled_is_given_back()
+    public async Task ReturnSliceTry_refunds_the_attempt_and_records_the_error()
     {
         var load = await IngestAsync(Numbered(4));
         await Database.ReturnSliceTryAsync(load.Id, 1, "down", None);
@@ -113,7 +113,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_slice_that_has_used_up_its_tries_fails_its_load()
+    public async Task Slice_with_exhausted_attempts_fails_its_load()
     {
         var load = await IngestAsync(Numbered(4));
         await Database.FailSliceAsync(load.Id, 2, "once", exhausted: false, None);
@@ -129,7 +129,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_last_failed_slice_that_completes_after_all_brings_its_load_back()
+    public async Task Completing_the_last_failed_slice_reopens_its_load()
     {
         var load = await IngestAllAsync(Numbered(9));
         await Database.FailSliceAsync(load.Id, 1, "bad", exhausted: true, None);
@@ -144,7 +144,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Of_the_last_failed_slices_that_complete_together_one_brings_their_load_back()
+    public async Task Last_failed_slices_completing_concurrently_reopen_their_load()
     {
         var another = OpenAnother();
         for (var round = 0; round < 5; round++)
@@ -160,7 +160,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_slice_completed_in_a_load_that_failed_in_mid_ingest_leaves_it_failed()
+    public async Task Completing_a_slice_keeps_a_load_failed_if_it_failed_during_ingest()
     {
         var load = await IngestAsync(Numbered(3));
         await Database.FailSliceAsync(load.Id, 1, "bad", exhausted: true, None);
@@ -170,7 +170,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Sent_slices_are_queued()
+    public async Task MarkSlicesQueued_queues_slices_that_are_not_done()
     {
         var load = await IngestAsync(Numbered(12));
         await Database.CompleteSliceAsync(load.Id, 2, 3, None);
@@ -184,7 +184,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Pending_slices_are_found_by_age()
+    public async Task Pending_slices_are_listed_by_age()
     {
         var age = TimeSpan.FromMinutes(2);
         var load = await IngestAsync(Numbered(9));
@@ -201,7 +201,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Queued_slices_of_open_loads_are_found_by_age()
+    public async Task Stale_queued_slices_of_open_loads_are_listed_by_age()
     {
         var age = TimeSpan.FromMinutes(25);
         var load = await IngestAsync(Numbered(9));
@@ -226,7 +226,7 @@ public abstract partial class BreachDatabaseContract
         var load = await IngestAsync(Numbered(9));
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
         Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
-        var signs = new Func<Task>[]
+        var calls = new Func<Task>[]
         {
             () => Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None),
             () => Database.ReturnSliceTryAsync(load.Id, 1, Me, null, "down", None),
@@ -235,11 +235,11 @@ public abstract partial class BreachDatabaseContract
             () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
             () => Database.CompleteSliceAsync(load.Id, 1, Me, 3, None),
         };
-        foreach (var sign in signs)
+        foreach (var call in calls)
         {
             Time.Advance(age - TimeSpan.FromMilliseconds(1));
             Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
-            await sign();
+            await call();
         }
         Time.Advance(age - TimeSpan.FromMilliseconds(1));
         Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
@@ -248,7 +248,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_slice_is_one_owners_until_its_lease_ends()
+    public async Task Slice_has_one_owner_until_its_lease_expires()
     {
         var load = await IngestAsync(Numbered(4));
         Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.HeldUntil);
@@ -282,7 +282,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_last_try_that_is_under_way_is_not_taken_for_one_that_ended_without_a_word()
+    public async Task Last_attempt_in_progress_is_not_counted_as_exhausted_until_its_lease_expires()
     {
         var load = await IngestAsync(Numbered(4));
         for (var attempt = 1; attempt <= MaxTries; attempt++)
@@ -296,7 +296,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task How_far_a_slice_came_is_kept_until_it_is_requeued()
+    public async Task Slice_progress_is_kept_until_the_slice_is_requeued()
     {
         var load = await IngestAllAsync(Numbered(4));
         Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Progress);
@@ -314,8 +314,8 @@ public abstract partial class BreachDatabaseContract
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(8, [1, 1]), None));
         await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1]), null, None);
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
-        var anew = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
-        Assert.Equal((null, null, 1, SliceState.Pending), (anew.Progress, anew.HeldUntil, anew.Slice.Attempts, anew.Slice.State));
+        var reset = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((null, null, 1, SliceState.Pending), (reset.Progress, reset.HeldUntil, reset.Slice.Attempts, reset.Slice.State));
 
         static void Kept(SliceWork? work, int order, params byte[] done)
         {
@@ -327,7 +327,7 @@ public abstract partial class BreachDatabaseContract
     [Theory]
     [InlineData("superseded")]
     [InlineData("restarted")]
-    public async Task A_slice_of_a_load_that_was_stopped_goes_on_no_longer(string by)
+    public async Task Slice_of_a_superseded_or_restarted_load_cannot_continue(string by)
     {
         var load = await IngestAsync(Numbered(4));
         Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
@@ -346,7 +346,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Requeueing_takes_one_or_the_failed_or_all()
+    public async Task Requeueing_selects_one_slice_the_failed_ones_or_all()
     {
         var load = await IngestAllAsync(Numbered(9));
         Assert.Empty(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: true, None));
@@ -369,7 +369,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_superseded_load_is_not_opened_again_by_requeueing()
+    public async Task Requeueing_does_not_reopen_a_superseded_load()
     {
         var load = await IngestAsync(Numbered(4));
         await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: true, None);
@@ -379,7 +379,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_load_whose_slices_are_requeued_while_it_is_held_is_held_again()
+    public async Task Held_load_is_held_again_after_requeueing()
     {
         await ImportAsync("user1@example.com");
         var load = await UpsertAsync(Numbered(4));
@@ -392,7 +392,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Requeueing_while_ingesting_does_not_disturb_the_ingester()
+    public async Task Requeueing_during_ingest_does_not_affect_the_ingester()
     {
         var load = await IngestAsync(Numbered(3));
         await Database.CompleteSliceAsync(load.Id, 1, 3, None);
@@ -405,7 +405,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Requeueing_a_finished_load_takes_it_through_matching_again_and_changes_nothing()
+    public async Task Requeued_finished_load_is_rematched_without_new_notifications()
     {
         await ImportAsync("user1@example.com", "boss@example.org for example.com");
         var load = await UpsertAsync(Numbered(9));
@@ -447,7 +447,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Of_two_last_slices_that_end_together_one_starts_matching()
+    public async Task Last_slices_completed_concurrently_start_matching_once()
     {
         var another = OpenAnother();
         for (var round = 0; round < 20; round++)

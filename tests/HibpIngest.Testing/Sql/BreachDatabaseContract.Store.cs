@@ -3,7 +3,7 @@ namespace HibpIngest.Testing;
 public abstract partial class BreachDatabaseContract
 {
     [Fact]
-    public async Task Upgrading_again_changes_nothing()
+    public async Task Repeated_upgrade_changes_nothing()
     {
         var load = await IngestAsync(Numbered(4));
         await Database.UpgradeAsync(None);
@@ -14,7 +14,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task An_empty_database_is_upgraded_once_by_many_at_once()
+    public async Task Concurrent_upgrades_of_an_empty_database_all_succeed()
     {
         for (var round = 0; round < 3; round++)
         {
@@ -29,7 +29,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Without_a_schema_the_operator_is_told()
+    public async Task Call_without_a_schema_is_refused_naming_the_schema()
     {
         var refused = await Assert.ThrowsAnyAsync<StoreRefusedException>(() => OpenAnother("no schema").ListLoadsAsync(null, None));
         Assert.Contains("schema", refused.Message, StringComparison.Ordinal);
@@ -47,7 +47,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_first_identity_counts()
+    public async Task First_store_identity_wins()
     {
         Assert.Null(await Database.GetIdentityAsync(None));
         var mine = new StoreIdentity(Guid.Parse("0f0e0d0c-0b0a-0908-0706-050403020100"), 1, 2);
@@ -58,7 +58,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task That_there_were_loads_is_remembered()
+    public async Task HasLoads_stays_true_after_the_last_load_is_removed()
     {
         Assert.False(await Database.HasLoadsAsync(None));
         var load = await StartAsync();
@@ -70,7 +70,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task A_lock_has_one_owner_until_it_expires()
+    public async Task Lock_has_one_owner_until_it_expires()
     {
         Assert.True(await Database.TryLockAsync("sweep", Me, Lease, None));
         Assert.True(await Database.TryLockAsync("other", Other, Lease, None));
@@ -88,7 +88,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Cancelled_before_it_begins_nothing_is_done()
+    public async Task Call_cancelled_before_it_begins_does_nothing()
     {
         using var cancelled = new CancellationTokenSource();
         await cancelled.CancelAsync();

@@ -5,7 +5,7 @@ public abstract partial class BreachDatabaseContract
     private static readonly SuppressionKey Hashes = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
 
     [Fact]
-    public async Task What_is_suppressed_is_gone_with_its_mails_and_no_import_brings_it_back()
+    public async Task Suppressed_subscriptions_lose_their_mails_and_are_not_imported_again()
     {
         await ImportAsync(
             "user1@example.com", "user1@example.com for example.com", "user2@example.com for example.com",
@@ -54,7 +54,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Of_a_hash_alone_whoever_it_names_is_removed()
+    public async Task Suppression_hashes_alone_remove_the_subscriptions_they_match()
     {
         await ImportAsync(
             "user1@example.com", "user1@example.com for example.com", "user2@example.com for example.com", "user2@example.com");
@@ -78,7 +78,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Who_is_removed_without_a_reason_may_be_imported_again()
+    public async Task Subscriber_removed_without_a_reason_can_be_imported_again()
     {
         await ImportAsync("user1@example.com", "user1@example.com for example.com", "user2@example.com");
         Assert.Equal(

@@ -5,7 +5,7 @@ namespace HibpIngest.Tests.Sql;
 public sealed partial class SqliteBreachDatabaseTests
 {
     [Fact]
-    public async Task A_copy_is_of_one_moment_while_others_write()
+    public async Task Copy_is_a_consistent_snapshot_under_concurrent_writes()
     {
         // Several steps of the copy, with a commit between each two.
         await ExecuteAsync("CREATE TABLE large (content BLOB)");
@@ -16,7 +16,7 @@ public sealed partial class SqliteBreachDatabaseTests
         var reported = new List<long>();
         await using var source = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         await source.CopyToAsync(
-            FileOf("copy"), new Told(bytes =>
+            FileOf("copy"), new CallbackProgress(bytes =>
             {
                 reported.Add(bytes);
                 Assert.True(Database.TryLockAsync($"lock {owners++}", Me, Lease, None).GetAwaiter().GetResult());
@@ -32,7 +32,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_copy_that_is_stopped_stops_at_the_next_step()
+    public async Task Cancelled_copy_stops_at_the_next_step()
     {
         await ExecuteAsync("CREATE TABLE large (content BLOB)");
         await ExecuteAsync("INSERT INTO large VALUES (zeroblob(41943040))");
@@ -40,7 +40,7 @@ public sealed partial class SqliteBreachDatabaseTests
         using var stop = new CancellationTokenSource();
         var steps = 0;
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => source.CopyToAsync(
-            FileOf("copy"), new Told(_ =>
+            FileOf("copy"), new CallbackProgress(_ =>
             {
                 steps++;
                 stop.Cancel();
@@ -49,7 +49,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Damage_is_found()
+    public async Task FindDamage_detects_a_zeroed_page()
     {
         var file = await CopyAsync();
         await using (var torn = new FileStream(file, FileMode.Open, FileAccess.ReadWrite))
@@ -63,7 +63,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_file_holds_everything_once_nobody_else_has_it_open()
+    public async Task Settle_merges_the_log_and_refuses_a_file_in_use()
     {
         await Database.TryLockAsync("sweep", Me, Lease, None);
         var refused = Assert.Throws<NotPossibleException>(() => SqliteBreachDatabase.Settle(FileOf(MainDatabase)));
@@ -77,7 +77,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task What_a_killed_process_leaves_is_written_into_its_database_and_its_index_holds_nothing()
+    public async Task Settle_merges_the_log_that_a_killed_process_left()
     {
         await Database.TryLockAsync("sweep", Me, Lease, None);
         // The files as a kill leaves them: the write-ahead log isn't merged into the database yet, and its index exists.
@@ -96,7 +96,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Ids_of_notifications_go_on_far_behind_those_there_were()
+    public async Task SkipNotificationIds_continues_far_after_all_ids_used_before()
     {
         await using var database = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         const string Last = "SELECT seq FROM sqlite_sequence WHERE name = 'notifications'";
@@ -113,7 +113,7 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Equal(first + 3_600_000L, await ScalarAsync(Last));
     }
 
-    private sealed class Told(Action<long> report) : IProgress<long>
+    private sealed class CallbackProgress(Action<long> report) : IProgress<long>
     {
         public void Report(long value) => report(value);
     }

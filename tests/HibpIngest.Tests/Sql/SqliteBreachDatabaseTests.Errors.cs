@@ -6,7 +6,7 @@ namespace HibpIngest.Tests.Sql;
 public sealed partial class SqliteBreachDatabaseTests
 {
     [Fact]
-    public async Task Makes_its_folder_and_takes_a_path_or_a_connection_string()
+    public async Task Open_creates_the_folder_and_accepts_a_path_or_a_connection_string()
     {
         var file = Path.Combine(_folder, "deep", "er", "x.db");
         await using (var byPath = SqliteBreachDatabase.Open(file, Time))
@@ -26,14 +26,14 @@ public sealed partial class SqliteBreachDatabaseTests
     [InlineData("file:x.db?mode=memory")]
     [InlineData("Data Source=x.db;Password=hunter2")]
     [InlineData("Data Source='x.db")]
-    public void Refuses_what_names_no_file(string text)
+    public void Open_refuses_text_that_names_no_file(string text)
     {
         var refused = Assert.Throws<StoreRefusedException>(() => SqliteBreachDatabase.Open(text, Time));
         Assert.DoesNotContain("hunter2", refused.Message, StringComparison.Ordinal);
     }
 
     [Fact]
-    public async Task A_path_that_can_not_be_is_refused()
+    public async Task Impossible_path_is_refused()
     {
         var file = Path.Combine(_folder, "plain.txt");
         await File.WriteAllTextAsync(file, "no folder");
@@ -45,7 +45,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_file_that_is_no_database_is_refused_and_left_as_it_is()
+    public async Task File_that_is_no_database_is_refused_and_unchanged()
     {
         var file = Path.Combine(_folder, "plain.txt");
         var text = new string('x', 5_000);
@@ -58,7 +58,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Another_programs_database_is_refused_and_left_as_it_is()
+    public async Task Another_programs_database_is_refused_and_unchanged()
     {
         await ExecuteAsync("CREATE TABLE theirs (id INTEGER)", "theirs");
         var before = await File.ReadAllBytesAsync(FileOf("theirs"));
@@ -69,7 +69,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_full_disk_is_told_and_the_work_goes_on_once_there_is_room()
+    public async Task Full_disk_is_reported_and_work_resumes_once_there_is_room()
     {
         var load = await IngestAsync(Numbered(10));
         var accounts = Enumerable.Range(0, 20_000).Select(i => $"somebody{i}@some-longer-domain{i}.example").ToList();
@@ -77,10 +77,10 @@ public sealed partial class SqliteBreachDatabaseTests
         {
             for (var attempt = 0; attempt < 2; attempt++)
             {
-                var told = await Assert.ThrowsAsync<StoreFullException>(() => full.CommitBatchAsync(
+                var error = await Assert.ThrowsAsync<StoreFullException>(() => full.CommitBatchAsync(
                     load.Id, Me, Batch(11, accounts), LoadSettings.DefaultSliceRows, new LoadCheckpoint(), false, Lease, None));
-                Assert.Contains(FileOf(MainDatabase), told.Message, StringComparison.Ordinal);
-                Assert.DoesNotContain("@", told.Message, StringComparison.Ordinal);
+                Assert.Contains(FileOf(MainDatabase), error.Message, StringComparison.Ordinal);
+                Assert.DoesNotContain("@", error.Message, StringComparison.Ordinal);
                 Assert.Equal(10, await CountAsync("rows"));
             }
             // A small batch still fits, on the same connection.
@@ -92,7 +92,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task While_another_process_writes_a_writer_waits_and_a_reader_does_not()
+    public async Task Writer_waits_for_another_process_and_a_reader_does_not()
     {
         var load = await StartAsync();
         await using var writing = Connect(MainDatabase);
@@ -110,7 +110,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Of_two_that_have_joined_a_range_one_writes_it()
+    public async Task Concurrent_matches_of_a_range_write_it_once()
     {
         await ImportAsync("boss@example.org for example.com");
         var load = await UpsertAsync(Numbered(4));
@@ -128,7 +128,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_running_statement_is_stopped_by_cancellation()
+    public async Task Cancellation_stops_a_running_statement()
     {
         // A subscription that matches each row, and a slow trigger: it ends only if it is cancelled.
         await ImportAsync("user1@example.com");
@@ -193,7 +193,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task How_far_mails_are_is_found_by_probes_of_indexes()
+    public async Task Mail_progress_is_read_by_index_probes()
     {
         var steps = new List<string>();
         await using var connection = Connect(MainDatabase);
@@ -211,7 +211,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_schema_without_a_part_is_told()
+    public async Task Schema_without_a_table_is_refused_naming_the_table()
     {
         await ExecuteAsync("DROP TABLE passwords");
         var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => Database.GetPasswordAsync(Blob("a.zip"), None));
@@ -219,7 +219,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Commits_reach_the_disk_and_stay_in_a_log_of_their_own()
+    public async Task Database_uses_write_ahead_logging()
     {
         await StartAsync();
         Assert.Equal("wal", await ScalarAsync("PRAGMA journal_mode"));
@@ -227,7 +227,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public void The_library_has_none_of_the_known_defects_and_is_the_one_that_the_documents_name()
+    public void Sqlite_library_is_recent_enough_and_is_the_documented_version()
     {
         Assert.True(SqliteSession.LibraryVersion >= new Version(3, 50, 4), $"SQLite {SqliteSession.LibraryVersion}");
         Assert.Contains(

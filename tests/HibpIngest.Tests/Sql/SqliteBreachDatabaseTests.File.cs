@@ -11,7 +11,7 @@ public sealed partial class SqliteBreachDatabaseTests
     [InlineData("moved away")]
     [InlineData("replaced by a copy of itself")]
     [InlineData("replaced by an empty file")]
-    public async Task A_file_that_is_another_by_now_stops_the_work(string what)
+    public async Task Deleted_moved_or_replaced_file_fails_every_call(string what)
     {
         var load = await IngestAsync(Numbered(4));
         var copy = await CopyAsync();
@@ -42,9 +42,9 @@ public sealed partial class SqliteBreachDatabaseTests
                 () => Database.UpgradeAsync(None),
             })
         {
-            var told = await Assert.ThrowsAsync<StoreMismatchException>(call);
+            var error = await Assert.ThrowsAsync<StoreMismatchException>(call);
             Assert.StartsWith(
-                $"database '{FileOf(MainDatabase)}' was deleted, moved or replaced while this process works with it", told.Message,
+                $"database '{FileOf(MainDatabase)}' was deleted, moved or replaced while this process works with it", error.Message,
                 StringComparison.Ordinal);
         }
         // No new file was created in its place.
@@ -53,7 +53,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task A_file_that_goes_away_within_a_transaction_gets_no_commit()
+    public async Task File_moved_within_a_transaction_is_not_committed_to()
     {
         Assert.True(await Database.TryLockAsync("sweep", Me, Lease, None));
         // The clock is read between the beginning of the transaction and its end.
@@ -71,7 +71,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Closing_what_was_replaced_leaves_the_new_file_alone()
+    public async Task Closing_a_replaced_database_keeps_the_new_file()
     {
         await using var running = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         Assert.True(await running.TryLockAsync("sweep", Me, Lease, None));
@@ -88,7 +88,7 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Where_there_is_no_file_reading_makes_none()
+    public async Task Reading_a_missing_file_does_not_create_it()
     {
         var file = Path.Combine(_folder, "deep", "er", "x.db");
         await using var database = SqliteBreachDatabase.Open(file, Time);
@@ -96,8 +96,8 @@ public sealed partial class SqliteBreachDatabaseTests
         foreach (var call in new Func<Task>[] { () => database.ListLoadsAsync(null, None), () => database.GetIdentityAsync(None),
                 () => database.TryLockAsync("sweep", Me, Lease, None) })
         {
-            var told = await Assert.ThrowsAsync<StoreMissingException>(call);
-            Assert.Contains($"there is no database '{file}'", told.Message, StringComparison.Ordinal);
+            var error = await Assert.ThrowsAsync<StoreMissingException>(call);
+            Assert.Contains($"there is no database '{file}'", error.Message, StringComparison.Ordinal);
         }
         Assert.False(Directory.Exists(Path.Combine(_folder, "deep")));
         await database.UpgradeAsync(None);

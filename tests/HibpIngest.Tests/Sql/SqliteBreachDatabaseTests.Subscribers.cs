@@ -5,7 +5,7 @@ namespace HibpIngest.Tests.Sql;
 public sealed partial class SqliteBreachDatabaseTests
 {
     [Fact]
-    public async Task Who_was_forgotten_is_in_no_byte_of_the_file_nor_of_its_log()
+    public async Task Erased_address_is_in_no_byte_of_the_file_or_its_log()
     {
         // Enough to split pages, in the order that splits them most: copies stay behind in their free space.
         const int Count = 20_000;
@@ -18,22 +18,22 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Equal(Count, (await FindAsync()).Count);
 
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
-        var gone = Enumerable.Range(0, Count / 10).Select(i => i * 10).ToHashSet();
+        var erased = Enumerable.Range(0, Count / 10).Select(i => i * 10).ToHashSet();
         var removed = await Database.RemoveSubscribersAsync(
-            [.. gone.Select(i => $"<{i}>@nowhere.example").Select(email => new SubscriberRemoval(
+            [.. erased.Select(i => $"<{i}>@nowhere.example").Select(email => new SubscriberRemoval(
                 email, null, new Suppression(key.HashOf(email), SuppressionReason.Forgotten, Now)))],
             key.Check, erase: true, None);
-        Assert.Equal(gone.Count, removed.Subscriptions);
+        Assert.Equal(erased.Count, removed.Subscriptions);
         var left = await FindAsync();
-        Assert.Empty(left.Intersect(gone));
-        Assert.Equal(Count - gone.Count, left.Count);
-        Assert.Equal(Count - gone.Count, (await ListAsync()).Count);
+        Assert.Empty(left.Intersect(erased));
+        Assert.Equal(Count - erased.Count, left.Count);
+        Assert.Equal(Count - erased.Count, (await ListAsync()).Count);
         Assert.Equal("ok", await ScalarAsync("PRAGMA integrity_check"));
         Assert.Null(await ScalarAsync("SELECT 1 FROM pragma_foreign_key_check()"));
     }
 
     [Fact]
-    public async Task Who_had_unsubscribed_among_many_before_being_forgotten_is_in_no_byte_either()
+    public async Task Erasing_an_address_that_had_unsubscribed_leaves_no_byte_of_it()
     {
         // In order, so that removals free whole pages, which the table doesn't rewrite.
         var all = Enumerable.Range(0, 6_000).Select(i => $"<{1_000 + i}>@nowhere.example").ToArray();
@@ -61,7 +61,7 @@ public sealed partial class SqliteBreachDatabaseTests
     [InlineData(300, 0, 295)]
     [InlineData(1_000, 0, 990)]
     [InlineData(5, 0, 5)]
-    public async Task Who_was_forgotten_among_few_is_in_no_byte_either(int count, int unsubscribed, int forgotten)
+    public async Task Erasing_among_few_subscribers_leaves_no_byte_of_the_addresses(int count, int unsubscribed, int forgotten)
     {
         string EmailOf(int number) => $"<{number}>@nowhere.example";
         await Database.ImportSubscribersAsync(
@@ -73,15 +73,15 @@ public sealed partial class SqliteBreachDatabaseTests
             [.. Enumerable.Range(0, unsubscribed).Select(number => new SubscriberRemoval(EmailOf(number), null, null))], null, erase: false,
             None);
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
-        var gone = Enumerable.Range(unsubscribed, forgotten).ToList();
+        var erased = Enumerable.Range(unsubscribed, forgotten).ToList();
         var lastId = await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
         Assert.Equal((long)count + 2, lastId);
         await Database.RemoveSubscribersAsync(
-            [.. gone.Select(EmailOf).Select(email => new SubscriberRemoval(
+            [.. erased.Select(EmailOf).Select(email => new SubscriberRemoval(
                 email, null, new Suppression(key.HashOf(email), SuppressionReason.Forgotten, Now)))],
             key.Check, erase: true, None);
 
-        Assert.Empty((await FindAsync()).Intersect(gone));
+        Assert.Empty((await FindAsync()).Intersect(erased));
         // The rest is unchanged.
         Assert.Equal(count + 2 - unsubscribed - forgotten, (await ListAsync()).Count);
         Assert.Equal(["user1@example.com", "user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email).Order());

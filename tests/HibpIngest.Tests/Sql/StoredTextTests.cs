@@ -18,7 +18,7 @@ public sealed class StoredTextTests
         """;
 
     [Fact]
-    public void Settings_without_a_limit_have_its_default() =>
+    public void Settings_without_a_limit_use_its_default() =>
         Assert.Equal(
             new ArchiveLimits
             {
@@ -32,11 +32,11 @@ public sealed class StoredTextTests
             StoredText.ToSettings(Settings).Limits);
 
     [Fact]
-    public void A_checkpoint_without_idle_bytes_has_none() =>
+    public void Checkpoint_without_idle_bytes_reads_as_zero() =>
         Assert.Equal(new ArchivePosition(3, 1L << 41, 5, 0), StoredText.ToCheckpoint(Checkpoint).Entry);
 
     [Fact]
-    public void Counts_from_before_a_rule_have_none_of_it()
+    public void Counts_from_before_a_rule_read_as_zero_for_it()
     {
         var counts = StoredText.ToCheckpoint(
             """{"Entry":{},"RejectedBeforeEntry":{},"Rejected":{"ByRule":[1,2,3,4,5,6,7,8],"Duplicates":9}}""").Rejected;
@@ -46,7 +46,7 @@ public sealed class StoredTextTests
     }
 
     [Fact]
-    public void What_is_recorded_now_comes_back()
+    public void Settings_and_checkpoint_round_trip()
     {
         var settings = StoredText.ToSettings(Settings) with { Limits = new ArchiveLimits { MaxIdleBytes = 77 } };
         Assert.Equal(settings, StoredText.ToSettings(StoredText.ToText(settings)));

@@ -7,7 +7,7 @@ namespace HibpIngest.Tests.Sql.SqlServer;
 public sealed class AccountBatchReaderTests
 {
     [Fact]
-    public void Gives_each_account_with_load_and_position()
+    public void Read_returns_each_account_with_load_and_position()
     {
         using var reader = new AccountBatchReader(7, Batch(41, "a@example.com", "b@example.org", "c@example.com"), new());
         Assert.Equal(["load_id", "position", "alias", "domain"], Enumerable.Range(0, reader.FieldCount).Select(reader.GetName));
@@ -16,7 +16,7 @@ public sealed class AccountBatchReaderTests
     }
 
     [Fact]
-    public void Is_read_in_pieces()
+    public void Take_reads_the_batch_in_pieces()
     {
         using var reader = new AccountBatchReader(7, Batch(41, [.. Enumerable.Range(0, 5).Select(i => $"u{i}@example.com")]), new());
         var read = new List<long>();
@@ -31,7 +31,7 @@ public sealed class AccountBatchReaderTests
     }
 
     [Fact]
-    public void Domains_are_right_whatever_their_hashes_and_share_strings()
+    public void Domain_cache_returns_the_right_string_and_shares_it()
     {
         var domains = new AccountBatchReader.Domains();
         // Ten times as many as the cache has entries.

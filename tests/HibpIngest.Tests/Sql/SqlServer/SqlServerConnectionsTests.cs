@@ -12,7 +12,7 @@ public sealed class SqlServerConnectionsTests
     private const string Azure = "Server=tcp:hibp.database.windows.net,1433;Initial Catalog=hibp";
 
     [Fact]
-    public void User_and_password_are_used_as_given_over_an_encrypted_connection()
+    public void User_and_password_are_kept_and_the_connection_is_encrypted()
     {
         var connections = SqlServerConnections.Parse(
             $"Server=db.example,1433;Database=hibp;User ID=app;Password=\"{Secret}\"", NoCredential);
@@ -32,7 +32,7 @@ public sealed class SqlServerConnectionsTests
     }
 
     [Fact]
-    public void Renewals_of_leases_have_a_pool_of_their_own_however_small_the_operators_is()
+    public void Lease_renewals_have_their_own_pool_whatever_the_configured_size()
     {
         var connections = SqlServerConnections.Parse("Server=x;Database=hibp;User ID=a;Password=b;Max Pool Size=1", NoCredential);
         using var connection = connections.Create();
@@ -45,7 +45,7 @@ public sealed class SqlServerConnectionsTests
     }
 
     [Fact]
-    public void What_the_operator_sets_stays()
+    public void Settings_of_the_connection_string_override_the_defaults()
     {
         using var connection = SqlServerConnections.Parse(
             "Server=x;Database=hibp;User ID=a;Password=b;Packet Size=16000;Command Timeout=7;Connect Timeout=5;Max Pool "
@@ -63,28 +63,28 @@ public sealed class SqlServerConnectionsTests
     [InlineData(Azure + ";Authentication=Active Directory Default;User ID=11112222", "11112222", false)]
     [InlineData(Azure + ";Authentication=Active Directory Managed Identity", null, true)]
     [InlineData(Azure + ";Authentication=Active Directory MSI;User Id=33334444", "33334444", true)]
-    public async Task Without_a_password_a_token_signs_in(string connectionString, string? clientId, bool managed)
+    public async Task Connection_without_a_password_signs_in_by_token(string connectionString, string? clientId, bool managed)
     {
-        var asked = new List<(string?, bool)>();
+        var requested = new List<(string?, bool)>();
         var credential = new OneToken();
         var connections = SqlServerConnections.Parse(connectionString, (id, isManaged) =>
         {
-            asked.Add((id, isManaged));
+            requested.Add((id, isManaged));
             return credential;
         });
-        Assert.Equal([(clientId, managed)], asked);
+        Assert.Equal([(clientId, managed)], requested);
         using var connection = connections.Create();
         Assert.DoesNotContain("Authentication", connection.ConnectionString, StringComparison.OrdinalIgnoreCase);
         using var another = connections.Create();
         // The pool distinguishes connections by the delegate.
         Assert.Same(connection.AccessTokenCallback, another.AccessTokenCallback);
-        var token = await connection.AccessTokenCallback!(Asked, CancellationToken.None);
+        var token = await connection.AccessTokenCallback!(TokenRequest, CancellationToken.None);
         Assert.Equal(("a token", OneToken.Expiry), (token.AccessToken, token.ExpiresOn));
         Assert.Equal(["https://database.windows.net/.default"], credential.Scopes);
     }
 
     [Fact]
-    public void The_credentials_are_those_of_Azure_Identity()
+    public void Connection_uses_Azure_Identity_tokens_by_default()
     {
         Assert.True(SqlServerConnections.Parse(Azure).UsesTokens);
         Assert.True(
@@ -104,7 +104,7 @@ public sealed class SqlServerConnectionsTests
     [InlineData(
         "Server=x;Database=hibp;Authentication=Active Directory Service Principal;User ID=u;Password=\"" + Secret + "\"",
         "kind of Authentication")]
-    public void A_malformed_one_is_one_clear_line_without_its_secret(string connectionString, string expected)
+    public void Malformed_connection_string_is_one_error_line_without_the_secret(string connectionString, string expected)
     {
         var error = Assert.Throws<BadInputException>(() => SqlServerConnections.Parse(connectionString, NoCredential));
         Assert.Contains(expected, error.Message, StringComparison.Ordinal);
@@ -116,7 +116,7 @@ public sealed class SqlServerConnectionsTests
         throw new InvalidOperationException("no credential is expected to be asked for");
 
     /// <summary>The parameters with which the driver requests a token.</summary>
-    private static SqlAuthenticationParameters Asked => new(
+    private static SqlAuthenticationParameters TokenRequest => new(
         SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/",
         "https://login.example/tenant", null, null, Guid.NewGuid(), 30);
 

@@ -44,7 +44,7 @@ public sealed class SqlServerErrorsTests
     [InlineData(20)]
     [InlineData(10053)]
     [InlineData(10054)]
-    public void What_passes_is_tried_again(int number) =>
+    public void Transient_errors_are_retried(int number) =>
         Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number));
 
     [Theory]
@@ -52,8 +52,8 @@ public sealed class SqlServerErrorsTests
     [InlineData(2627, typeof(InvalidOperationException))]
     [InlineData(2601, typeof(InvalidOperationException))]
     [InlineData(547, typeof(InvalidOperationException))]
-    public void Where_somebody_was_first_the_work_is_done_again(int number, Type told) =>
-        Assert.Equal(told, Classified<Exception>(FailureKind.Conflict, DriverErrors.Sql(Quoting, number)).GetType());
+    public void Conflicts_are_retried_from_the_start(int number, Type expected) =>
+        Assert.Equal(expected, Classified<Exception>(FailureKind.Conflict, DriverErrors.Sql(Quoting, number)).GetType());
 
     [Theory]
     [InlineData(229, "hibp_app")]
@@ -64,7 +64,7 @@ public sealed class SqlServerErrorsTests
     [InlineData(4060, "no such database")]
     [InlineData(911, "no such database")]
     [InlineData(208, "hibp database upgrade")]
-    public void A_set_up_that_is_wrong_is_refused_with_what_to_do(int number, string advice) =>
+    public void Wrong_setup_is_refused_with_advice(int number, string advice) =>
         Assert.Contains(
             advice, Classified<StoreRefusedException>(FailureKind.Final, DriverErrors.Sql(Quoting, number), Stage.Opening).Message,
             StringComparison.Ordinal);
@@ -73,7 +73,7 @@ public sealed class SqlServerErrorsTests
     [InlineData(18456)]
     [InlineData(4060)]
     [InlineData(3906)]
-    public void What_was_open_before_and_is_refused_now_is_coming_up(int number) =>
+    public void Refusal_after_a_successful_open_is_transient(int number) =>
         Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number), Stage.Opening, opened: true);
 
     [Theory]
@@ -81,10 +81,10 @@ public sealed class SqlServerErrorsTests
     [InlineData(1101)]
     [InlineData(9002)]
     [InlineData(40544)]
-    public void No_room_is_told(int number) => Classified<StoreFullException>(FailureKind.Final, DriverErrors.Sql(Quoting, number));
+    public void Full_store_is_reported(int number) => Classified<StoreFullException>(FailureKind.Final, DriverErrors.Sql(Quoting, number));
 
     [Fact]
-    public void A_connection_that_is_gone_is_tried_again_unless_the_commit_was_sent()
+    public void Lost_connection_is_transient_unless_the_commit_was_sent()
     {
         var lost = DriverErrors.Sql(
             "A transport-level error", new IOException("broken", new SocketException((int)SocketError.ConnectionReset)), 0);
@@ -100,7 +100,7 @@ public sealed class SqlServerErrorsTests
     }
 
     [Fact]
-    public void A_time_out_is_tried_again_at_once_only_in_opening()
+    public void Timeout_is_transient_only_while_opening()
     {
         Classified<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Sql("Execution Timeout Expired", -2));
         Classified<StoreUnavailableException>(
@@ -110,7 +110,7 @@ public sealed class SqlServerErrorsTests
     }
 
     [Fact]
-    public void A_certificate_or_a_token_that_is_missing_is_refused()
+    public void Rejected_certificate_and_missing_token_are_refused()
     {
         var certificate = DriverErrors.Sql("pre-login handshake", new AuthenticationException("The remote certificate was rejected"), 35);
         Assert.Contains(
@@ -134,14 +134,14 @@ public sealed class SqlServerErrorsTests
     }
 
     [Fact]
-    public void What_nobody_knows_is_a_defect_and_quotes_nothing()
+    public void Unknown_driver_error_is_a_defect_and_quotes_no_data()
     {
         Classified<InvalidOperationException>(FailureKind.Final, DriverErrors.Sql(Quoting, 8152));
         Classified<InvalidOperationException>(FailureKind.Final, DriverErrors.Invalid("There is already an open DataReader"));
     }
 
     [Fact]
-    public void What_is_not_the_drivers_is_left_alone()
+    public void Exceptions_not_from_the_driver_are_not_classified()
     {
         foreach (var e in new Exception[] { new LoadLostException(1), new InvalidOperationException("ours"), new ArgumentException("ours"),
                 new OperationCanceledException() })
@@ -154,9 +154,9 @@ public sealed class SqlServerErrorsTests
         var failure = SqlServerErrors.Classify(e, stage, broken, opened, "db/hibp");
         Assert.NotNull(failure);
         Assert.Equal(kind, failure.Kind);
-        var told = Assert.IsAssignableFrom<T>(failure.Reported);
-        Assert.DoesNotContain("@", told.ToString(), StringComparison.Ordinal);
-        Assert.DoesNotContain('\n', told.Message);
-        return told;
+        var reported = Assert.IsAssignableFrom<T>(failure.Reported);
+        Assert.DoesNotContain("@", reported.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', reported.Message);
+        return reported;
     }
 }
