@@ -10,7 +10,7 @@ public abstract class AccessBlobsContract
     protected abstract Task<IAccessBlobs> OpenAsync();
 
     [Fact]
-    public async Task A_blob_is_begun_once()
+    public async Task Begin_creates_a_blob_once()
     {
         var blobs = await OpenAsync();
         Assert.True(await blobs.BeginAsync(Name, None));
@@ -20,7 +20,7 @@ public abstract class AccessBlobsContract
     }
 
     [Fact]
-    public async Task A_block_is_appended_at_its_position_alone()
+    public async Task Append_succeeds_only_at_the_current_end()
     {
         var blobs = await OpenAsync();
         Assert.Equal(BlockAppend.NoBlob, await blobs.AppendAsync(Name, 0, "one"u8.ToArray(), None));
@@ -37,7 +37,7 @@ public abstract class AccessBlobsContract
     }
 
     [Fact]
-    public async Task What_has_become_of_a_blob_is_recorded_of_the_version_that_was_seen()
+    public async Task Mark_changes_the_state_only_at_the_version_read()
     {
         var blobs = await OpenAsync();
         await blobs.BeginAsync(Name, None);
@@ -55,7 +55,7 @@ public abstract class AccessBlobsContract
     }
 
     [Fact]
-    public async Task Blobs_are_listed_by_name_as_they_are_found_one_by_one()
+    public async Task Blobs_are_listed_by_name_with_the_same_state_as_found()
     {
         var blobs = await OpenAsync();
         foreach (var name in (string[])["2026112305/a.log", Name, "2026112304/1-00001.log"])

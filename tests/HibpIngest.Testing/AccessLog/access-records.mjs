@@ -1,7 +1,7 @@
 // Counts the records of the access log in a folder of its blobs' bytes (docs/access-log.md), each (instance, counter) once. It shares
 // no code with the product.
 // usage: node access-records.mjs FOLDER
-// prints {"distinct","repeated","counts":{"ROUTE STATUS":n},"notWhole":[file]}; exit code 1 where a file is damaged before its end
+// prints {"distinct","repeated","counts":{"ROUTE STATUS":n},"notWhole":[file]}; exit code 1 if a file is damaged before its end
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -22,7 +22,7 @@ function crc32c(...parts) {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-// Of an instance: a bit for each number that was seen, in pages of 64 Ki numbers.
+// For each instance: one bit for each number seen, in pages of 64 Ki numbers.
 const seenOf = new Map();
 function isNew(instance, number) {
   if (!seenOf.has(instance))
