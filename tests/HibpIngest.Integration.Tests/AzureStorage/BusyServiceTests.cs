@@ -20,7 +20,7 @@ public sealed class BusyServiceTests(ITestOutputHelper output)
     [InlineData(10)]
     [InlineData(50)]
     [InlineData(200)]
-    public void A_slow_emulator_takes_what_it_takes_with_the_best_fixed_number_in_flight(int times)
+    public void Throttled_writes_are_nearly_as_fast_as_with_the_best_fixed_limit(int times)
     {
         var ours = Write(times, TenSlices, limited: true);
         var best = new[] { 1, 2, 4, 16, 64, TenSlices }.Max(
@@ -32,7 +32,7 @@ public sealed class BusyServiceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Without_a_limit_it_drowns()
+    public void Writes_without_a_limit_stall()
     {
         var client = Write(times: 200, TenSlices, limited: false);
         Assert.InRange(client.EntitiesSince(TimeSpan.Zero), 0, 2_000);
@@ -42,7 +42,7 @@ public sealed class BusyServiceTests(ITestOutputHelper output)
     [Theory]
     [InlineData(40, 1)]
     [InlineData(300, 4)]
-    public void A_region_far_away_gets_all_that_there_is(int milliseconds, int within)
+    public void Limit_reaches_the_maximum_to_a_distant_region(int milliseconds, int within)
     {
         var time = new VirtualTime();
         var random = new Random(1);
@@ -55,7 +55,7 @@ public sealed class BusyServiceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void After_an_outage_it_goes_on_as_before()
+    public void Throughput_recovers_after_an_outage()
     {
         var time = new VirtualTime();
         var service = new BusyService(time, 1, Emulator(10)) { IsDown = now => now > Seconds(20) && now < Seconds(40) };
@@ -68,7 +68,7 @@ public sealed class BusyServiceTests(ITestOutputHelper output)
     [InlineData(10, 2)]
     [InlineData(10, 5)]
     [InlineData(50, 3)]
-    public void Processes_that_come_one_after_another_share_it(int times, int processes)
+    public void Processes_started_one_after_another_share_the_service(int times, int processes)
     {
         var time = new VirtualTime();
         var service = new BusyService(time, 1, Emulator(times)) { Timeout = Clients };

@@ -19,35 +19,35 @@ public sealed class SpreadTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void A_load_over_ten_accounts_takes_little_more_than_the_limits_demand(bool withRanges) =>
+    public void Load_over_ten_accounts_meets_its_requirements(bool withRanges) =>
         Assert.Empty(FaultsOf(
             Parameters.With("tailDomains", TailOfSlices), new SpreadPoint(10, 32, withRanges, IsRebuild: false), ScaleOfSlices));
 
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void So_does_a_rebuild_where_merged_partitions_overlap(bool withRanges) =>
+    public void Rebuild_with_overlapping_merged_partitions_meets_its_requirements(bool withRanges) =>
         Assert.Empty(FaultsOf(Parameters.With("mergedAtOnce", 2), new SpreadPoint(10, 32, withRanges, IsRebuild: true)));
 
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void One_partition_takes_what_is_published_however_many_accounts_there_are(bool isRebuild) =>
+    public void Single_partition_reaches_the_published_rate(bool isRebuild) =>
         Assert.Empty(FaultsOf(Parameters, new SpreadPoint(10, 1, WithRanges: false, isRebuild), scale: 50));
 
     [Fact]
-    public void What_lies_in_one_account_all_the_same_takes_too_long() =>
+    public void Entities_all_in_one_account_take_too_long() =>
         Assert.Contains(FaultsOf(Parameters, new SpreadPoint(10, 32, false, IsRebuild: true) { IsOneAccount = true }), fault =>
             fault.Contains("minutes at most", StringComparison.Ordinal));
 
     [Fact]
-    public void Whoever_sends_again_at_once_is_refused_too_often() =>
+    public void Immediate_retries_are_refused_too_often() =>
         Assert.Contains(
             FaultsOf(Parameters, new SpreadPoint(10, 32, false, IsRebuild: true) { IsHasty = true }, scale: 50),
             fault => fault.Contains("refused at most", StringComparison.Ordinal));
 
     [Fact]
-    public void A_slower_service_is_told_from_the_published_one() =>
+    public void Service_slower_than_published_fails_the_requirement() =>
         Assert.Contains(
             FaultsOf(Parameters.With("partitionRate", 1_500), new SpreadPoint(10, 1, WithRanges: false, IsRebuild: true), scale: 50),
             fault => fault.Contains("into the largest domain", StringComparison.Ordinal));

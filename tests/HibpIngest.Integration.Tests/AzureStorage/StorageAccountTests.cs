@@ -21,7 +21,7 @@ public sealed class StorageAccountTests
     private static readonly StorageOptions Quick = new() { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5) };
 
     [Fact]
-    public async Task A_shared_access_signature_opens_all_of_it_and_an_expired_one_nothing()
+    public async Task Shared_access_signature_grants_all_services_until_it_expires()
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         using var good = StorageAccount.Open(
@@ -34,7 +34,7 @@ public sealed class StorageAccountTests
     }
 
     [Fact]
-    public async Task A_wrong_key_is_refused()
+    public async Task Wrong_key_is_refused()
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         using (var good = StorageAccount.Open(connection, NullLoggerFactory.Instance, Quick))
@@ -46,7 +46,7 @@ public sealed class StorageAccountTests
     }
 
     [Fact]
-    public async Task What_was_never_created_is_a_refusal_that_names_the_operation()
+    public async Task Missing_store_is_refused_naming_the_operation()
     {
         using var store = await AzuriteStorage.OpenAsync(Quick);
         await AssertRefusedAsync(store);
@@ -60,7 +60,7 @@ public sealed class StorageAccountTests
     }
 
     [Fact]
-    public async Task Names_and_prefixes_keep_two_stores_apart_in_one_account()
+    public async Task Names_and_prefixes_separate_two_stores_in_one_account()
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         using var first = StorageAccount.Open(connection, NullLoggerFactory.Instance);
@@ -73,7 +73,7 @@ public sealed class StorageAccountTests
     }
 
     [Fact]
-    public async Task Queue_bodies_that_are_plain_text_are_taken_as_they_are()
+    public async Task Plain_text_queue_bodies_are_read_unchanged()
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
@@ -92,7 +92,7 @@ public sealed class StorageAccountTests
     }
 
     [Fact]
-    public async Task An_upload_goes_on_with_the_blocks_that_are_there()
+    public async Task Upload_resumes_with_the_blocks_already_staged()
     {
         const int MiB = 1024 * 1024;
         var connection = await AzuriteFixture.NewAccountAsync();
@@ -121,7 +121,7 @@ public sealed class StorageAccountTests
     }
 
     [Fact]
-    public async Task Ranges_are_fetched_once_each_and_ahead_of_a_reader_that_goes_forward()
+    public async Task Ranges_are_fetched_once_and_read_ahead_for_a_sequential_reader()
     {
         const int Range = BlobVersionStream.RangeBytes;
         var connection = await AzuriteFixture.NewAccountAsync();
@@ -177,10 +177,10 @@ public sealed class StorageAccountTests
     [InlineData(500)]
     [InlineData(503)]
     [InlineData(507)]
-    public async Task No_error_repeats_an_address_or_a_key(int status)
+    public async Task Errors_contain_no_address_and_no_key(int status)
     {
         // The service's error may contain the request and the signed string.
-        var told = $"alice.secret@private.example {LoopbackServer.Key} "
+        var secrets = $"alice.secret@private.example {LoopbackServer.Key} "
             + "/loopback/accounts(PartitionKey='private.example',RowKey='alice.secret')";
         // A throttled transaction is retried until the slice's timeout, which ends here with the first retry.
         CancellationTokenSource timeout = null!;
@@ -191,9 +191,9 @@ public sealed class StorageAccountTests
                 await timeout.CancelAsync();
             var isBatch = context.Request.Path.Value!.EndsWith("$batch", StringComparison.Ordinal);
             await (isBatch && status != 401
-                ? LoopbackServer.FailAsync(context, status, told, 0, told)
+                ? LoopbackServer.FailAsync(context, status, secrets, 0, secrets)
                 : LoopbackServer.JsonAsync(
-                    context, status, $$$$"""{"odata.error":{"code":"{{{{told}}}}","message":{"lang":"","value":"{{{{told}}}}"}}}"""));
+                    context, status, $$$$"""{"odata.error":{"code":"{{{{secrets}}}}","message":{"lang":"","value":"{{{{secrets}}}}"}}}"""));
         });
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
         Func<Task>[] calls =
@@ -210,12 +210,12 @@ public sealed class StorageAccountTests
             var error = await Assert.ThrowsAnyAsync<HibpException>(call);
             timeout.Dispose();
             Assert.Contains($"status {status}", error.Message, StringComparison.Ordinal);
-            AssertSilent(error.ToString());
+            AssertNoSecrets(error.ToString());
         }
     }
 
     [Fact]
-    public async Task No_trace_and_no_log_holds_an_address()
+    public async Task Traces_and_client_logs_contain_no_address()
     {
         using var events = new AzureCoreEvents();
         var traces = new ConcurrentQueue<string>();
@@ -253,7 +253,7 @@ public sealed class StorageAccountTests
     }
 
     [Fact]
-    public async Task The_emulator_keeps_what_it_was_given_when_it_is_told_to()
+    public async Task Emulator_with_a_data_folder_keeps_its_data()
     {
         var folder = Directory.CreateTempSubdirectory("hibp-emulator").FullName;
         try
@@ -278,7 +278,7 @@ public sealed class StorageAccountTests
         }
     }
 
-    private static void AssertSilent(string text)
+    private static void AssertNoSecrets(string text)
     {
         foreach (var secret in (string[])["secret", "private.example", LoopbackServer.Key])
             Assert.DoesNotContain(secret, text, StringComparison.OrdinalIgnoreCase);

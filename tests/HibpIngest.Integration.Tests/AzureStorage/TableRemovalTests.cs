@@ -44,7 +44,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     [InlineData("anna")]
     [InlineData("bert")]
     [InlineData("anna", "bert", "carl")]
-    public async Task An_entity_that_somebody_else_changes_meanwhile_is_read_again(params string[] changed)
+    public async Task Entity_changed_concurrently_is_read_again(params string[] changed)
     {
         var transactions = 0;
         var table = Open(async (request, send) =>
@@ -59,7 +59,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task One_that_is_changed_again_and_again_is_done_in_the_end()
+    public async Task Entity_changed_repeatedly_is_processed_in_the_end()
     {
         var mark = 10;
         var table = Open(async (request, send) =>
@@ -73,7 +73,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task One_that_is_deleted_and_made_again_meanwhile_keeps_what_it_was_made_with()
+    public async Task Entity_recreated_concurrently_keeps_its_new_marks()
     {
         var first = true;
         var table = Open(async (request, send) =>
@@ -91,7 +91,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task A_transaction_whose_answer_is_lost_has_been_done()
+    public async Task Transaction_with_a_lost_response_takes_effect_once()
     {
         var lost = 0;
         var table = Open(async (request, send) =>
@@ -110,7 +110,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     [Theory]
     [InlineData(1)]
     [InlineData(20)]
-    public async Task A_transaction_that_the_service_is_too_busy_for_is_sent_again_until_it_is_taken(int refusals)
+    public async Task Throttled_transaction_is_retried_until_it_succeeds(int refusals)
     {
         var refused = 0;
         var table = Open((request, send) => IsTransaction(request) && refused++ < refusals
@@ -122,7 +122,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task A_wait_for_a_busy_service_ends_as_cancelled()
+    public async Task Wait_for_a_busy_service_ends_when_cancelled()
     {
         using var stop = new CancellationTokenSource();
         var refused = 0;
@@ -140,7 +140,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task Rows_that_lie_together_are_read_by_one_query()
+    public async Task Adjacent_rows_are_read_in_one_query()
     {
         // About as many as 20,000 accounts have hashes in each partition.
         string[] rows = [.. Enumerable.Range(0, 78).Select(number => $"user{number:D2}")];
@@ -157,7 +157,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task What_somebody_else_has_put_into_an_entity_stays_as_it_is()
+    public async Task Removal_keeps_foreign_properties_of_an_entity()
     {
         var tables = Tables((_, send) => send());
         foreach (var alias in (string[])["anna", "carl"])
@@ -192,12 +192,12 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task A_walk_goes_on_from_its_token_and_begins_anew_where_that_is_no_longer_taken()
+    public async Task Walk_resumes_from_its_token_and_restarts_if_it_is_rejected()
     {
-        var asked = new List<string>();
+        var queries = new List<string>();
         await using var server = await LoopbackServer.StartAsync((context, number, _) =>
         {
-            asked.Add(Uri.UnescapeDataString(context.Request.QueryString.Value!));
+            queries.Add(Uri.UnescapeDataString(context.Request.QueryString.Value!));
             if (number is 1)
                 return LoopbackServer.JsonAsync(context, 400, """{"odata.error":{"code":"InvalidInput"}}""");
             if (number is 0)
@@ -212,17 +212,17 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         Assert.Equal(0, first.Changed);
         Assert.NotNull(first.Token);
         Assert.Null((await store.Table.RemoveMarkAsync(5, 17, first.Token, CancellationToken.None)).Token);
-        Assert.Equal(3, asked.Count);
-        Assert.Contains("PartitionKey ge 'h' and PartitionKey lt 'i' and b5 eq true", asked[0], StringComparison.Ordinal);
-        Assert.EndsWith("&NextPartitionKey=1!8!p+/=&NextRowKey=1!8!r", asked[1], StringComparison.Ordinal);
-        Assert.Equal(asked[0], asked[2]);
+        Assert.Equal(3, queries.Count);
+        Assert.Contains("PartitionKey ge 'h' and PartitionKey lt 'i' and b5 eq true", queries[0], StringComparison.Ordinal);
+        Assert.EndsWith("&NextPartitionKey=1!8!p+/=&NextRowKey=1!8!r", queries[1], StringComparison.Ordinal);
+        Assert.Equal(queries[0], queries[2]);
         // A token as an earlier version wrote it.
         await store.Table.RemoveMarkAsync(5, 17, "&NextPartitionKey=1%218%21p&NextRowKey=1%218%21r", CancellationToken.None);
-        Assert.Equal(asked[0], asked[3]);
+        Assert.Equal(queries[0], queries[3]);
     }
 
     [Fact]
-    public async Task Accounts_that_lie_close_together_are_read_by_the_page_and_changed_by_the_hundred()
+    public async Task Dense_accounts_are_read_in_pages_and_changed_in_transactions_of_100()
     {
         var aliases = Enumerable.Range(0, 1_000).Select(i => $"u{i:0000}").ToArray();
         foreach (var chunk in aliases.Chunk(100))

@@ -7,7 +7,7 @@ public abstract class AccountLogBlobsContract
     protected abstract Task<IJournalBlobs> NewContainerAsync();
 
     [Fact]
-    public async Task Where_no_container_is_there_are_no_blobs_and_none_can_be_written()
+    public async Task Missing_container_has_no_blobs_and_refuses_writes()
     {
         var blobs = await NewContainerAsync();
         Assert.Empty(await ListAsync(blobs, ""));
@@ -26,7 +26,7 @@ public abstract class AccountLogBlobsContract
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_blob_is_written_once_and_comes_back_in_parts(bool upload)
+    public async Task Blob_is_written_once_and_read_in_parts(bool upload)
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);
@@ -69,7 +69,7 @@ public abstract class AccountLogBlobsContract
     }
 
     [Fact]
-    public async Task Of_many_writers_of_one_name_one_has_written_it()
+    public async Task Concurrent_writers_of_one_name_have_one_winner()
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);
@@ -83,7 +83,7 @@ public abstract class AccountLogBlobsContract
     }
 
     [Fact]
-    public async Task What_was_broken_off_is_not_there_and_can_be_written()
+    public async Task Interrupted_upload_leaves_no_blob_and_can_be_retried()
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);

@@ -9,7 +9,7 @@ public abstract class AccountTableContract
     protected abstract Task<(IAccountTable Table, IAccountReads Reads)> NewTableAsync();
 
     [Fact]
-    public async Task Creating_it_again_changes_nothing()
+    public async Task Repeated_create_changes_nothing()
     {
         var (table, reads) = await NewTableAsync();
         await table.UpsertAsync("example.com", 1, "anna");
@@ -18,7 +18,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task An_account_gathers_its_breaches_and_keeps_each_once()
+    public async Task Account_collects_its_breaches_and_keeps_each_once()
     {
         var (table, reads) = await NewTableAsync();
         await table.UpsertAsync("example.com", 3, "anna", "bert");
@@ -37,7 +37,7 @@ public abstract class AccountTableContract
     [InlineData(251, "!1", 2)]
     [InlineData(500, "!1", 2)]
     [InlineData(501, "!2", 3)]
-    public async Task Breaches_past_250_lie_in_rows_beside_the_first(int breach, string suffix, int rows)
+    public async Task Breaches_past_250_are_read_listed_and_removed_from_extra_rows(int breach, string suffix, int rows)
     {
         _ = (suffix, rows);
         var (table, reads) = await NewTableAsync();
@@ -54,7 +54,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task Every_character_an_alias_may_hold_comes_back_as_it_went()
+    public async Task Every_valid_alias_character_round_trips()
     {
         var (table, reads) = await NewTableAsync();
         string[] aliases =
@@ -67,7 +67,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task A_hundred_accounts_are_one_call_and_no_more_are_taken()
+    public async Task Upsert_accepts_at_most_100_accounts()
     {
         var (table, _) = await NewTableAsync();
         var aliases = Enumerable.Range(0, 101).Select(i => $"user{i:000}").ToArray();
@@ -78,7 +78,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task Listing_goes_on_past_one_page_and_stays_within_domain_and_breach()
+    public async Task Listing_continues_past_one_page_and_stays_within_domain_and_breach()
     {
         var (table, _) = await NewTableAsync();
         var aliases = Enumerable.Range(0, 2300).Select(i => $"user{i:0000}").ToArray();
@@ -92,7 +92,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task Removing_a_breach_leaves_the_others_and_takes_empty_rows_away()
+    public async Task Removing_a_breach_keeps_others_and_deletes_empty_rows()
     {
         var (table, reads) = await NewTableAsync();
         var aliases = Enumerable.Range(0, 1150).Select(i => $"user{i:0000}").ToArray();
@@ -112,7 +112,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task The_parts_of_a_walk_leave_nothing_out()
+    public async Task Parts_of_a_walk_cover_every_domain()
     {
         var (table, reads) = await NewTableAsync();
         string[] domains =
@@ -136,7 +136,7 @@ public abstract class AccountTableContract
     [InlineData(7, 2)] // every other one
     [InlineData(7, 40)] // some far apart
     [InlineData(307, 2)] // in the accounts' second rows
-    public async Task A_mark_goes_from_the_accounts_that_are_named_and_from_no_other(int mark, int every)
+    public async Task Mark_is_removed_from_the_listed_accounts_only(int mark, int every)
     {
         var (table, _) = await NewTableAsync();
         var aliases = Enumerable.Range(0, 2_400).Select(i => $"u{i:0000}").ToArray();
@@ -158,7 +158,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task A_mark_that_goes_while_another_comes_costs_neither()
+    public async Task Concurrent_removal_and_upsert_of_marks_lose_nothing()
     {
         var (table, reads) = await NewTableAsync();
         var aliases = Enumerable.Range(0, 400).Select(i => $"user{i:000}").ToArray();
@@ -174,7 +174,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task Two_breaches_loading_at_once_lose_nothing()
+    public async Task Breaches_loaded_concurrently_lose_no_marks()
     {
         var (table, reads) = await NewTableAsync();
         var aliases = Enumerable.Range(0, 50).Select(i => $"user{i:00}").ToArray();
@@ -184,7 +184,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task A_cancelled_call_ends_as_cancelled()
+    public async Task Cancelled_call_throws_OperationCanceledException()
     {
         var (table, reads) = await NewTableAsync();
         using var cancelled = new CancellationTokenSource();

@@ -12,7 +12,7 @@ public abstract class BreachBlobsContract
     protected abstract Task<IBreachBlobs> NewContainerAsync();
 
     [Fact]
-    public async Task Breaches_are_listed_with_the_version_they_are_opened_by()
+    public async Task Drops_are_listed_with_the_version_that_opens_them()
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);
@@ -51,7 +51,7 @@ public abstract class BreachBlobsContract
     [InlineData(1)]
     [InlineData(8 * MiB)]
     [InlineData((21 * MiB) + 17)]
-    public async Task An_upload_comes_back_whole(int bytes)
+    public async Task Upload_is_read_back_unchanged(int bytes)
     {
         var content = Random(bytes);
         var blobs = await NewContainerAsync();
@@ -65,7 +65,7 @@ public abstract class BreachBlobsContract
     }
 
     [Fact]
-    public async Task Reads_from_anywhere_give_what_is_there()
+    public async Task Reads_at_random_positions_return_the_right_bytes()
     {
         const int Seed = 4711;
         var content = Random((13 * MiB) + 5);
@@ -94,7 +94,7 @@ public abstract class BreachBlobsContract
     }
 
     [Fact]
-    public async Task A_zip_is_read_through_it()
+    public async Task Zip_entries_are_readable_through_the_stream()
     {
         var first = Random(9 * MiB);
         var second = Random(5 * MiB);
@@ -121,7 +121,7 @@ public abstract class BreachBlobsContract
     }
 
     [Fact]
-    public async Task A_replaced_or_deleted_version_is_superseded()
+    public async Task Opening_or_reading_a_replaced_or_missing_version_throws_superseded()
     {
         var blobs = await NewContainerAsync();
         var old = await blobs.UploadAsync("a.zip", new MemoryStream(Random(10 * MiB)), null, CancellationToken.None);
@@ -139,7 +139,7 @@ public abstract class BreachBlobsContract
     }
 
     [Fact]
-    public async Task A_broken_off_upload_shows_nothing_and_goes_on_where_it_was()
+    public async Task Interrupted_upload_shows_no_blob_and_can_be_completed()
     {
         var content = Random(34 * MiB);
         var blobs = await NewContainerAsync();
@@ -162,7 +162,7 @@ public abstract class BreachBlobsContract
     }
 
     [Fact]
-    public async Task Blocks_of_another_content_are_left_out()
+    public async Task Staged_blocks_of_other_content_are_ignored()
     {
         var blobs = await NewContainerAsync();
         await Assert.ThrowsAsync<IOException>(

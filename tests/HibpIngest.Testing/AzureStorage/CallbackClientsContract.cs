@@ -21,7 +21,7 @@ public abstract class CallbackClientsContract
     protected abstract Task<ICallbackClients> NewTableAsync();
 
     [Fact]
-    public async Task A_client_is_added_once_changed_by_who_knows_it_and_removed()
+    public async Task Client_is_added_once_and_changed_only_at_its_current_version()
     {
         var clients = await NewTableAsync();
         Assert.Empty(await clients.ListAsync(None));

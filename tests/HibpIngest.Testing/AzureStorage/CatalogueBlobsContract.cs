@@ -14,7 +14,7 @@ public abstract class CatalogueBlobsContract
     [Theory]
     [InlineData("ids.json")]
     [InlineData(OddName)]
-    public async Task A_blob_comes_back_as_it_was_stored(string name)
+    public async Task Stored_blob_is_read_listed_and_revalidated(string name)
     {
         var blobs = await NewContainerAsync();
         Assert.Null(await blobs.ReadAsync(name, null, CancellationToken.None));
@@ -34,7 +34,7 @@ public abstract class CatalogueBlobsContract
     }
 
     [Fact]
-    public async Task The_same_content_keeps_its_etag()
+    public async Task Identical_content_keeps_its_etag()
     {
         var blobs = await NewContainerAsync();
         await blobs.WriteAsync("a", 3, Content("a"), CancellationToken.None);
@@ -47,7 +47,7 @@ public abstract class CatalogueBlobsContract
     }
 
     [Fact]
-    public async Task The_newer_version_stays()
+    public async Task Write_of_an_older_version_is_refused()
     {
         var blobs = await NewContainerAsync();
         await blobs.WriteAsync("a", 7, Content("new"), CancellationToken.None);
@@ -56,7 +56,7 @@ public abstract class CatalogueBlobsContract
     }
 
     [Fact]
-    public async Task Of_writers_at_once_the_newest_stays()
+    public async Task Newest_of_concurrent_writes_wins()
     {
         const int Writers = 12;
         var blobs = await NewContainerAsync();
@@ -68,7 +68,7 @@ public abstract class CatalogueBlobsContract
     }
 
     [Fact]
-    public async Task A_blob_is_deleted_only_as_it_was_listed()
+    public async Task Delete_removes_a_blob_only_at_the_listed_etag()
     {
         var blobs = await NewContainerAsync();
         await blobs.WriteAsync("breach/a.json", 1, Content("a"), CancellationToken.None);

@@ -11,7 +11,7 @@ public abstract class MessageQueueContract
     protected abstract Task<IMessageQueue> NewQueueAsync();
 
     [Fact]
-    public async Task A_message_comes_as_it_went_and_goes_when_deleted()
+    public async Task Message_body_round_trips_and_delete_removes_it()
     {
         var queue = await NewQueueAsync();
         await queue.CreateAsync(CancellationToken.None);
@@ -27,7 +27,7 @@ public abstract class MessageQueueContract
     }
 
     [Fact]
-    public async Task A_delayed_message_counts_and_is_not_seen()
+    public async Task Delayed_message_counts_but_is_not_visible()
     {
         var queue = await NewQueueAsync();
         await queue.SendAsync("{}", TimeSpan.FromDays(6.9), CancellationToken.None);
@@ -39,7 +39,7 @@ public abstract class MessageQueueContract
     }
 
     [Fact]
-    public async Task A_message_is_not_seen_before_its_time()
+    public async Task Message_is_invisible_until_its_delay_ends()
     {
         var queue = await NewQueueAsync();
         var began = Stopwatch.GetTimestamp();
@@ -57,7 +57,7 @@ public abstract class MessageQueueContract
     }
 
     [Fact]
-    public async Task What_is_received_is_hidden_and_what_is_peeked_at_is_not()
+    public async Task Received_messages_are_hidden_and_peeked_ones_are_not()
     {
         var queue = await NewQueueAsync();
         for (var i = 0; i < 40; i++)
@@ -77,7 +77,7 @@ public abstract class MessageQueueContract
     }
 
     [Fact]
-    public async Task Extending_gives_a_new_receipt_and_keeps_the_body()
+    public async Task Extending_a_message_changes_its_receipt_and_keeps_its_body()
     {
         var queue = await NewQueueAsync();
         await queue.SendAsync("""{"v":1}""", TimeSpan.Zero, CancellationToken.None);

@@ -9,7 +9,7 @@ public abstract class PasswordAppendsContract
     protected abstract Task<IPasswordAppends> NewStoreAsync();
 
     [Fact]
-    public async Task Before_it_is_created_there_is_nothing()
+    public async Task Store_is_empty_before_it_is_created()
     {
         var store = await NewStoreAsync();
         Assert.Null(await store.FindAsync("one", Guid.NewGuid(), None));
@@ -21,7 +21,7 @@ public abstract class PasswordAppendsContract
     }
 
     [Fact]
-    public async Task A_transaction_comes_back_as_it_was_added()
+    public async Task Added_transaction_is_read_back_unchanged()
     {
         var store = await NewCreatedAsync();
         var sent = NewTransaction("one");
@@ -46,7 +46,7 @@ public abstract class PasswordAppendsContract
     }
 
     [Fact]
-    public async Task An_update_counts_once_for_each_version()
+    public async Task Each_transaction_version_is_updated_at_most_once()
     {
         var store = await NewCreatedAsync();
         var sent = NewTransaction("one");
@@ -69,7 +69,7 @@ public abstract class PasswordAppendsContract
     }
 
     [Fact]
-    public async Task What_is_deleted_takes_its_hashes_with_it_and_only_as_it_was_read()
+    public async Task Delete_removes_a_transaction_and_its_hashes_only_at_the_version_read()
     {
         var store = await NewCreatedAsync();
         var sent = NewTransaction("one");
@@ -100,7 +100,7 @@ public abstract class PasswordAppendsContract
     }
 
     [Fact]
-    public async Task All_are_listed_whosever_they_are()
+    public async Task Transactions_of_all_subscriptions_are_listed()
     {
         var store = await NewCreatedAsync();
         AppendTransaction[] added = [.. Enumerable.Range(0, 30).Select(i => NewTransaction($"{i % 3:x64}"))];

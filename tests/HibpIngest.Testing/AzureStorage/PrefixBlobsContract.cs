@@ -9,7 +9,7 @@ public abstract class PrefixBlobsContract
     protected abstract Task<IPrefixBlobs> NewStoreAsync();
 
     [Fact]
-    public async Task Who_never_watched_anything_watches_nothing()
+    public async Task Client_without_prefixes_reads_as_null()
     {
         var blobs = await NewStoreAsync();
         Assert.Null(await blobs.ReadAsync(7, None));
@@ -21,7 +21,7 @@ public abstract class PrefixBlobsContract
     }
 
     [Fact]
-    public async Task What_is_written_is_read_and_only_over_the_version_that_was_read()
+    public async Task Prefixes_are_overwritten_only_at_the_version_read()
     {
         var blobs = await NewStoreAsync();
         await blobs.CreateAsync(None);

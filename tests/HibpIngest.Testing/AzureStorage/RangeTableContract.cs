@@ -12,7 +12,7 @@ public abstract class RangeTableContract
     protected abstract Task<IRangeTable> NewTableAsync();
 
     [Fact]
-    public async Task A_range_holds_what_begins_with_its_digits_and_nothing_beside_it()
+    public async Task Range_holds_exactly_the_hashes_with_its_prefix()
     {
         var table = await NewTableAsync();
         string[] prefixes = ["000000", "00FFFF", "09FFFF", "AB0000", "ABCDEE", "ABCDEF", "ABCDF0", "ABFFFE", "ABFFFF", "AC0000"];
@@ -36,7 +36,7 @@ public abstract class RangeTableContract
     [InlineData("ABCDE")]
     [InlineData("ABCDEFA")]
     [InlineData("ABCDE'")]
-    public async Task What_is_no_prefix_is_refused(string prefix)
+    public async Task Invalid_prefix_is_refused(string prefix)
     {
         var table = await NewTableAsync();
         var refused = await Assert.ThrowsAsync<ArgumentException>(() => table.ReadRangeAsync(prefix, None));
@@ -44,7 +44,7 @@ public abstract class RangeTableContract
     }
 
     [Fact]
-    public async Task Marks_past_250_come_with_the_first_ones_each_hash_once()
+    public async Task Marks_past_250_are_read_with_the_first_ones_once_per_hash()
     {
         var table = await NewTableAsync();
         var (first, second) = ("ABCDEF" + new string('0', 34), "ABCDEF" + new string('0', 33) + "1");
@@ -62,7 +62,7 @@ public abstract class RangeTableContract
     }
 
     [Fact]
-    public async Task A_range_of_several_pages_comes_whole()
+    public async Task Range_of_several_pages_is_read_completely()
     {
         var table = await NewTableAsync();
         string[] hashes = [.. Enumerable.Range(0, 1_700).Select(i => $"12345A{i:X34}")];
@@ -75,7 +75,7 @@ public abstract class RangeTableContract
     }
 
     [Fact]
-    public async Task Filling_adds_all_marks_of_a_row_to_what_it_has()
+    public async Task Merge_adds_all_marks_to_those_a_row_has()
     {
         var table = await NewTableAsync();
         var hashes = Enumerable.Range(0, 100).Select(i => $"{i:X38}").ToArray();
@@ -93,7 +93,7 @@ public abstract class RangeTableContract
     }
 
     [Fact]
-    public async Task The_parts_of_a_walk_leave_nothing_out_and_nothing_else_is_touched()
+    public async Task Parts_of_a_walk_remove_the_mark_from_every_hash_and_keep_others()
     {
         var table = await NewTableAsync();
         string[] hashes = [.. Enumerable.Range(0, 300).Select(i => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes($"{i}"))))];

@@ -7,7 +7,7 @@ public abstract class StoreRegisterContract
     protected abstract Task<IStoreRegister> NewRegisterAsync();
 
     [Fact]
-    public async Task The_first_identity_counts()
+    public async Task First_store_identity_wins()
     {
         var register = await NewRegisterAsync();
         Assert.Null(await register.GetIdentityAsync(CancellationToken.None));
@@ -19,7 +19,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task Identities_added_at_once_agree()
+    public async Task Identities_added_concurrently_agree()
     {
         var register = await NewRegisterAsync();
         var agreed = await Task.WhenAll(
@@ -28,7 +28,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task Each_host_has_its_last_sign_until_it_takes_its_leave()
+    public async Task Latest_heartbeat_of_each_host_is_listed_until_removed()
     {
         var register = await NewRegisterAsync();
         var at = new DateTimeOffset(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
@@ -41,14 +41,14 @@ public abstract class StoreRegisterContract
         await register.PutHeartbeatAsync(other, CancellationToken.None);
         var later = one with { SeenAt = at.AddHours(1), Troubles = other.Troubles };
         await register.PutHeartbeatAsync(later, CancellationToken.None);
-        var signs = await register.ListHeartbeatsAsync(CancellationToken.None);
-        Assert.Equal(["bb22", "aa11"], signs.Select(sign => sign.Host));
-        foreach (var (expected, sign) in new[] { other, later }.Zip(signs))
+        var heartbeats = await register.ListHeartbeatsAsync(CancellationToken.None);
+        Assert.Equal(["bb22", "aa11"], heartbeats.Select(heartbeat => heartbeat.Host));
+        foreach (var (expected, heartbeat) in new[] { other, later }.Zip(heartbeats))
         {
-            Assert.Equal(expected.Troubles, sign.Troubles);
-            Assert.Equal(expected, sign with { Troubles = expected.Troubles, AskedAt = null, AnsweredAfter = default });
-            Assert.NotNull(sign.AskedAt);
-            Assert.True(sign.AnsweredAfter > TimeSpan.Zero);
+            Assert.Equal(expected.Troubles, heartbeat.Troubles);
+            Assert.Equal(expected, heartbeat with { Troubles = expected.Troubles, AskedAt = null, AnsweredAfter = default });
+            Assert.NotNull(heartbeat.AskedAt);
+            Assert.True(heartbeat.AnsweredAfter > TimeSpan.Zero);
         }
         await register.RemoveHeartbeatAsync("bb22", CancellationToken.None);
         await register.RemoveHeartbeatAsync("bb22", CancellationToken.None);
@@ -56,7 +56,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task Readers_have_the_first_layout_that_was_said_to_be_read()
+    public async Task First_layout_marked_for_reading_wins()
     {
         var register = await NewRegisterAsync();
         Assert.Null(await register.GetReadLayoutAsync(CancellationToken.None));
@@ -72,7 +72,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task A_layouts_ranges_only_rise_and_nothing_else_of_it_changes()
+    public async Task Put_only_raises_the_ranges_state_and_refuses_changed_facts()
     {
         var register = await NewRegisterAsync();
         var layout = new StoreLayout { Id = 1, Ranges = RangesState.Off };
@@ -91,7 +91,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task Another_layout_is_read_once_somebody_who_knew_the_one_before_has_switched()
+    public async Task Read_layout_switches_only_from_the_current_one()
     {
         var register = await NewRegisterAsync();
         var layouts = Enumerable.Range(1, 3).Select(id => new StoreLayout
@@ -116,7 +116,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task A_layout_that_was_dropped_stays_so()
+    public async Task Dropped_layout_stays_dropped()
     {
         var register = await NewRegisterAsync();
         var layout = new StoreLayout { Id = 2, Ranges = RangesState.Filling };
@@ -127,7 +127,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task Layouts_put_at_once_end_as_the_highest()
+    public async Task Concurrent_puts_of_a_layout_keep_the_highest_ranges_state()
     {
         var register = await NewRegisterAsync();
         await register.AddReadLayoutAsync(1, CancellationToken.None);
@@ -137,7 +137,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task A_mark_is_cleared_only_in_the_version_read()
+    public async Task Open_mark_is_cleared_only_at_the_version_read()
     {
         var register = await NewRegisterAsync();
         await register.MarkOpenAsync(7, CancellationToken.None);
@@ -157,7 +157,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task Each_writer_of_the_catalogue_has_a_mark_of_his_own()
+    public async Task Each_catalogue_writer_has_its_own_behind_mark()
     {
         var register = await NewRegisterAsync();
         Assert.Empty(await register.ListBehindAsync(CancellationToken.None));
@@ -173,7 +173,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task A_receipt_is_for_one_version_of_one_name()
+    public async Task Receipt_covers_one_version_of_one_blob()
     {
         var register = await NewRegisterAsync();
         // A blob's name may contain characters that a table key may not.
@@ -188,7 +188,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task The_last_word_on_a_suppression_counts_and_none_is_deleted()
+    public async Task Latest_change_of_a_suppression_wins_and_lifted_ones_are_listed()
     {
         var register = await NewRegisterAsync();
         var at = new DateTimeOffset(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);

@@ -10,7 +10,7 @@ public abstract class UsageTableContract
     protected abstract Task<IUsageTable> NewTableAsync();
 
     [Fact]
-    public async Task Nothing_is_there_before_the_table_is()
+    public async Task Table_is_empty_before_it_is_created()
     {
         var table = await NewTableAsync();
         Assert.Empty(await ReadAsync(table, Hour, Hour.AddHours(1)));
@@ -21,7 +21,7 @@ public abstract class UsageTableContract
     }
 
     [Fact]
-    public async Task Rows_come_back_as_they_were_written_whatever_their_routes_are()
+    public async Task Rows_with_any_route_are_read_back_unchanged()
     {
         var table = await NewCreatedAsync();
         // Every character that a key can't contain, and the separator and escape characters.
@@ -42,7 +42,7 @@ public abstract class UsageTableContract
     }
 
     [Fact]
-    public async Task A_blob_that_is_written_again_takes_its_own_place_and_no_other_ones()
+    public async Task Rewriting_a_blobs_rows_replaces_only_those_rows()
     {
         var table = await NewCreatedAsync();
         var row = new UsageRow(Hour, "/range/{prefix}", 200, "") { Requests = 5, Bytes = 7, Microseconds = 9, LongestMicroseconds = 4 };
@@ -60,7 +60,7 @@ public abstract class UsageTableContract
     }
 
     [Fact]
-    public async Task More_than_a_transaction_holds_are_written_over_hours_and_read_from_the_first_to_the_one_behind_the_last()
+    public async Task Rows_beyond_one_transaction_are_written_and_read_by_hour_range()
     {
         var table = await NewCreatedAsync();
         List<UsageRow> rows =

@@ -36,7 +36,7 @@ public sealed class BlobVersionStreamTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_directory_in_random_order_fetches_little_more_than_its_entries()
+    public async Task Archive_in_random_order_is_read_with_few_surplus_bytes()
     {
         const int Seed = 7;
         var random = new Random(Seed);
@@ -54,7 +54,7 @@ public sealed class BlobVersionStreamTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Disposing_beside_a_reader_ends_it_and_gives_it_nothing_wrong()
+    public async Task Dispose_during_a_read_ends_it_without_wrong_bytes()
     {
         const int Seed = 9;
         var random = new Random(Seed);
@@ -97,7 +97,7 @@ public sealed class BlobVersionStreamTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_directory_in_order_is_fetched_in_large_ranges_ahead()
+    public async Task Archive_in_order_is_read_ahead_in_large_ranges()
     {
         const int Seed = 8;
         var content = Archive(new Random(Seed)).Finish();

@@ -34,7 +34,7 @@ public sealed class InFlightLimitTests
     [InlineData(30)]
     [InlineData(100)]
     [InlineData(450)]
-    public void Limit_settles_where_answers_of_a_server_that_does_one_thing_at_a_time_come_soon(int each)
+    public void Limit_settles_at_short_response_times_of_a_serial_server(int each)
     {
         var limit = new InFlightLimit(_clock);
         var largest = 0;
@@ -65,7 +65,7 @@ public sealed class InFlightLimitTests
     }
 
     [Fact]
-    public void Lost_requests_of_one_round_halve_the_limit_once_and_half_is_found_again_quickly()
+    public void Lost_requests_of_one_round_halve_the_limit_once_and_it_recovers_quickly()
     {
         var limit = new InFlightLimit(_clock);
         for (var round = 0; round < 3; round++)
@@ -92,7 +92,7 @@ public sealed class InFlightLimitTests
     }
 
     [Fact]
-    public void An_answer_to_what_was_sent_before_a_cut_does_not_count()
+    public void Responses_to_requests_sent_before_a_cut_do_not_raise_the_limit()
     {
         var limit = new InFlightLimit(_clock);
         var sent = Send(limit, 8);
@@ -105,7 +105,7 @@ public sealed class InFlightLimitTests
     }
 
     [Fact]
-    public void After_a_pause_it_begins_with_few_again()
+    public void Limit_restarts_at_its_initial_value_after_a_pause()
     {
         var limit = new InFlightLimit(_clock);
         for (var round = 0; round < 6; round++)

@@ -5,13 +5,13 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>Tests reading the account log when the connection is lost halfway.</summary>
-public sealed class AccountLogBlobsTests
+/// <summary>Tests reading the journal when the connection is lost halfway.</summary>
+public sealed class JournalBlobsTests
 {
     private static readonly byte[] Content = [.. Enumerable.Range(0, 100_000).Select(i => (byte)(i * 7))];
 
     [Fact]
-    public async Task It_goes_on_behind_what_has_come_and_only_with_the_same_version()
+    public async Task Interrupted_read_resumes_after_the_received_bytes_in_the_same_version()
     {
         var opened = new TaskCompletionSource();
         var conditions = new List<(string? Range, string? IfMatch)>();
@@ -29,7 +29,7 @@ public sealed class AccountLogBlobsTests
     }
 
     [Fact]
-    public async Task It_fails_where_the_blob_is_another_one_by_then()
+    public async Task Interrupted_read_fails_if_the_blob_was_replaced()
     {
         var opened = new TaskCompletionSource();
         await using var server = await LoopbackServer.StartAsync(

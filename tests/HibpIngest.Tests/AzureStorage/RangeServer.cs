@@ -63,9 +63,9 @@ internal sealed class RangeServer : IAsyncDisposable
         }
 
         Assert.Equal(ETag, context.Request.Headers.IfMatch);
-        var asked = context.Request.Headers["x-ms-range"].ToString()["bytes=".Length..].Split('-');
-        var from = int.Parse(asked[0], CultureInfo.InvariantCulture);
-        var count = int.Parse(asked[1], CultureInfo.InvariantCulture) + 1 - from;
+        var requested = context.Request.Headers["x-ms-range"].ToString()["bytes=".Length..].Split('-');
+        var from = int.Parse(requested[0], CultureInfo.InvariantCulture);
+        var count = int.Parse(requested[1], CultureInfo.InvariantCulture) + 1 - from;
         lock (_fetched)
             _fetched.Add((from, count));
         await BeforeAsync(from, 0, context.RequestAborted);

@@ -37,7 +37,7 @@ public sealed class StorageConnectionTests
         "https://acme.blob.core.usgovcloudapi.net/", "https://acme.blob.core.usgovcloudapi.net/",
         "https://acme.queue.core.usgovcloudapi.net/", "https://acme.table.core.usgovcloudapi.net/", false,
         "acme (acme.blob.core.usgovcloudapi.net)")]
-    public void Every_kind_of_connection_is_understood(
+    public void Connection_strings_of_every_kind_are_parsed(
         string connection, string blobs, string queues, string tables, bool emulator, string display)
     {
         using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
@@ -68,7 +68,7 @@ public sealed class StorageConnectionTests
         "needs a TableEndpoint with https")]
     [InlineData("https://acme.blob.core.windows.net/?sv=2021&sig=" + Secret, "address")]
     [InlineData("https://example.com", "address")]
-    public void A_malformed_one_is_one_clear_line_without_its_secret(string connection, string expected)
+    public void Malformed_connection_string_is_one_error_line_without_the_secret(string connection, string expected)
     {
         var error = Assert.Throws<BadInputException>(() => StorageAccount.Open(connection, NullLoggerFactory.Instance));
         Assert.Contains(expected, error.Message, StringComparison.Ordinal);

@@ -20,7 +20,7 @@ public sealed class TableFaultTests
         new() { MaxRetries = 3, RetryDelay = TimeSpan.FromMilliseconds(5), MaxRetryDelay = TimeSpan.FromMilliseconds(20) };
 
     [Fact]
-    public async Task A_part_that_is_throttled_is_sent_again_and_counted()
+    public async Task Throttled_transaction_is_retried_and_counted()
     {
         long throttled = 0;
         using var meters = Listen("hibp.table.throttled", value => Interlocked.Add(ref throttled, value));
@@ -37,7 +37,7 @@ public sealed class TableFaultTests
     [InlineData(503, "ServerBusy")]
     [InlineData(500, "OperationTimedOut")]
     [InlineData(429, "TooManyRequests")]
-    public async Task A_part_that_stays_busy_is_waited_for_until_the_patience_ends(int status, string code)
+    public async Task Throttled_transaction_is_retried_until_the_timeout(int status, string code)
     {
         var requests = 3 * Quick.MaxRetries;
         using var timeout = new CancellationTokenSource();
@@ -57,7 +57,7 @@ public sealed class TableFaultTests
     [Theory]
     [InlineData("anna")]
     [InlineData("anna", "bert")]
-    public async Task A_partition_that_is_busy_keeps_no_other_waiting(params string[] aliases)
+    public async Task Busy_partition_does_not_delay_others(params string[] aliases)
     {
         using var timeout = new CancellationTokenSource();
         var refused = new TaskCompletionSource();
@@ -92,7 +92,7 @@ public sealed class TableFaultTests
     [InlineData(403, "AuthorizationFailure", typeof(StoreRefusedException))]
     [InlineData(404, "TableNotFound", typeof(StoreMissingException))]
     [InlineData(507, "AccountCapacityExceeded", typeof(StoreFullException))]
-    public async Task A_part_that_is_refused_is_not_sent_again(int status, string code, Type expected)
+    public async Task Refused_transaction_is_not_retried(int status, string code, Type expected)
     {
         await using var server = await LoopbackServer.StartAsync((context, _, _) => LoopbackServer.FailAsync(context, status, code, 0));
         var error = await Assert.ThrowsAsync(expected, () => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
@@ -103,7 +103,7 @@ public sealed class TableFaultTests
     [Theory]
     [InlineData("anna")]
     [InlineData("anna", "bert")]
-    public async Task A_busy_service_is_asked_again(params string[] aliases)
+    public async Task Request_to_a_busy_service_is_retried(params string[] aliases)
     {
         await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
         {
@@ -123,7 +123,7 @@ public sealed class TableFaultTests
     [Theory]
     [InlineData("anna")]
     [InlineData("anna", "bert")]
-    public async Task A_lost_connection_is_tried_again_and_then_unavailable(params string[] aliases)
+    public async Task Lost_connection_is_retried_and_then_reported_as_unavailable(params string[] aliases)
     {
         var lost = 2;
         await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
@@ -143,7 +143,7 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task An_answer_cut_off_is_tried_again()
+    public async Task Truncated_response_is_retried()
     {
         using var listener = new TcpListener(IPAddress.Loopback, 0);
         listener.Start();
@@ -172,7 +172,7 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task A_transaction_is_written_as_the_service_documents_it()
+    public async Task Transaction_is_written_in_the_documented_format()
     {
         await using var server = await LoopbackServer.StartAsync((context, _, body) => LoopbackServer.AcceptAsync(context, body));
         await Open(server).Table.UpsertAsync("example.com", 751, "anna+news", "b_t");
@@ -198,7 +198,7 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task A_plus_is_encoded_in_every_request_line()
+    public async Task Plus_sign_is_encoded_in_every_request_line()
     {
         var targets = new ConcurrentQueue<string>();
         await using var server = await LoopbackServer.StartAsync((context, _, _) =>
@@ -215,7 +215,7 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task Nobody_listening_is_unavailable()
+    public async Task Refused_connection_is_reported_as_unavailable()
     {
         using var listener = new TcpListener(IPAddress.Loopback, 0);
         listener.Start();
@@ -240,7 +240,7 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task A_service_that_does_not_answer_is_unavailable()
+    public async Task Service_that_does_not_respond_is_reported_as_unavailable()
     {
         using var over = new CancellationTokenSource();
         await using var server = await LoopbackServer.StartAsync(
@@ -261,7 +261,7 @@ public sealed class TableFaultTests
 
     /// <summary>A single abandoned append would refuse every request that must be logged.</summary>
     [Fact]
-    public async Task An_append_to_the_access_log_is_waited_for_when_a_read_is_given_up()
+    public async Task Access_log_append_outlasts_the_network_timeout_of_reads()
     {
         var readEnded = new TaskCompletionSource();
         await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
@@ -288,7 +288,7 @@ public sealed class TableFaultTests
     [InlineData("<html>welcome to the hotel's network</html>")]
     [InlineData("--batchresponse_1\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n--batchresponse_1--")]
     [InlineData("HTTP/1.1 xyz\r\nHTTP/1.1 2")]
-    public async Task An_answer_that_does_not_speak_of_every_account_is_no_success(string answer)
+    public async Task Response_that_does_not_cover_every_account_is_no_success(string answer)
     {
         await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
         {
@@ -302,7 +302,7 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task An_empty_page_is_not_the_end()
+    public async Task Listing_continues_after_an_empty_page()
     {
         await using var server = await LoopbackServer.StartAsync(async (context, number, _) =>
         {
@@ -323,7 +323,7 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task A_token_is_sent_as_bearer_and_none_is_a_refusal()
+    public async Task Token_is_sent_as_bearer_and_a_missing_one_is_refused()
     {
         string? authorization = null;
         using var client = new HttpClient(new Interceptor(request =>

@@ -16,7 +16,7 @@ public sealed class TokenTests
     private static readonly StorageOptions Quick = new() { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5) };
 
     [Fact]
-    public async Task No_token_from_the_start_is_a_set_up_that_is_wrong()
+    public async Task Missing_token_before_the_first_response_is_refused()
     {
         var network = new Network(HttpStatusCode.OK);
         using var store = Open(network, new Tokens { Fails = true });
@@ -32,7 +32,7 @@ public sealed class TokenTests
     [Theory]
     [InlineData(HttpStatusCode.OK)]
     [InlineData(HttpStatusCode.NotFound)]
-    public async Task Once_the_account_has_answered_a_token_that_fails_is_an_outage(HttpStatusCode answer)
+    public async Task Missing_token_after_a_response_is_an_outage(HttpStatusCode answer)
     {
         var tokens = new Tokens();
         using var store = Open(new Network(answer), tokens);
@@ -54,7 +54,7 @@ public sealed class TokenTests
     [InlineData(HttpStatusCode.Unauthorized)]
     [InlineData(HttpStatusCode.Forbidden)]
     [InlineData(HttpStatusCode.ServiceUnavailable)]
-    public async Task An_account_that_never_took_a_token_has_not_answered(HttpStatusCode answer)
+    public async Task Missing_token_after_only_401_403_or_503_is_still_refused(HttpStatusCode answer)
     {
         var tokens = new Tokens();
         using var store = Open(new Network(answer), tokens);

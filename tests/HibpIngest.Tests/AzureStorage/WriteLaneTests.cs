@@ -13,7 +13,7 @@ public sealed class WriteLaneTests
     [InlineData(0, 0, 4)]
     [InlineData(5, 5, 9)]
     [InlineData(30, 30, 34)]
-    public async Task Nothing_goes_before_the_time_that_the_service_asks_for(int retryAfter, int least, int most)
+    public async Task Lane_waits_as_long_as_the_service_asks(int retryAfter, int least, int most)
     {
         using var lane = await RefusedAsync(TimeSpan.FromSeconds(retryAfter));
         var began = _clock.GetTimestamp();
@@ -22,7 +22,7 @@ public sealed class WriteLaneTests
     }
 
     [Fact]
-    public async Task The_longest_pause_that_was_asked_for_counts()
+    public async Task Longest_requested_pause_wins()
     {
         using var lane = await RefusedAsync(TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(1));
         var began = _clock.GetTimestamp();
@@ -31,7 +31,7 @@ public sealed class WriteLaneTests
     }
 
     [Fact]
-    public async Task Who_stops_waiting_leaves_the_others_their_turn()
+    public async Task Cancelled_waiter_does_not_block_the_others()
     {
         using var lane = await RefusedAsync(TimeSpan.FromSeconds(5));
         using var stop = new CancellationTokenSource();
