@@ -47,7 +47,7 @@ public sealed class DamageTests(ITestOutputHelper output)
 
     [Theory]
     [MemberData(nameof(All))]
-    public void No_byte_changed_goes_unnoticed(int index)
+    public void Changed_byte_is_refused_or_leaves_the_content_intact(int index)
     {
         var (name, archive) = Archives[index];
         var whole = Read(archive, Password, name: FileOf(name)).ConvertAll(text => (text.TopLevel, text.Content));
@@ -58,7 +58,7 @@ public sealed class DamageTests(ITestOutputHelper output)
             foreach (var bits in (ReadOnlySpan<byte>)[0x01, 0xFF, (byte)(1 << (at % 8))])
             {
                 changed[at] ^= bits;
-                // Names, times and the like may change; the content must not.
+                // Names and times may change; the content must not.
                 if (TryRead(changed, FileOf(name)) is { } texts)
                 {
                     read++;
@@ -74,12 +74,12 @@ public sealed class DamageTests(ITestOutputHelper output)
 
     [Theory]
     [InlineData(20240607)]
-    public void Random_damage_ends_soon_and_well(int seed)
+    public void Random_damage_is_refused_or_read_within_bounded_memory(int seed)
     {
         output.WriteLine($"seed {seed}");
         var random = new Random(seed);
         byte[][] archives = [.. Both.Select(archive => archive.Archive)];
-        long mostAllocated = 0;
+        long maxAllocated = 0;
         var refused = 0;
         const int rounds = 6000;
         for (var round = 0; round < rounds; round++)
@@ -96,11 +96,11 @@ public sealed class DamageTests(ITestOutputHelper output)
             {
                 throw new InvalidOperationException($"seed {seed}, round {round}: {Convert.ToBase64String(damaged)}", e);
             }
-            mostAllocated = Math.Max(mostAllocated, GC.GetAllocatedBytesForCurrentThread() - before);
+            maxAllocated = Math.Max(maxAllocated, GC.GetAllocatedBytesForCurrentThread() - before);
         }
-        output.WriteLine($"{refused} of {rounds} refused; at most {mostAllocated:N0} bytes allocated");
+        output.WriteLine($"{refused} of {rounds} refused; at most {maxAllocated:N0} bytes allocated");
         Assert.InRange(refused, rounds / 3, rounds);
-        Assert.InRange(mostAllocated, 0, 16 << 20); // Twice the texts at their limit, and the pool's first buffers.
+        Assert.InRange(maxAllocated, 0, 16 << 20); // Twice the texts at their limit, and the pool's first buffers.
     }
 
     public static TheoryData<Exception> Faults =>
@@ -114,7 +114,7 @@ public sealed class DamageTests(ITestOutputHelper output)
 
     [Theory]
     [MemberData(nameof(Faults))]
-    public void Faults_of_the_stream_pass_through_as_they_are(Exception fault)
+    public void Stream_faults_pass_through_unchanged(Exception fault)
     {
         foreach (var (name, archive) in Both)
         {
@@ -138,7 +138,7 @@ public sealed class DamageTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void A_stream_that_is_shorter_than_it_says_is_truncated()
+    public void Stream_shorter_than_its_length_is_refused()
     {
         foreach (var (name, archive) in Both)
         {
@@ -218,7 +218,7 @@ public sealed class DamageTests(ITestOutputHelper output)
     {
         public int Reads { get; private set; }
 
-        /// <summary>No data from here on, whatever the length says.</summary>
+        /// <summary>The position from which the stream has no data, regardless of its length.</summary>
         public long Missing { get; init; } = long.MaxValue;
 
         // Overridden because a class derived from MemoryStream gets its span reads here.

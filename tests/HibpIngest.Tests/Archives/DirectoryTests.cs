@@ -12,7 +12,7 @@ public sealed class DirectoryTests
     private static readonly ArchiveTesting.Text[] TwoRead = [new(0, "a", "first"), new(1, "b", "second")];
 
     [Fact]
-    public void Comments_prefixes_gaps_and_trailing_bytes_do_no_harm()
+    public void Comments_prefixes_gaps_and_trailing_bytes_are_ignored()
     {
         var plain = Two().Finish();
         Assert.Equal(TwoRead, Read(plain));
@@ -25,7 +25,7 @@ public sealed class DirectoryTests
     }
 
     [Fact]
-    public void Zip64_ends_are_read_and_believed_no_more_than_others()
+    public void Zip64_end_records_are_read_and_validated()
     {
         Assert.Equal(TwoRead, Read(Two().FinishZip64()));
         Assert.Equal(TwoRead, Read([1, 2, 3, .. Two().FinishZip64()]));
@@ -62,7 +62,7 @@ public sealed class DirectoryTests
     }
 
     [Fact]
-    public void More_or_fewer_entries_than_said_are_noticed()
+    public void Wrong_entry_count_or_directory_offset_is_refused()
     {
         Assert.Contains("says it has 1 entries and has more", Refusal(Two().Finish(entries: 1)), StringComparison.Ordinal);
         Assert.Contains("breaks off before entry 3 of 3", Refusal(Two().AddRecord(new byte[46]).Finish()), StringComparison.Ordinal);
@@ -75,7 +75,7 @@ public sealed class DirectoryTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void Two_hundred_thousand_entries_are_read_without_being_held(bool reversed)
+    public void Two_hundred_thousand_entries_are_read_in_bounded_memory(bool reversed)
     {
         const int entries = 200_000;
         var zip = new RawZip();

@@ -13,7 +13,7 @@ public sealed class FormatTests
     [InlineData(TarEntryFormat.Ustar)]
     [InlineData(TarEntryFormat.Pax)]
     [InlineData(TarEntryFormat.Gnu)]
-    public void A_tar_is_read_whoever_made_it(TarEntryFormat format)
+    public void Tar_of_every_format_is_read(TarEntryFormat format)
     {
         var (text, deep) = (Lines(20_000, 1), new string('d', 60) + "/" + new string('e', 30) + "/f.csv");
         // Lengths around a block's, where padding errors are likely.
@@ -30,7 +30,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void A_long_name_stands_in_front_of_its_entry_however_it_is_written()
+    public void Long_tar_name_is_redacted_and_shortened_in_pax_and_gnu_format()
     {
         var name = string.Concat(Enumerable.Repeat("folder/", 40)) + "somebody@example.com.csv";
         foreach (var format in new[] { TarEntryFormat.Pax, TarEntryFormat.Gnu })
@@ -42,7 +42,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void What_is_no_file_is_counted_and_passed_over_and_no_link_is_followed()
+    public void Tar_links_and_other_non_files_are_counted_and_skipped()
     {
         var tar = new RawTar()
             .Add("hard", [], '1', change: header => "/etc/passwd"u8.CopyTo(header.AsSpan(157)))
@@ -60,7 +60,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void A_sparse_file_is_read_without_its_holes()
+    public void Sparse_file_is_read_without_its_holes()
     {
         // GNU sparse format: a map of four in the header, further blocks of it after it, then the data outside the holes.
         var map = new byte[512];
@@ -77,7 +77,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void Sizes_are_octal_or_binary_or_of_an_extended_header()
+    public void Tar_sizes_are_read_as_octal_binary_or_from_an_extended_header()
     {
         var tar = new RawTar()
             .Add("binary", Bytes("12345"), size: "\u0080\0\0\0\0\0\0\0\0\0\0\u0005")
@@ -109,7 +109,7 @@ public sealed class FormatTests
 
     [Theory]
     [MemberData(nameof(BadTars))]
-    public void A_tar_s_headers_are_not_believed(string reason, byte[] tar)
+    public void Invalid_tar_is_refused_with_the_reason(string reason, byte[] tar)
     {
         Assert.Contains(reason, Refusal(tar, name: "dir/a.tar"), StringComparison.Ordinal);
         Assert.StartsWith("'a.tar': ", Refusal(tar, name: "dir/a.tar"), StringComparison.Ordinal);
@@ -121,7 +121,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void Tars_one_behind_the_other_are_one_and_whatever_else_follows_is_refused()
+    public void Concatenated_tars_are_read_as_one_and_other_trailing_data_is_refused()
     {
         byte[] two = [.. Tar(("a", Bytes("a"))), .. new byte[8192], .. Tar(("b", Bytes("b"))), .. new byte[100]];
         Assert.Equal([new(0, "a", "a"), new(1, "b", "b")], Read(two, name: "a.tar"));
@@ -130,7 +130,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void Every_truncation_of_a_tar_is_noticed()
+    public void Every_truncation_of_a_tar_is_refused()
     {
         var tar = Tar(("a", Bytes(Lines(20, 1))), ("b", Bytes("b")));
         var last = tar.AsSpan().LastIndexOfAnyExcept((byte)0);
@@ -145,7 +145,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void Archives_within_are_opened_in_every_format_and_counted()
+    public void Nested_archives_of_every_format_are_opened_and_counted()
     {
         var tar = Tar(("x.csv", Bytes("in tar")), ("y.gz", Gzip(Bytes("in gzip in tar"))));
         var zip = Zip(false, ("t", tar), ("i", Bytes("in zip")));
@@ -164,7 +164,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void A_load_that_began_when_no_tar_was_opened_has_it_as_text()
+    public void Load_started_before_tar_support_reads_a_nested_tar_as_text()
     {
         var tar = Tar(TarEntryFormat.Ustar, ("somebody@example.com", Bytes("text")));
         using var zip = BreachFile.Open(
@@ -174,7 +174,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void Bombs_are_stopped_by_what_they_inflate_to_once()
+    public void Bombs_are_refused_and_tar_content_is_counted_once()
     {
         var noise = new byte[1 << 20];
         new Random(1).NextBytes(noise);
@@ -197,16 +197,16 @@ public sealed class FormatTests
     [InlineData("a.tar")]
     [InlineData("a.tar.gz")]
     [InlineData("a.gz")]
-    public void Reading_from_any_entry_gives_the_same_texts_and_counts(string name)
+    public void Resuming_at_any_entry_gives_the_same_texts_and_counts(string name)
     {
         var tar = Tar(
             ("a", Bytes(Lines(1_000, 8))), ("dir/", []), ("n", Zip(true, ("x", Bytes(Lines(300, 6))), ("y", Gzip(Bytes("y"))))),
             (new string('b', 150), Bytes("b")), ("g", Gzip(Bytes(Lines(50, 7)))), ("empty", []), ("c", Bytes("c")));
-        AssertGoesOn(name == "a.tar" ? tar : Gzip(tar), name, new(), name == "a.gz" ? [0] : [0, 2, 3, 4, 6]);
+        AssertResumes(name == "a.tar" ? tar : Gzip(tar), name, new(), name == "a.gz" ? [0] : [0, 2, 3, 4, 6]);
     }
 
     [Fact]
-    public void A_tar_is_not_read_up_to_where_it_goes_on()
+    public void Resume_skips_earlier_tar_entries_without_reading_them()
     {
         var tar = Tar(("a", new byte[1 << 20]), ("b", new byte[1 << 20]), ("c", Bytes("c")));
         using var stream = new CountingStream(tar);
@@ -219,7 +219,7 @@ public sealed class FormatTests
     [InlineData("utf-8")]
     [InlineData("utf-16")]
     [InlineData("utf-16BE")]
-    public void A_text_is_read_in_parts_that_end_with_a_line(string encoding)
+    public void Text_is_read_in_parts_that_end_at_a_line(string encoding)
     {
         var encoder = Encoding.GetEncoding(encoding);
         var lines = Lines(3_000, 9) + new string('x', 5_000) + "\n" + Lines(100, 10) + "somebody@example.com";
@@ -242,7 +242,7 @@ public sealed class FormatTests
     [Theory]
     [InlineData("no line feed at all, and longer than any part", false)]
     [InlineData("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", true)]
-    public void A_text_without_lines_is_one_and_one_of_nothing_else_is_many(string text, bool many)
+    public void Text_without_line_feeds_is_one_part_and_line_feeds_alone_are_several(string text, bool many)
     {
         var (all, positions, end) = ReadParts(Bytes(text), default, 4);
         Assert.Empty(all);
@@ -265,7 +265,7 @@ public sealed class FormatTests
 
     [Theory]
     [MemberData(nameof(OtherThanTheirNames))]
-    public void What_is_not_what_its_name_says_is_refused_before_and_after_it_was_sent(string name, byte[] file, string reason)
+    public void File_that_contradicts_its_extension_is_refused_before_and_after_upload(string name, byte[] file, string reason)
     {
         Assert.Contains(reason, Refusal(file, name: name), StringComparison.Ordinal);
         var head = file[..Math.Min(file.Length, BreachFile.HeadBytes)];
@@ -274,7 +274,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public void Text_may_begin_like_anything_else()
+    public void Text_that_starts_like_an_archive_is_read_as_text()
     {
         foreach (var text in new[] { "BZhang@example.com", "PK,name,mail", "a", "\0\0", "7z" })
             Assert.Equal(text, Assert.Single(Read(Bytes(text), name: "a.csv")).Content);
@@ -282,7 +282,7 @@ public sealed class FormatTests
         Assert.Throws<BadInputException>(() => BreachFile.Open(new MemoryStream([1]), "a.json", null, new ArchiveLimits(), true));
     }
 
-    private static void AssertGoesOn(byte[] file, string name, ArchiveLimits limits, int[] entries)
+    private static void AssertResumes(byte[] file, string name, ArchiveLimits limits, int[] entries)
     {
         var all = Read(file, default, out var end, limits: limits, name: name);
         var positions = new SortedDictionary<int, ArchivePosition>();

@@ -14,7 +14,7 @@ public sealed class ForwardInflaterTests
     [InlineData(3)]
     [InlineData(5)]
     [InlineData(1000)]
-    public void The_reader_stands_right_after_the_data(int readBytes)
+    public void Reader_is_positioned_right_after_the_compressed_data(int readBytes)
     {
         foreach (var level in (CompressionLevel[])[CompressionLevel.NoCompression, CompressionLevel.Fastest, CompressionLevel.SmallestSize])
         {

@@ -18,7 +18,7 @@ public sealed class LimitTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void Nesting_is_opened_to_its_limit(bool gzip)
+    public void Nesting_beyond_the_limit_is_refused(bool gzip)
     {
         Assert.Equal("deep", Assert.Single(Read(Nest(Bytes("deep"), 3, gzip))).Content);
         Assert.Contains(
@@ -55,7 +55,7 @@ public sealed class LimitTests
     }
 
     [Fact]
-    public void Counts_go_on_from_where_reading_starts()
+    public void Counts_resume_from_the_start_position()
     {
         var zip = Zip(true, ("x", Bytes("x")), ("y", Bytes("y")));
         var start = new ArchivePosition(1, 100, 50, 7);
@@ -69,7 +69,7 @@ public sealed class LimitTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public void A_bomb_is_stopped_by_its_ratio_whatever_its_headers_say(int levels)
+    public void Bomb_is_stopped_by_its_inflation_ratio(int levels)
     {
         var bomb = new byte[16 << 20];
         for (var i = 0; i < levels; i++)
@@ -85,7 +85,7 @@ public sealed class LimitTests
         Read(bomb, limits: new ArchiveLimits { RatioGraceBytes = 1 << 30 });
     }
 
-    /// <summary>Input that costs time and yields nothing, at any level, with its size in bytes.</summary>
+    /// <summary>Input that costs time and inflates to nothing, at each level, with its size in bytes.</summary>
     public static TheoryData<string, int> Idle => new()
     {
         { "empty blocks", 80 << 20 },
@@ -118,7 +118,7 @@ public sealed class LimitTests
     }
 
     [Fact]
-    public void Idle_bytes_are_counted_over_all_levels_and_go_on_from_where_reading_starts()
+    public void Idle_bytes_are_counted_over_all_levels_and_from_the_start_position()
     {
         // The formats' own overhead is free: 1 KiB per stream.
         RawZip.Entry Blocks(int bytes) => new("idle", []) { Compressed = RawZip.EmptyBlocks(bytes + 1024) };

@@ -4,7 +4,7 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Tests that entry names, which strangers choose, are shown without addresses, terminal controls or excessive length.</summary>
+/// <summary>Tests that entry names, which are untrusted, are shown without addresses, terminal controls or excessive length.</summary>
 public sealed class NameTests
 {
     [Theory]
@@ -35,7 +35,7 @@ public sealed class NameTests
         Assert.Equal(shown, EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes(name)).Path);
 
     [Fact]
-    public void Names_in_other_encodings_are_shown_somehow() =>
+    public void Name_that_is_not_utf8_is_decoded_as_latin_1() =>
         Assert.Equal("caf\u00E9.txt", EntryName.TopLevel(0, 1, Encoding.Latin1.GetBytes("caf\u00E9.txt")).Path);
 
     [Fact]
@@ -55,7 +55,7 @@ public sealed class NameTests
     }
 
     [Fact]
-    public void Errors_and_texts_bear_the_redacted_name()
+    public void Errors_and_texts_carry_the_redacted_name()
     {
         byte[] name = [.. Encoding.UTF8.GetBytes("victim@example.com/"), 0xFF, 0xFE, (byte)'x'];
         var good = RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name });

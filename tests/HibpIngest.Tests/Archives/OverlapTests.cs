@@ -14,7 +14,7 @@ public sealed class OverlapTests
     private static RawZip.Entry Stored(string name, string text) => new(name, Bytes(text)) { Method = 0 };
 
     [Fact]
-    public void Entries_that_share_one_stream_are_refused_before_any_of_it_is_read()
+    public void Entries_that_share_one_stream_are_refused_before_it_is_read()
     {
         var shared = new RawZip.Entry("empty blocks", []) { Compressed = RawZip.EmptyBlocks(8 * MiB) };
         var zip = new RawZip().Add(shared);
@@ -36,8 +36,7 @@ public sealed class OverlapTests
     }
 
     /// <summary>
-    /// Each has more room between and after its entries than the overlap takes, so that their sizes alone don't
-    /// reveal it.
+    /// Each has larger gaps between and after its entries than the overlap, so that the sizes alone don't reveal it.
     /// </summary>
     public static TheoryData<string, byte[]> Overlaps => new()
     {
@@ -67,7 +66,7 @@ public sealed class OverlapTests
     }
 
     [Fact]
-    public void Overlaps_are_found_wherever_there_are_any()
+    public void Overlap_check_agrees_with_a_sorted_scan_on_random_entries()
     {
         const int Seed = 71;
         var random = new Random(Seed);
@@ -106,7 +105,7 @@ public sealed class OverlapTests
     }
 
     [Fact]
-    public void An_entry_that_reaches_into_the_directory_is_refused()
+    public void Entry_that_extends_into_the_directory_is_refused()
     {
         var archive = RawZip.Of(Stored("a", "text") with { CentralCompressed = 50, CentralSize = 50 });
         Assert.Contains("entry 1 of 1 'a': its 50 bytes of data are not within the file", Refusal(archive), StringComparison.Ordinal);
@@ -116,7 +115,7 @@ public sealed class OverlapTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public void Entries_that_lie_apart_are_read_in_whatever_order_the_directory_has(int seed)
+    public void Disjoint_entries_are_read_in_any_directory_order(int seed)
     {
         var random = new Random(seed);
         foreach (var prefix in (int[])[0, 17])
@@ -140,7 +139,7 @@ public sealed class OverlapTests
                 Assert.Equal(expected.Count, read.Count);
                 Assert.All(read, text => Assert.Equal(expected[text.Name], text.Content));
                 Assert.NotEqual(expected.Keys, read.Select(text => text.Name));
-                // And starting from any of them.
+                // Also when resuming from any entry.
                 var start = random.Next(300);
                 Assert.Equal(read.Where(text => text.TopLevel >= start), Read(archive, new ArchivePosition(start, 0, 0), out _));
             }

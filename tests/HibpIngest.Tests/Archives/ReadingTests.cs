@@ -10,7 +10,7 @@ public sealed class ReadingTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void Entries_come_whole_and_in_order(bool seekable)
+    public void Entries_are_read_completely_and_in_order(bool seekable)
     {
         string[] texts = [Lines(20_000, 1), "one line", Lines(10, 2)];
         var zip = Zip(
@@ -26,7 +26,7 @@ public sealed class ReadingTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void Zips_and_gzips_within_are_opened_by_content_not_by_name(bool seekable)
+    public void Nested_zips_and_gzips_are_detected_by_content_not_by_name(bool seekable)
     {
         var text = Lines(5_000, 3);
         var inner = Zip(seekable, ("x.txt", Bytes(text)), ("void", []), ("y.dat", Gzip(Bytes("in gzip in zip"))));
@@ -47,11 +47,11 @@ public sealed class ReadingTests
     }
 
     [Fact]
-    public void An_empty_zip_within_is_nothing() =>
+    public void Empty_nested_zip_yields_no_texts() =>
         Assert.Equal([new(1, "t", "t")], Read(Zip(true, ("empty.zip", RawZip.Of()), ("t", Bytes("t")))));
 
     [Fact]
-    public void A_gzip_may_have_members_and_padding()
+    public void Gzip_with_several_members_and_padding_is_read()
     {
         byte[] gzip = [.. Gzip(Bytes(Lines(2_000, 4))), .. Gzip([]), .. Gzip(Bytes("second")), .. new byte[1000]];
         Assert.Equal([new(0, "g", Lines(2_000, 4) + "second")], Read(Zip(true, ("g", gzip))));
@@ -63,7 +63,7 @@ public sealed class ReadingTests
     [InlineData(128, CompressionMethod.Deflated)]
     [InlineData(256, CompressionMethod.Deflated)]
     [InlineData(256, CompressionMethod.Stored)]
-    public void Encrypted_entries_open_with_the_password(int aesBits, CompressionMethod method)
+    public void Encrypted_entries_are_read_with_the_password(int aesBits, CompressionMethod method)
     {
         var text = Lines(20_000, 5);
         var zip = Encrypted("correct horse", aesBits, method, ("a.csv", Bytes(text)), ("b.csv", Bytes("short")));
@@ -74,7 +74,7 @@ public sealed class ReadingTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void Reading_from_any_entry_gives_the_same_texts_and_counts(bool seekable)
+    public void Resuming_at_any_entry_gives_the_same_texts_and_counts(bool seekable)
     {
         var inner = Zip(seekable, ("x", Bytes(Lines(300, 6))), ("y", Gzip(Bytes(Lines(100, 7)))));
         var zip = Zip(
@@ -97,7 +97,7 @@ public sealed class ReadingTests
     }
 
     [Fact]
-    public void What_is_not_read_is_passed_over()
+    public void Unread_texts_are_skipped_and_counted()
     {
         var inner = Zip(false, ("x", Bytes(Lines(300, 6))), ("y", Bytes("y")));
         var zip = Zip(true, ("n", inner), ("b", Bytes("b")));

@@ -15,7 +15,7 @@ public sealed class RefusalTests
     private static readonly byte[] Text = Bytes(Lines(500, 11));
 
     [Fact]
-    public void No_zip_is_said_to_be_none()
+    public void File_that_is_not_a_zip_is_refused_with_its_detected_format()
     {
         Assert.Equal("not a zip: the file is empty (0 bytes); drop the archive again", Refusal([]));
         Assert.Contains("not a zip: found a file of 5 bytes without a zip's end record", Refusal(Bytes("a@b.c")), StringComparison.Ordinal);
@@ -26,7 +26,7 @@ public sealed class RefusalTests
     }
 
     [Fact]
-    public void A_zip_without_entries_opens()
+    public void Zip_without_entries_yields_no_texts()
     {
         using var breach = BreachArchive.Open(new MemoryStream(RawZip.Of()), null, new ArchiveLimits());
         Assert.Equal(0, breach.Entries);
@@ -34,7 +34,7 @@ public sealed class RefusalTests
     }
 
     [Fact]
-    public void Every_truncation_is_noticed()
+    public void Every_truncation_is_refused()
     {
         var zip = Zip(false, ("a.csv", Bytes("first@example.com")), ("b.zip", Zip(false, ("c", Bytes("in b")))));
         Assert.Contains("truncated", Refusal(zip[..(zip.Length / 2)]), StringComparison.Ordinal);
@@ -43,7 +43,7 @@ public sealed class RefusalTests
     }
 
     [Fact]
-    public void A_zip_within_is_not_taken_for_a_truncated_whole()
+    public void Truncated_zip_is_not_read_as_its_nested_zip()
     {
         var inner = Zip(true, ("i", Bytes("inner")));
         var zip = RawZip.Of(new RawZip.Entry("first", Text), Stored("n", inner), new RawZip.Entry("last", Text));
@@ -53,7 +53,7 @@ public sealed class RefusalTests
     }
 
     [Fact]
-    public void Every_front_cut_off_is_noticed()
+    public void Zip_without_its_first_bytes_is_refused()
     {
         var zip = Zip(true, ("a.csv", Bytes("first@example.com")), ("b.csv", Bytes("second")));
         for (var cut = 1; cut < zip.Length; cut++)
@@ -84,14 +84,14 @@ public sealed class RefusalTests
     }
 
     [Fact]
-    public void A_text_that_is_passed_over_is_checked_too()
+    public void Skipped_text_is_still_verified()
     {
         using var breach = BreachArchive.Open(
             new MemoryStream(RawZip.Of(new("a", Text) { CentralCrc = 1 }, new("b", Text))), null, new ArchiveLimits());
         Assert.Throws<BadArchiveException>(() => breach.ReadFrom(default).Count());
     }
 
-    public static TheoryData<string, byte[]> Lies => new()
+    public static TheoryData<string, byte[]> InvalidHeaders => new()
     {
         { "inflates to more than the 10 bytes its header says", RawZip.Of(new RawZip.Entry("e", Text) { CentralSize = 10 }) },
         { "bytes, its header says 999,999", RawZip.Of(new RawZip.Entry("e", Text) { CentralSize = 999_999 }) },
@@ -115,8 +115,8 @@ public sealed class RefusalTests
     };
 
     [Theory]
-    [MemberData(nameof(Lies))]
-    public void Headers_are_not_believed(string reason, byte[] zip)
+    [MemberData(nameof(InvalidHeaders))]
+    public void Invalid_header_is_refused_with_the_reason(string reason, byte[] zip)
     {
         var message = Refusal(zip);
         Assert.StartsWith("entry 1 of 1 'e': ", message, StringComparison.Ordinal);
@@ -163,11 +163,11 @@ public sealed class RefusalTests
 
     [Theory]
     [MemberData(nameof(BadNested))]
-    public void Nested_archives_are_checked_at_every_level(string reason, byte[] nested) =>
+    public void Damaged_nested_archive_is_refused_with_the_reason(string reason, byte[] nested) =>
         Assert.Contains(reason, Refusal(RawZip.Of(Stored("n", nested))), StringComparison.Ordinal);
 
     [Fact]
-    public void What_follows_a_nested_zip_is_checked_with_the_outer_entry()
+    public void Checksum_of_the_outer_entry_is_verified_after_a_nested_archive()
     {
         var inner = RawZip.Of(new RawZip.Entry("i", Text));
         Assert.Contains(
@@ -183,7 +183,7 @@ public sealed class RefusalTests
     [InlineData(false, false)]
     [InlineData(true, true)]
     [InlineData(false, true)]
-    public void Every_form_of_descriptor_is_read(bool signature, bool zip64)
+    public void Every_form_of_data_descriptor_is_read(bool signature, bool zip64)
     {
         var empty = RawZip.Descriptor(0, 0, 0, signature, zip64);
         var full = RawZip.Descriptor(Crc32.HashToUInt32(Text), RawZip.Deflate(Text).Length, Text.Length, signature, zip64);
@@ -198,7 +198,7 @@ public sealed class RefusalTests
     [InlineData(0)]
     [InlineData(128)]
     [InlineData(256)]
-    public void Encryption_without_the_right_password_is_refused(int aesBits)
+    public void Encrypted_entry_without_the_right_password_is_refused(int aesBits)
     {
         var zip = Encrypted("secret", aesBits, CompressionMethod.Deflated, ("a.csv", Text));
 
@@ -206,23 +206,23 @@ public sealed class RefusalTests
         Assert.Contains("entry 1 of 1 'a.csv': the archive is encrypted and no password was given", none, StringComparison.Ordinal);
         Assert.Equal(none, Refusal(zip, ""));
         // One byte (two for AES) reveals a wrong password; a password that passes by chance is detected in the data.
-        var told = 0;
+        var rejected = 0;
         for (var i = 0; i < 100; i++)
         {
             var wrong = Refusal(zip, $"wrong {i}");
             if (wrong.Contains("the password does not open it", StringComparison.Ordinal))
-                told++;
+                rejected++;
             else
                 Assert.EndsWith("the password is wrong or the archive is damaged", wrong, StringComparison.Ordinal);
         }
-        Assert.InRange(told, 95, 100);
+        Assert.InRange(rejected, 95, 100);
     }
 
     [Theory]
     [InlineData(128, CompressionMethod.Deflated)]
     [InlineData(256, CompressionMethod.Deflated)]
     [InlineData(256, CompressionMethod.Stored)]
-    public void Any_bit_flipped_in_aes_data_is_noticed(int aesBits, CompressionMethod method)
+    public void Flipped_bit_in_aes_data_is_detected(int aesBits, CompressionMethod method)
     {
         var zip = Encrypted("secret", aesBits, method, ("a", Bytes(Lines(8, 12))));
         var (start, compressed, _) = Payload(zip);
@@ -231,7 +231,7 @@ public sealed class RefusalTests
     }
 
     [Fact]
-    public void Encrypted_entries_of_a_nested_zip_open_where_their_size_comes_first()
+    public void Encrypted_entries_of_a_nested_zip_are_read_if_their_size_comes_first()
     {
         var expected = System.Text.Encoding.Latin1.GetString(Text);
         var crypto = new MemoryStream();

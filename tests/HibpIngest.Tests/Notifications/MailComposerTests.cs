@@ -30,7 +30,7 @@ public sealed class MailComposerTests
     };
 
     [Fact]
-    public void A_mail_to_a_person_has_its_headers_and_two_parts()
+    public void Mail_to_a_person_has_the_expected_headers_and_two_parts()
     {
         var mail = Compose(Person, Full);
 
@@ -52,7 +52,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void Text_and_html_say_what_happened()
+    public void Text_and_html_parts_describe_the_breach_and_contain_no_links()
     {
         var message = MailReader.Read(Compose(Person, Full).Content);
 
@@ -78,7 +78,7 @@ public sealed class MailComposerTests
         Assert.DoesNotContain("alert", html);
         Assert.DoesNotContain("Please note", html);
         Assert.DoesNotContain("{{", html);
-        // Reading it fetches nothing, and it contains no links.
+        // The HTML loads nothing and contains no links.
         Assert.DoesNotContain("http", html);
         Assert.DoesNotContain("<img", html);
         Assert.DoesNotContain("<a ", html);
@@ -90,7 +90,7 @@ public sealed class MailComposerTests
     [InlineData(BreachFlags.Malware, "collected by malware")]
     [InlineData(BreachFlags.StealerLog, "stealer logs")]
     [InlineData(BreachFlags.SpamList, "is a spam list")]
-    public void A_flag_is_said_in_both_parts_of_both_kinds_and_only_when_it_is_set(BreachFlags flag, string words)
+    public void Flag_notice_is_in_text_and_html_only_when_the_flag_is_set(BreachFlags flag, string words)
     {
         var set = flag == BreachFlags.None ? BreachFlags.None : flag | BreachFlags.Verified;
         var unset = flag == BreachFlags.None ? BreachFlags.Verified : ~flag;
@@ -108,18 +108,18 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void Whatever_else_is_set_without_verified_it_is_unverified() =>
+    public void Breach_without_verified_is_called_unverified_even_with_all_other_flags() =>
         Assert.Contains("is unverified", Unwrap(MailReader.Read(Compose(Person, Flagged(~BreachFlags.Verified)).Content).Parts[0].Text));
 
     [Theory]
     [InlineData(BreachFlags.Sensitive)]
     [InlineData(BreachFlags.Retired)]
     [InlineData(BreachFlags.SubscriptionFree)]
-    public void Other_flags_add_nothing(BreachFlags flag) =>
+    public void Flag_without_a_notice_leaves_the_mail_unchanged(BreachFlags flag) =>
         Assert.Equal(Compose(Person, Full).Content.ToArray(), Compose(Person, Flagged(BreachFlags.Verified | flag)).Content.ToArray());
 
     [Fact]
-    public void A_breach_of_which_only_the_name_is_known_makes_a_whole_mail()
+    public void Breach_with_only_a_name_makes_a_complete_mail()
     {
         var breach = new Breach { Name = "Adobe", Metadata = new BreachMetadata() };
 
@@ -136,7 +136,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void A_domain_gets_its_accounts_as_csv()
+    public void Mail_to_a_domain_attaches_its_accounts_as_csv()
     {
         var message = MailReader.Read(Compose(Company, Full, ["amy@example.org", "bob", "cy@example.org"]).Content);
 
@@ -154,7 +154,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void A_single_account_is_said_in_the_singular()
+    public void Mail_about_one_account_uses_the_singular()
     {
         var message = MailReader.Read(Compose(Company with { Accounts = 1 }, Full, ["amy"]).Content);
 
@@ -165,7 +165,7 @@ public sealed class MailComposerTests
     [InlineData(10_000, true, 10_000, false)]
     [InlineData(10_001, true, 10_000, true)]
     [InlineData(10_000, false, 10_000, true)]
-    public void At_most_ten_thousand_accounts_are_attached_and_the_mail_says_so(int given, bool complete, int attached, bool saysFirst)
+    public void Attachment_lists_at_most_10000_accounts_and_the_mail_says_so(int given, bool complete, int attached, bool saysFirst)
     {
         var accounts = Enumerable.Range(0, given).Select(i => $"user{i}@example.org").ToList();
 
@@ -182,7 +182,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void Without_accounts_nothing_is_attached()
+    public void Mail_without_accounts_has_no_attachment()
     {
         var message = MailReader.Read(Compose(Company, Full, []).Content);
 
@@ -191,7 +191,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void An_alias_never_becomes_a_formula()
+    public void Alias_that_looks_like_a_formula_gets_an_apostrophe()
     {
         var message = MailReader.Read(Compose(Company, Full, ["+1@example.org", "-2+3", "=cmd", "@x", "a+b@example.org"]).Content);
 
@@ -201,7 +201,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void The_same_notification_makes_the_same_bytes()
+    public void Composing_the_same_notification_gives_the_same_bytes()
     {
         var accounts = new List<string> { "amy", "bob" };
 
@@ -209,7 +209,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void The_message_id_does_not_hang_on_date_or_metadata_and_differs_between_notifications()
+    public void Message_id_ignores_date_and_metadata_and_differs_between_notifications()
     {
         var composer = new MailComposer("notices@hibp.test");
         var first = Id(composer.Compose(Person, Full, null, complete: true, Date));
@@ -232,7 +232,7 @@ public sealed class MailComposerTests
     [InlineData("A\nBcc: eve@example.com")]
     [InlineData("A\rBcc: eve@example.com")]
     [InlineData("A\u2028Bcc: eve@example.com\u0085\0\u202e")]
-    public void No_header_can_be_smuggled_in_by_a_title(string title)
+    public void Title_cannot_inject_a_header(string title)
     {
         var breach =
             Full with { Metadata = Full.Metadata with { Title = title, Domain = title, Description = title, DataClasses = [title] } };
@@ -253,7 +253,7 @@ public sealed class MailComposerTests
     [InlineData("ann")]
     [InlineData("ann@exa mple.com")]
     [InlineData("ånn@example.com")]
-    public void A_bad_address_is_refused_and_not_repeated(string address)
+    public void Invalid_address_is_refused_without_repeating_it(string address)
     {
         var refusal = Assert.Throws<BadInputException>(() => Compose(Person with { Email = address }, Full));
 
@@ -262,7 +262,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void Long_titles_descriptions_and_lists_are_bounded()
+    public void Long_titles_descriptions_and_lists_are_truncated()
     {
         var breach = Full with
         {
@@ -283,7 +283,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void Every_mail_is_seven_bit_with_short_lines()
+    public void Mail_of_random_text_is_7_bit_with_short_lines()
     {
         // The mail reader checks the form; the input is random.
         var random = new Random(20260307);
@@ -306,7 +306,7 @@ public sealed class MailComposerTests
     [InlineData("Breach notices <a@b.example>", "Breach notices", "a@b.example")]
     [InlineData(" \"Notices, \\\"daily\\\"\" <a@b.example> ", "Notices, \"daily\"", "a@b.example")]
     [InlineData("Mitteilungen für Sie <a@b.example>", "Mitteilungen für Sie", "a@b.example")]
-    public void Senders_that_are_understood(string text, string? name, string address) =>
+    public void Sender_setting_is_parsed(string text, string? name, string address) =>
         Assert.Equal(new MailFrom(name, address), MailFrom.Parse(text));
 
     [Theory]
@@ -317,11 +317,11 @@ public sealed class MailComposerTests
     [InlineData("Name a@b.example")]
     [InlineData("a\r\nBcc: x <a@b.example>")]
     [InlineData("<a@b.example> <c@d.example>")]
-    public void Senders_that_are_refused(string text) => Assert.StartsWith(
+    public void Invalid_sender_setting_is_refused(string text) => Assert.StartsWith(
         "HIBP_MAIL_FROM is expected", Assert.Throws<BadInputException>(() => MailFrom.Parse(text)).Message, StringComparison.Ordinal);
 
     [Fact]
-    public void A_sender_s_name_may_be_in_any_language()
+    public void Non_ascii_sender_name_round_trips()
     {
         var message = MailReader.Read(
             new MailComposer("Mitteilungen für Sie <a@b.example>").Compose(Person, Full, null, complete: true, Date).Content);
@@ -330,7 +330,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void A_mail_says_whose_it_is_and_how_to_get_no_more()
+    public void Mail_names_the_service_and_how_to_unsubscribe()
     {
         var folder = Directory.CreateTempSubdirectory("hibp-mail-").FullName;
         try
@@ -360,12 +360,12 @@ public sealed class MailComposerTests
                 {
                     Assert.StartsWith(name, text[text.IndexOf("Contoso", StringComparison.Ordinal)..], StringComparison.Ordinal);
                     string[] all = [name, "Main Street 1, 12345 Town", "help@contoso.example", "write to bye@contoso.example"];
-                    foreach (var said in all)
-                        Assert.Contains(said, text, StringComparison.Ordinal);
+                    foreach (var expected in all)
+                        Assert.Contains(expected, text, StringComparison.Ordinal);
                 }
                 Assert.Contains("src=\"cid:logo@hibp\"", message.Parts[1].Parts[0].Text, StringComparison.Ordinal);
             }
-            // A linked logo is not embedded, and a preview needs no mail program.
+            // A linked logo is not embedded; a preview embeds the logo as a data URL.
             Assert.Contains(
                 "src=\"https://contoso.example/logo.png\"",
                 new MailComposer("a@b.example", service with { Logo = "https://contoso.example/logo.png" }).Read(Person, Full).Html,
@@ -390,7 +390,7 @@ public sealed class MailComposerTests
     [InlineData("individual.html", "{{steps}}", "{{steps}} is no text")]
     [InlineData("individual.html", "<style>@media print{a{b:c}}</style>{{steps}}", "{{steps}} is no text")]
     [InlineData("indvidual.txt", "", "did you mean individual.txt?")]
-    public void Templates_of_one_s_own_are_tried_before_any_mail(string file, string content, string? refused)
+    public void Custom_templates_are_validated_before_any_mail(string file, string content, string? refused)
     {
         var folder = Directory.CreateTempSubdirectory("hibp-mail-").FullName;
         try
@@ -417,7 +417,7 @@ public sealed class MailComposerTests
     }
 
     [Fact]
-    public void What_is_wrong_with_the_service_is_named()
+    public void Invalid_service_setting_is_refused_by_its_variable_name()
     {
         foreach (var (service, variable) in new[]
         {
@@ -445,7 +445,7 @@ public sealed class MailComposerTests
     [InlineData("Credit cards", false, "statements")]
     [InlineData("Security questions and answers", false, "security questions")]
     [InlineData("Government issued IDs", false, "in your name")]
-    public void Advice_goes_by_what_was_lost(string lost, bool passwords, string says)
+    public void Advice_depends_on_the_exposed_data_classes(string lost, bool passwords, string says)
     {
         var breach = Full with { Metadata = Full.Metadata with { DataClasses = ["Email addresses", lost] } };
         foreach (var notification in new[] { Person, Company })

@@ -22,7 +22,7 @@ public sealed class MailSignerTests
     };
 
     [Fact]
-    public void An_rsa_signature_is_verified_by_mimekit_and_by_hand()
+    public void Rsa_signature_is_verified_by_mimekit_and_by_hand()
     {
         using var rsa = RSA.Create(2048);
         var content = Compose(MailSigner.Parse("hibp.test", "one", rsa.ExportPkcs8PrivateKeyPem()));
@@ -33,7 +33,7 @@ public sealed class MailSignerTests
     }
 
     [Fact]
-    public void An_ed25519_signature_is_verified_by_mimekit()
+    public void Ed25519_signature_is_verified_by_mimekit()
     {
         var key = new Ed25519PrivateKeyParameters(new SecureRandom());
         var pem = PemEncoding.WriteString("PRIVATE KEY", PrivateKeyInfoFactory.CreatePrivateKeyInfo(key).GetEncoded());
@@ -50,7 +50,7 @@ public sealed class MailSignerTests
     [InlineData("List-Unsubscribe: <mailto:bye", "List-Unsubscribe: <mailto:eve")]
     [InlineData("From: ", "From: eve@example.com\r\nFrom: ")]
     [InlineData("The address", "The  addresses")]
-    public void A_changed_mail_is_not_verified(string text, string changed)
+    public void Changed_mail_fails_verification(string text, string changed)
     {
         using var rsa = RSA.Create(2048);
         var content = Encoding.ASCII.GetString(Compose(MailSigner.Parse("hibp.test", "one", rsa.ExportPkcs8PrivateKeyPem())));
@@ -63,7 +63,7 @@ public sealed class MailSignerTests
     }
 
     [Fact]
-    public void A_key_may_have_lost_its_line_breaks_and_be_of_either_form()
+    public void Key_is_read_in_either_pem_format_and_without_line_breaks()
     {
         using var rsa = RSA.Create(2048);
         foreach (var pem in new[] { rsa.ExportPkcs8PrivateKeyPem(), rsa.ExportRSAPrivateKeyPem() })
@@ -75,7 +75,7 @@ public sealed class MailSignerTests
     }
 
     [Fact]
-    public void What_is_wrong_is_one_line_without_the_key()
+    public void Invalid_setting_is_refused_in_one_line_without_the_key()
     {
         using var small = RSA.Create(1024);
         using var rsa = RSA.Create(2048);
@@ -132,7 +132,7 @@ public sealed class MailSignerTests
         var body = string.Join("\r\n", lines).TrimEnd('\r', '\n') + "\r\n";
         Assert.Equal(Convert.ToBase64String(SHA256.HashData(Encoding.ASCII.GetBytes(body))), tags["bh"]);
 
-        // The second From is listed so that none can be added.
+        // From is signed twice, so that no second From can be added.
         var signed = string.Concat(tags["h"].Split(':').Distinct()
             .Select(name => $"{name}:{Relaxed(headers.Last(header => header.Name == name).Value).Trim()}\r\n"));
         var unsigned = signature[..(signature.LastIndexOf("b=", StringComparison.Ordinal) + 2)];

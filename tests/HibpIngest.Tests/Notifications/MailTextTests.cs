@@ -28,9 +28,9 @@ public sealed class MailTextTests
         Assert.Equal(paragraphs, string.Join('|', HtmlText.Paragraphs(html)));
 
     [Fact]
-    public void Hostile_html_takes_no_long_time()
+    public void Hostile_html_is_reduced_in_bounded_time()
     {
-        // The longest description, made only of beginnings: a reader that retried from each of them in a nested way would not finish.
+        // The longest description, made only of unclosed starts: a reader that rescanned from each of them would not finish.
         foreach (var piece in new[] { "<a", "<", "<!--", "<a href=\"", "&", "<script>" })
         {
             var text = string.Concat(Enumerable.Repeat(piece, 8_000 / piece.Length));
@@ -39,7 +39,7 @@ public sealed class MailTextTests
     }
 
     [Fact]
-    public void A_template_is_filled_in()
+    public void Template_renders_sections_lists_and_encoded_values()
     {
         var template = MailTemplate.Parse("<p>{{name}}</p>\n{{#yes}}\nyes "
             + "{{name}}\n{{/yes}}\n{{#no}}\nno\n{{/no}}\n{{#text}}\n[{{text}}]\n{{/text}}\n{{#empty}}\nempty\n{{/empty}}\n"
@@ -60,7 +60,7 @@ public sealed class MailTextTests
     }
 
     [Fact]
-    public void A_text_template_encodes_nothing() =>
+    public void Text_template_encodes_nothing() =>
         Assert.Equal("<a> & b", MailTemplate.Parse("{{x}}", html: false).Render(new Dictionary<string, object?> { ["x"] = "<a> & b" }));
 
     [Theory]
@@ -68,7 +68,7 @@ public sealed class MailTextTests
     [InlineData("{{#unknown}}x{{/unknown}}")]
     [InlineData("{{.}}")]
     [InlineData("{{#x}}never closed")]
-    public void A_mistake_in_a_template_is_an_error(string template) =>
+    public void Invalid_template_throws(string template) =>
         Assert.Throws<InvalidOperationException>(
             () => MailTemplate.Parse(template, html: false).Render(new Dictionary<string, object?> { ["x"] = "y" }));
 
@@ -80,10 +80,10 @@ public sealed class MailTextTests
     [InlineData("a\r\nb\nc", "a\r\nb\r\nc\r\n")]
     [InlineData("From here", "=46rom here\r\n")]
     [InlineData("\0", "=00\r\n")]
-    public void Quoted_printable_is_as_the_rfc_has_it(string text, string encoded) => Assert.Equal(encoded, QuotedPrintable(text));
+    public void Quoted_printable_follows_the_rfc(string text, string encoded) => Assert.Equal(encoded, QuotedPrintable(text));
 
     [Fact]
-    public void Lines_of_quoted_printable_are_broken_at_76()
+    public void Quoted_printable_lines_break_at_76_characters()
     {
         for (var length = 70; length <= 160; length++)
         {

@@ -21,7 +21,7 @@ public sealed class NotificationSendersTests
     [InlineData("smtp://[::1]:2525?tls=none", "::1", 2525, SmtpTls.None, null, null)]
     [InlineData("smtp://[::1]?tls=none", "::1", 25, SmtpTls.None, null, null)]
     [InlineData("smtp://127.0.0.1:2525?tls=none", "127.0.0.1", 2525, SmtpTls.None, null, null)]
-    public void Mail_servers_are_understood(string setting, string host, int port, SmtpTls tls, string? user, string? password)
+    public void Mail_server_setting_is_parsed(string setting, string host, int port, SmtpTls tls, string? user, string? password)
     {
         var server = NotificationSenders.ParseSmtp(setting);
 
@@ -47,7 +47,7 @@ public sealed class NotificationSendersTests
     [InlineData("smtp://mail.example.com?tls=maybe")]
     [InlineData("smtp://mail.example.com?tls=none&tls=starttls")]
     [InlineData("smtp://mail.example.com?password=hunter2")]
-    public void Anything_else_is_refused_in_one_line_without_a_secret(string setting)
+    public void Invalid_mail_setting_is_refused_in_one_line_without_a_secret(string setting)
     {
         var refusal = Assert.Throws<BadInputException>(() => NotificationSenders.Create(setting));
 
@@ -57,7 +57,7 @@ public sealed class NotificationSendersTests
     }
 
     [Fact]
-    public void A_password_goes_unencrypted_only_when_that_is_said()
+    public void Password_over_an_unencrypted_connection_requires_tls_none()
     {
         var refusal = Assert.Throws<BadInputException>(() => NotificationSenders.Create("smtp://ann:hunter2@mail.example.com:25"));
 
@@ -67,7 +67,7 @@ public sealed class NotificationSendersTests
     }
 
     [Fact]
-    public async Task The_name_of_a_sender_holds_no_secret()
+    public async Task Display_name_contains_no_secret()
     {
         await using var sender = NotificationSenders.Create("smtp://ann:hunter2@mail.example.com?tls=implicit");
 

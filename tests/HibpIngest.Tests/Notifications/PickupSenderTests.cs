@@ -10,7 +10,7 @@ public sealed class PickupSenderTests : IDisposable
     public void Dispose() => Directory.Delete(_root, recursive: true);
 
     [Fact]
-    public async Task A_mail_becomes_a_file_named_by_its_notification_and_a_second_copy_replaces_it()
+    public async Task Mail_is_written_to_a_file_named_by_notification_and_a_resend_replaces_it()
     {
         var folder = Path.Combine(_root, "a", "b");
         await using var sender = NotificationSenders.Create($"pickup:{folder}");
@@ -25,7 +25,7 @@ public sealed class PickupSenderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_file_is_seen_whole_or_not_at_all()
+    public async Task File_appears_only_when_it_is_complete()
     {
         var seen = new List<string[]>();
         await using var sender = new PickupSender(_root, path => new Watched(path, () => seen.Add(Directory.GetFiles(_root, "*.eml"))));
@@ -37,7 +37,7 @@ public sealed class PickupSenderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_full_disk_is_told_and_leaves_nothing()
+    public async Task Full_disk_is_reported_and_leaves_no_partial_file()
     {
         // Every write to /dev/full fails as on a full disk.
         await using var sender = new PickupSender(
@@ -52,7 +52,7 @@ public sealed class PickupSenderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_cancelled_write_leaves_nothing()
+    public async Task Cancelled_write_leaves_no_file()
     {
         await using var sender = new PickupSender(_root);
 
@@ -63,7 +63,7 @@ public sealed class PickupSenderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_folder_that_can_not_be_one_is_a_set_up_error()
+    public async Task Folder_that_cannot_be_created_or_written_is_refused()
     {
         var file = Path.Combine(_root, "file");
         await File.WriteAllTextAsync(file, "");
@@ -78,12 +78,12 @@ public sealed class PickupSenderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_check_leaves_nothing()
+    public async Task Check_leaves_no_files()
     {
-        await using var there = new PickupSender(_root);
-        await there.CheckAsync("hibp@example.com", default);
-        await using var yetToBeMade = new PickupSender(Path.Combine(_root, "new", "deep"));
-        await yetToBeMade.CheckAsync("hibp@example.com", default);
+        await using var existing = new PickupSender(_root);
+        await existing.CheckAsync("hibp@example.com", default);
+        await using var missing = new PickupSender(Path.Combine(_root, "new", "deep"));
+        await missing.CheckAsync("hibp@example.com", default);
 
         Assert.Empty(Directory.GetFileSystemEntries(_root));
     }

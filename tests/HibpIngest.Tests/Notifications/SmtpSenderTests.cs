@@ -17,7 +17,7 @@ public sealed class SmtpSenderTests
     private static readonly string[] Words = ["ann", "example.com", "secret", "eve"];
 
     [Fact]
-    public async Task Mails_arrive_as_they_are_over_one_connection()
+    public async Task Mails_arrive_unchanged_over_one_connection()
     {
         await using var server = new SmtpTestServer();
         await using var sender = NotificationSenders.Create(server.Setting);
@@ -39,7 +39,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_message_without_a_last_line_end_gets_one()
+    public async Task Message_without_a_final_line_ending_gets_one()
     {
         await using var server = new SmtpTestServer();
         await using var sender = NotificationSenders.Create(server.Setting);
@@ -50,7 +50,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_composed_mail_with_an_attachment_arrives_byte_by_byte()
+    public async Task Composed_mail_with_an_attachment_arrives_byte_for_byte()
     {
         await using var server = new SmtpTestServer();
         await using var sender = NotificationSenders.Create(server.Setting);
@@ -69,7 +69,7 @@ public sealed class SmtpSenderTests
     [InlineData(SmtpTls.StartTls, "PLAIN LOGIN", "AUTH PLAIN")]
     [InlineData(SmtpTls.StartTls, "LOGIN", "AUTH LOGIN")]
     [InlineData(SmtpTls.Implicit, "PLAIN", "AUTH PLAIN")]
-    public async Task Login_goes_over_tls(SmtpTls tls, string logins, string command)
+    public async Task Login_is_sent_over_tls(SmtpTls tls, string logins, string command)
     {
         using var certificate = SmtpTestServer.CreateCertificate();
         await using var server =
@@ -100,7 +100,7 @@ public sealed class SmtpSenderTests
     [InlineData(SmtpTls.StartTls, false, "localhost")]
     [InlineData(SmtpTls.Implicit, false, "localhost")]
     [InlineData(SmtpTls.Implicit, true, "other.test")]
-    public async Task A_certificate_that_is_not_trusted_or_for_another_name_gets_no_password(SmtpTls tls, bool isTrusted, string name)
+    public async Task Server_with_an_untrusted_or_mismatched_certificate_gets_no_password(SmtpTls tls, bool isTrusted, string name)
     {
         using var certificate = SmtpTestServer.CreateCertificate(name);
         await using var server =
@@ -116,7 +116,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Without_starttls_nothing_is_sent()
+    public async Task Server_without_starttls_gets_no_command_after_ehlo()
     {
         await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret") };
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, "ann@example.com", "secret"), TimeProvider.System);
@@ -127,7 +127,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Words_before_the_handshake_are_not_believed()
+    public async Task Reply_injected_before_the_tls_handshake_is_refused()
     {
         using var certificate = SmtpTestServer.CreateCertificate();
         await using var server =
@@ -143,7 +143,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_login_that_nobody_offers_is_a_set_up_error()
+    public async Task Server_without_a_known_login_mechanism_is_refused()
     {
         await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Logins = "GSSAPI XOAUTH2" };
         await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
@@ -158,7 +158,7 @@ public sealed class SmtpSenderTests
     [InlineData("DATA", "554 5.5.1 no valid recipients", "554 5.5.1")]
     [InlineData(".", "552 5.3.4 too big", "552 5.3.4")]
     [InlineData(".", "550 5.7.1 spam to ann@example.com", "550 5.7.1")]
-    public async Task A_permanent_refusal_of_recipient_or_message_is_that_notification_s(string at, string answer, string codes)
+    public async Task Permanent_refusal_of_recipient_or_message_fails_only_that_mail(string at, string answer, string codes)
     {
         await using var server = new SmtpTestServer();
         server.Script = step =>
@@ -182,7 +182,7 @@ public sealed class SmtpSenderTests
     [InlineData("MAIL", "530 5.7.0 log in", "530 5.7.0")]
     [InlineData("RCPT", "530 5.7.0 log in", "530 5.7.0")]
     [InlineData("RCPT", "503 5.5.1 order", "503 5.5.1")]
-    public async Task Other_permanent_refusals_are_the_set_up_s(string at, string answer, string codes)
+    public async Task Other_permanent_refusal_is_a_configuration_error(string at, string answer, string codes)
     {
         await using var server =
             new SmtpTestServer { Login = ("ann@example.com", "secret"), Script = step => step.Name == at ? SmtpAnswer.Say(answer) : null };
@@ -198,7 +198,7 @@ public sealed class SmtpSenderTests
     [InlineData("MAIL", "451 4.3.0 not now")]
     [InlineData("RCPT", "421 4.7.0 slow down")]
     [InlineData(".", "421 4.3.2 not now")]
-    public async Task A_passing_refusal_is_unavailability(string at, string answer)
+    public async Task Transient_refusal_is_unavailability(string at, string answer)
     {
         await using var server =
             new SmtpTestServer
@@ -219,7 +219,7 @@ public sealed class SmtpSenderTests
     [InlineData("RCPT", "450 4.2.1 ann@example.com is busy")]
     [InlineData("DATA", "451 4.3.0 not now")]
     [InlineData(".", "452 4.3.1 full")]
-    public async Task A_passing_refusal_of_the_recipient_is_the_recipient_s_and_leaves_the_connection_to_the_next(string at, string answer)
+    public async Task Transient_refusal_of_the_recipient_defers_it_and_keeps_the_connection(string at, string answer)
     {
         var refused = 0;
         await using var server = new SmtpTestServer
@@ -244,7 +244,7 @@ public sealed class SmtpSenderTests
     [InlineData("RCPT")]
     [InlineData("DATA")]
     [InlineData(".")]
-    public async Task A_dropped_connection_is_unavailability(string at)
+    public async Task Dropped_connection_is_unavailability(string at)
     {
         using var certificate = SmtpTestServer.CreateCertificate();
         await using var server =
@@ -263,7 +263,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_connection_lost_after_the_message_leads_to_a_second_copy_with_the_same_id()
+    public async Task Resend_after_a_lost_connection_has_the_same_message_id()
     {
         await using var server = new SmtpTestServer { Script = step => step is { Session: 1, Name: "." } ? SmtpAnswer.TakeAndDrop : null };
         await using var sender = NotificationSenders.Create(server.Setting);
@@ -290,7 +290,7 @@ public sealed class SmtpSenderTests
     [InlineData("RCPT", "RCPT TO", 30)]
     [InlineData("DATA", "DATA", 30)]
     [InlineData(".", "the message", 120)]
-    public async Task A_server_that_falls_silent_is_given_up(string at, string named, int seconds)
+    public async Task Silent_server_times_out_in_every_phase(string at, string named, int seconds)
     {
         var time = TestClock.WithTimersByHand();
         var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -318,7 +318,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_mail_takes_no_longer_than_it_may_in_all()
+    public async Task Mail_times_out_after_240_seconds_in_total()
     {
         var time = TestClock.WithTimersByHand();
         var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -364,7 +364,7 @@ public sealed class SmtpSenderTests
     [InlineData("-50 ok\r\n")]
     // RFC 5321 forbids differing codes: which one is meant is unknown, and MailKit accepts neither.
     [InlineData("250-one\r\n251 two\r\n")]
-    public async Task Garbage_is_told_from_smtp(string garbage)
+    public async Task Reply_that_is_not_smtp_is_unavailability(string garbage)
     {
         foreach (var at in new[] { "greeting", "EHLO", "RCPT", "." })
         {
@@ -376,7 +376,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Endless_answers_are_cut_off()
+    public async Task Endless_reply_is_cut_off()
     {
         foreach (var answer in new[] { new string('2', 1_000_000), "250-" + new string('x', 5000) + "\r\n250 ok\r\n",
                 string.Concat(Enumerable.Repeat("250-more\r\n", 10_000)) })
@@ -394,7 +394,7 @@ public sealed class SmtpSenderTests
     [InlineData("250-\r\n250 \r\n")]
     [InlineData("250 bare line end\n")]
     [InlineData("251 elsewhere\r\n")]
-    public async Task Answers_of_any_lawful_form_are_read(string answer)
+    public async Task Every_valid_reply_format_is_read(string answer)
     {
         await using var server =
             new SmtpTestServer { Script = step => step.Name is "MAIL" or "RCPT" or "." ? SmtpAnswer.Raw(answer) : null };
@@ -406,7 +406,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_refusal_of_several_lines_is_read_to_its_end()
+    public async Task Multiline_refusal_is_read_to_its_end()
     {
         await using var server = new SmtpTestServer();
         server.Script = step => step.Name == "RCPT" && !server.Commands.Contains("RSET")
@@ -423,7 +423,7 @@ public sealed class SmtpSenderTests
     [InlineData("MAIL", "451 4.3.0 not now", typeof(StoreUnavailableException), 2)]
     [InlineData("RCPT", "550 5.1.1 ann@example.com is nobody", typeof(BadInputException), 1)]
     [InlineData("RCPT", "450 4.2.1 ann@example.com is busy", typeof(RecipientDeferredException), 1)]
-    public async Task Refusals_of_a_server_with_many_extensions_are_the_same(string at, string answer, Type expected, int session)
+    public async Task Refusal_by_a_server_with_many_extensions_is_classified_the_same(string at, string answer, Type expected, int session)
     {
         var refused = 0;
         await using var server = new SmtpTestServer
@@ -443,7 +443,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_connection_closed_between_two_mails_is_opened_again()
+    public async Task Connection_closed_between_mails_is_reopened()
     {
         await using var server =
             new SmtpTestServer { Script = step => step is { Session: 1, Name: "." } ? SmtpAnswer.Drop("250 2.0.0 ok") : null };
@@ -456,7 +456,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_connection_idle_for_too_long_is_not_used_again()
+    public async Task Connection_idle_for_30_seconds_is_not_reused()
     {
         var time = TestClock.WithTimersByHand();
         await using var server = new SmtpTestServer();
@@ -472,7 +472,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_connection_is_closed_after_its_number_of_mails()
+    public async Task Connection_is_closed_after_its_maximum_of_mails()
     {
         await using var server = new SmtpTestServer();
         await using var sender = new SmtpSender(
@@ -486,10 +486,10 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Several_mails_at_once_take_several_connections_and_no_more_than_allowed()
+    public async Task Concurrent_mails_use_at_most_the_allowed_connections()
     {
         await using var server = new SmtpTestServer();
-        // The first three messages end together, or not at all.
+        // The first three messages complete together or not at all.
         using var three = new CountdownEvent(3);
         server.Script = step =>
         {
@@ -513,7 +513,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Cancelling_before_the_message_s_end_ends_it()
+    public async Task Cancelling_before_the_message_is_sent_aborts_it()
     {
         using var cancel = new CancellationTokenSource();
         await using var server = new SmtpTestServer
@@ -537,7 +537,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Cancelling_after_the_message_s_end_waits_for_its_fate()
+    public async Task Cancelling_after_the_message_is_sent_waits_for_the_reply()
     {
         using var cancel = new CancellationTokenSource();
         await using var server = new SmtpTestServer
@@ -557,7 +557,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Cancelling_after_the_message_s_end_does_not_wait_for_ever()
+    public async Task Cancelling_after_the_message_is_sent_waits_at_most_10_seconds()
     {
         var time = TestClock.WithTimersByHand();
         using var cancel = new CancellationTokenSource();
@@ -584,7 +584,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_mail_larger_than_the_server_takes_is_not_begun()
+    public async Task Mail_over_the_server_size_limit_is_refused_before_mail_from()
     {
         await using var server = new SmtpTestServer { Extensions = ["SIZE 1000"] };
         await using var sender = NotificationSenders.Create(server.Setting);
@@ -601,7 +601,7 @@ public sealed class SmtpSenderTests
     [InlineData("notices@hibp.test", "ann@example.com>\r\nRCPT TO:<eve@example.com", typeof(BadInputException))]
     [InlineData("notices@hibp.test", "ann@example.com eve@example.com", typeof(BadInputException))]
     [InlineData("notices@hibp.test>\r\nRSET\r\n", "ann@example.com", typeof(StoreRefusedException))]
-    public async Task No_command_can_be_smuggled_in_by_an_address(string from, string to, Type expected)
+    public async Task Address_cannot_inject_a_command(string from, string to, Type expected)
     {
         await using var server = new SmtpTestServer();
         await using var sender = NotificationSenders.Create(server.Setting);
@@ -614,7 +614,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task Nobody_listening_is_unavailability()
+    public async Task Refused_connection_is_unavailability()
     {
         int port;
         using (var listener = new TcpListener(IPAddress.Loopback, 0))
@@ -628,7 +628,7 @@ public sealed class SmtpSenderTests
     }
 
     [Fact]
-    public async Task A_check_logs_in_and_sends_nothing()
+    public async Task Check_logs_in_and_sends_no_mail()
     {
         await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret") };
         await using var right = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);

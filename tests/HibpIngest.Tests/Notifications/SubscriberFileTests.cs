@@ -16,7 +16,7 @@ public sealed class SubscriberFileTests
     [InlineData("name,email,note,domain\n\"A, nn\",ann@example.com,,\nBob,bob@example.com,\"say \"\"hi\"\"\",example.org\n")]
     [InlineData("email,domain\n\nann@example.com\n  \n,\nbob@example.com,example.org\n\n\n")]
     [InlineData("email,domain\nann@example.com,\nbob@example.com,example.org\nANN@example.com, \nbob@EXAMPLE.com,Example.org\n")]
-    public void Good_files(string csv) => Assert.Equal(Two, Read(csv));
+    public void Valid_files_are_read(string csv) => Assert.Equal(Two, Read(csv));
 
     [Fact]
     public void Utf16_with_a_bom_is_read() =>
@@ -27,18 +27,18 @@ public sealed class SubscriberFileTests
                         "email,domain\r\nann@example.com,\r\nbob@example.com,example.org\r\n")])));
 
     [Fact]
-    public void Without_a_domain_column_everybody_is_told_of_their_own_address() =>
+    public void File_without_a_domain_column_subscribes_each_address_to_itself() =>
         Assert.Equal(
             [new("ann@example.com", null), new Subscription("bob@example.com", null)], Read("email\nann@example.com\nbob@example.com\n"));
 
     [Fact]
-    public void The_same_address_may_be_subscribed_to_itself_and_to_domains() =>
+    public void Address_may_be_subscribed_to_itself_and_to_domains() =>
         Assert.Equal(
             [new("ann@example.com", null), new("ann@example.com", "example.com"), new Subscription("ann@example.com", "example.org")],
             Read("email,domain\nann@example.com,\nann@example.com,example.com\nann@example.com,example.org\n"));
 
     [Fact]
-    public void A_header_alone_is_nobody() => Assert.Empty(Read("email,domain\n"));
+    public void Header_only_file_has_no_subscribers() => Assert.Empty(Read("email,domain\n"));
 
     [Theory]
     [InlineData("email,domain\nann@example.com,\nbob.secret\n", 3, "the email is not an address")]
@@ -60,7 +60,7 @@ public sealed class SubscriberFileTests
     [InlineData("email;domain\nsecret@example.com;\n", 1, "the header email,domain is expected")]
     [InlineData("domain\nsecret.example\n", 1, "the header email,domain is expected")]
     [InlineData("\n\nemail,Email\nsecret@example.com,\n", 3, "the header has the column email twice")]
-    public void Bad_lines_are_named_by_number_and_not_repeated(string csv, int line, string words)
+    public void Bad_line_is_reported_by_number_without_its_content(string csv, int line, string words)
     {
         var refusal = Assert.Throws<BadInputException>(() => Read(csv));
 
@@ -93,11 +93,11 @@ public sealed class SubscriberFileTests
     [InlineData("")]
     [InlineData("\uFEFF")]
     [InlineData("\n\n")]
-    public void An_empty_file_is_refused(string csv) =>
+    public void Empty_file_is_refused(string csv) =>
         Assert.Contains("is empty", Assert.Throws<BadInputException>(() => Read(csv)).Message);
 
     [Fact]
-    public void A_line_without_an_end_is_refused_before_it_is_in_memory()
+    public void Endless_line_is_refused_before_it_fills_memory()
     {
         var endless = new Endless();
 
@@ -109,7 +109,7 @@ public sealed class SubscriberFileTests
     }
 
     [Fact]
-    public void Many_subscribers_are_read_and_each_kept_once()
+    public void Duplicates_among_many_subscribers_are_kept_once()
     {
         var csv = new StringBuilder("email,domain\n");
         for (var i = 0; i < 300_000; i++)
@@ -122,7 +122,7 @@ public sealed class SubscriberFileTests
     }
 
     [Fact]
-    public void The_line_number_is_right_far_down_a_file()
+    public void Line_number_is_correct_far_into_the_file()
     {
         var csv = new StringBuilder("email,domain\n");
         for (var i = 0; i < 100_000; i++)
@@ -135,7 +135,7 @@ public sealed class SubscriberFileTests
     }
 
     [Fact]
-    public void The_stream_stays_open()
+    public void Read_leaves_the_stream_open()
     {
         using var stream = new MemoryStream("email\nann@example.com\n"u8.ToArray());
 
