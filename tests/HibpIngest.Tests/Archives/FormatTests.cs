@@ -250,7 +250,7 @@ public sealed class FormatTests
         Assert.Equal(text.Length, end.InflatedBytes);
     }
 
-    public static TheoryData<string, byte[], string> OtherThanTheirNames => new()
+    public static TheoryData<string, byte[], string> MislabelledFiles => new()
     {
         { "a.csv", Zip(true, ("a", [1])), "is no text, as its name says: found a zip archive" },
         { "a.txt", Gzip([1]), "found a gzip file" },
@@ -264,7 +264,7 @@ public sealed class FormatTests
     };
 
     [Theory]
-    [MemberData(nameof(OtherThanTheirNames))]
+    [MemberData(nameof(MislabelledFiles))]
     public void File_that_contradicts_its_extension_is_refused_before_and_after_upload(string name, byte[] file, string reason)
     {
         Assert.Contains(reason, Refusal(file, name: name), StringComparison.Ordinal);

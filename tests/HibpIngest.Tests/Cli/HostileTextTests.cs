@@ -7,7 +7,7 @@ using Spectre.Console;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests how text from strangers is printed on a terminal.</summary>
+/// <summary>Tests how untrusted text is printed on a terminal.</summary>
 public sealed class HostileTextTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
@@ -17,7 +17,7 @@ public sealed class HostileTextTests
 
     [Theory]
     [MemberData(nameof(Each))]
-    public void Nothing_that_a_terminal_obeys_is_printed(int each)
+    public void Terminal_control_sequences_are_not_printed(int each)
     {
         var hostile = HostileText.All[each];
         foreach (var isTerminal in (bool[])[true, false])
@@ -31,7 +31,7 @@ public sealed class HostileTextTests
     }
 
     [Fact]
-    public void A_cell_stays_one_line_and_as_wide_as_it_is_shown()
+    public void Table_cell_with_line_breaks_stays_on_one_line()
     {
         var text = new StringWriter();
         var table = TableFormat.Create("breach", "title");
@@ -41,7 +41,7 @@ public sealed class HostileTextTests
     }
 
     [Fact]
-    public void What_is_drawn_over_and_over_is_cleaned_too()
+    public void Live_displays_are_sanitized()
     {
         var text = new StringWriter();
         var console = AnsiConsole.Create(new AnsiConsoleSettings
@@ -59,12 +59,12 @@ public sealed class HostileTextTests
             Assert.Contains(word, shown, StringComparison.Ordinal);
         foreach (var word in (string[])["\u001b[2J", "\u001b[31m", "\u001b]", "\rover"])
             Assert.DoesNotContain(word, shown, StringComparison.Ordinal);
-        // The rest is the console's own.
+        // The remaining control sequences are the console's own.
         HostileText.AssertClean(Regex.Replace(shown, "\u001b\\[[0-9;?]*[A-Za-z]|\r", "", RegexOptions.None, TimeSpan.FromSeconds(1)));
     }
 
     [Fact]
-    public void What_joins_letters_is_shown_and_lines_stay_lines()
+    public void Joiners_line_breaks_and_tabs_are_printed_unchanged()
     {
         var text = new StringWriter();
         var screen = new Screen(json: false, Screen.Create(text), Screen.Create(text));
@@ -75,7 +75,7 @@ public sealed class HostileTextTests
 
     [Theory]
     [MemberData(nameof(Each))]
-    public void A_line_of_the_log_as_JSON_is_exact_and_escaped(int each)
+    public void Json_log_line_escapes_hostile_text_and_keeps_its_value(int each)
     {
         var hostile = HostileText.All[each];
         var lines = new JsonLines(new TestClock());

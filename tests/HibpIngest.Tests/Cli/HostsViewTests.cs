@@ -17,7 +17,7 @@ public sealed partial class HostsViewTests
     private static readonly Heartbeat Dead = Alive with { Host = "dd", Machine = "web-2", ProcessId = 22, SeenAt = Now.AddSeconds(-21) };
 
     [Fact]
-    public void What_a_dead_host_holds_is_told_with_the_time_when_it_is_free()
+    public void Work_held_by_a_dead_host_is_listed_with_its_lease_expiry()
     {
         HeldWork[] held =
         [
@@ -42,7 +42,7 @@ public sealed partial class HostsViewTests
     [InlineData(15, 36, 0, true)]
     [InlineData(0, 40, 10, false)] // the store takes 10 s per request
     [InlineData(0, 41, 10, true)]
-    public void A_heartbeat_is_missed_without_the_time_that_the_store_took(int askedBefore, int age, int answeredAfter, bool missed)
+    public void Heartbeat_age_excludes_the_time_the_store_took(int askedBefore, int age, int answeredAfter, bool missed)
     {
         var host = Alive with
         {
@@ -54,7 +54,7 @@ public sealed partial class HostsViewTests
     }
 
     [Fact]
-    public void Mails_are_in_hand_where_somebody_sends_and_has_no_trouble_with_them()
+    public void Mail_is_in_progress_if_a_live_host_sends_it_without_trouble()
     {
         var load = Of(7, LoadState.Notifying);
         var sends = Alive with { Roles = "sweep, notify" };
@@ -68,7 +68,7 @@ public sealed partial class HostsViewTests
     }
 
     [Fact]
-    public void What_hosts_wait_for_is_told_once_with_the_next_try()
+    public void Trouble_of_several_hosts_is_listed_once_with_the_next_retry()
     {
         var trouble = new BlockedTask(7, "breach-mail", "the mail server refuses", Now.AddSeconds(10));
         var hosts = new[]
@@ -86,7 +86,7 @@ public sealed partial class HostsViewTests
     }
 
     [Fact]
-    public void Queued_work_of_a_role_that_no_live_host_has_is_warned_of()
+    public void Queued_work_without_a_live_host_for_its_role_is_reported()
     {
         QueueDocument[] queues = [.. QueueNames.All.Select(queue => new QueueDocument(queue, 1, 0))];
         var roles = string.Join(", ", OperatingRoles());
@@ -109,7 +109,7 @@ public sealed partial class HostsViewTests
     }
 
     [Fact]
-    public void The_roles_that_the_documentation_lists_for_several_hosts_are_all_that_there_are()
+    public void Documented_roles_for_several_hosts_are_complete()
     {
         var roles = Enum.GetValues<HostRoles>()
             .Where(role => int.IsPow2((int)role) && HostRoles.All.HasFlag(role)).Select(role => role.ToString().ToLowerInvariant());

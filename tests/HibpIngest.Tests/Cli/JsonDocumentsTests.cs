@@ -17,7 +17,7 @@ public sealed class JsonDocumentsTests
 
     [Theory]
     [MemberData(nameof(Commands))]
-    public async Task A_command_has_the_schema_that_was_reviewed(string command)
+    public async Task Command_schema_matches_the_reviewed_file(string command)
     {
         var text = new StringWriter { NewLine = "\n" };
         var environment = CommandEnvironment.Redirected(new Hashtable(), Stream.Null, Stream.Null, TextWriter.Null);
@@ -37,7 +37,7 @@ public sealed class JsonDocumentsTests
     }
 
     [Fact]
-    public void Commands_without_a_schema_are_these()
+    public void Every_command_except_completion_run_and_serve_has_a_schema()
     {
         var all = CommandTree.CreateGroups().SelectMany(group => group.Commands)
             .SelectMany(command => command is CommandGroup ? command.Subcommands.Select(below => $"{command.Name} "
@@ -47,7 +47,7 @@ public sealed class JsonDocumentsTests
     }
 
     [Fact]
-    public void A_failure_is_one_document_and_none_where_there_is_one()
+    public void Only_the_first_error_is_written_as_a_document()
     {
         var text = new StringWriter();
         var screen = new Screen(json: true, Screen.Create(text), Screen.Create(TextWriter.Null));
@@ -59,7 +59,7 @@ public sealed class JsonDocumentsTests
     }
 
     [Fact]
-    public void A_load_that_took_no_time_has_figures_that_are_numbers()
+    public void Load_without_elapsed_time_has_zero_rows_per_second()
     {
         var load = new HibpIngest.Breaches.Load
         {

@@ -10,7 +10,7 @@ public sealed class JsonLinesTests
     private readonly JsonLines _lines = new(new TestClock());
 
     [Fact]
-    public void A_line_of_the_log_is_an_object_with_its_fields()
+    public void Log_line_is_an_object_with_its_fields()
     {
         var line = _lines.Line(
             LogLevel.Warning, "StageRunner", new EventId(1204, "LogPutOff"), "slice 3 of \"A\u00e9\" is put off",
@@ -36,9 +36,9 @@ public sealed class JsonLinesTests
     [Theory]
     [InlineData("ready: drop a zip", "information", "ready: drop a zip")]
     [InlineData("warning: HIBP_STORGE means nothing here", "warning", "HIBP_STORGE means nothing here")]
-    public void What_is_said_beside_it_is_one_too(string said, string level, string message)
+    public void Console_message_is_a_json_line_with_its_level(string text, string level, string message)
     {
-        var json = JsonDocument.Parse(_lines.Message(said)).RootElement;
+        var json = JsonDocument.Parse(_lines.Message(text)).RootElement;
         Assert.Equal(
             (level, "hibp", message),
             (json.GetProperty("level").GetString(), json.GetProperty("category").GetString(), json.GetProperty("message").GetString()));

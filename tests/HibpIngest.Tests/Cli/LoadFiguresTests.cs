@@ -28,7 +28,7 @@ public sealed class LoadFiguresTests
 
     [Theory]
     [MemberData(nameof(SteadyLoads))]
-    public void The_time_left_of_a_steady_load_is_within_a_factor_of_the_true_one(
+    public void Time_left_of_a_steady_load_is_within_a_factor_of_the_actual_time(
         int seed, int slices, int atOnce, double secondsOfSlice, double secondsOfIngest)
     {
         var run = Simulation.Run(seed, slices, atOnce, secondsOfSlice, secondsOfIngest);
@@ -48,7 +48,7 @@ public sealed class LoadFiguresTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public void A_load_that_stood_still_is_estimated_by_the_time_in_which_it_was_worked_on(int seed)
+    public void Time_left_of_a_stalled_load_excludes_its_idle_time(int seed)
     {
         // No host works on it for eight hours in its middle, and for ninety seconds later.
         var run = Simulation.Run(seed, 500, atOnce: 8, 5, 30, stalls: [(0.4, TimeSpan.FromHours(8)), (0.7, TimeSpan.FromSeconds(90))]);
@@ -63,11 +63,11 @@ public sealed class LoadFiguresTests
         Assert.InRange(end.AccountsPerSecond, 0.8 * 8 * 10_000 / 5, 1.2 * 8 * 10_000 / 5);
     }
 
-    /// <summary>One half takes four times as long as the other, as if another job began or ended on the machine.</summary>
+    /// <summary>Slices of one half take four times as long as the other's, as if another job started or ended on the machine.</summary>
     [Theory]
     [InlineData(5, 20)]
     [InlineData(20, 5)]
-    public void A_load_whose_rate_changes_is_estimated_by_its_last_slices(double secondsOfSlice, double secondsOfLaterSlice)
+    public void Time_left_follows_the_rate_of_the_latest_slices(double secondsOfSlice, double secondsOfLaterSlice)
     {
         var run = Simulation.Run(1, 1200, atOnce: 8, secondsOfSlice, 30, secondsOfLaterSlice: secondsOfLaterSlice);
         var changed = run.DoneAt(600);
@@ -80,7 +80,7 @@ public sealed class LoadFiguresTests
     }
 
     [Fact]
-    public void A_load_that_nobody_works_on_has_no_time_left()
+    public void Idle_load_has_no_time_left()
     {
         var run = Simulation.Run(1, 500, 8, 5, 30, stalls: [(0.5, TimeSpan.FromHours(8))]);
         var stalled = run.AtWork(0.5) + TimeSpan.FromHours(1);
@@ -92,7 +92,7 @@ public sealed class LoadFiguresTests
     }
 
     [Fact]
-    public void A_time_left_is_shown_from_20_slices_or_30_seconds_on()
+    public void Time_left_is_shown_after_20_slices_or_30_seconds()
     {
         var quick = Simulation.Run(1, 500, 1, 0.5, 5);
         Assert.Null(quick.FiguresAt(quick.Began.AddSeconds(5)).Left);
@@ -103,7 +103,7 @@ public sealed class LoadFiguresTests
     }
 
     [Fact]
-    public void Count_and_percentage_agree()
+    public void Slice_count_and_percentage_agree()
     {
         var run = Simulation.Run(1, 500, 16, 5, 100);
         for (var percent = 1; percent <= 100; percent++)
@@ -118,7 +118,7 @@ public sealed class LoadFiguresTests
     }
 
     [Fact]
-    public void A_published_load_stays_searchable_while_slices_of_it_are_written_again()
+    public void Published_load_stays_searchable_while_its_slices_are_rewritten()
     {
         var run = Simulation.Run(1, 500, 8, 5, 30);
         var load = run.LoadAt(run.Ended) with { PublishedAt = run.Ended, Slices = new SliceCounts(0, 500, 0, 0) };
@@ -136,7 +136,7 @@ public sealed class LoadFiguresTests
     }
 
     [Fact]
-    public void A_column_of_rates_names_its_unit_in_its_heading()
+    public void Rate_columns_name_their_unit_in_the_heading()
     {
         var run = Simulation.Run(1, 500, 8, 5, 30);
         var text = new StringWriter();
@@ -148,7 +148,7 @@ public sealed class LoadFiguresTests
 
     /// <summary>Tests work that reports its progress, such as a rebuild or a removal.</summary>
     [Fact]
-    public void The_time_left_of_reported_work_is_within_a_factor_of_the_true_one()
+    public void Time_left_of_reported_work_is_within_a_factor_of_the_actual_time()
     {
         var random = new Random(1);
         var (left, at, done, total) = (new TimeLeft(), TimeSpan.Zero, 0.0, 400.0);

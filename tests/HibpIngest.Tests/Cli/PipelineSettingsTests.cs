@@ -16,7 +16,7 @@ namespace HibpIngest.Tests.Cli;
 public sealed class PipelineSettingsTests
 {
     [Fact]
-    public void Defaults_need_nothing()
+    public void Defaults_apply_without_any_variable()
     {
         var settings = Read();
         Assert.Equal("UseDevelopmentStorage=true", settings.Storage);
@@ -51,7 +51,7 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
-    public void What_means_nothing_is_told_with_what_may_have_been_meant()
+    public void Unknown_variable_is_reported_with_a_suggestion()
     {
         var settings = Read(("HIBP_MAILPERSECOND", "3"), ("HIBP_STORGE", "x"), ("HIBP_ZEBRA", "y"), ("HIBP_STORAGE_2", "two"));
         Assert.Equal(
@@ -64,7 +64,7 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
-    public void Everything_of_this_machine_is_in_one_folder()
+    public void Local_files_are_in_the_home_folder()
     {
         // The tests run in the repository.
         Assert.Equal(Path.Combine(DocumentFiles.Root, ".hibp"), Read().Home);
@@ -78,7 +78,7 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
-    public void The_emulator_is_where_its_variable_says()
+    public void Emulator_uses_the_configured_port()
     {
         var usual = Read();
         Assert.True(usual.Emulator!.IsAtWellKnownPorts);
@@ -88,8 +88,8 @@ public sealed class PipelineSettingsTests
         foreach (var service in (string[])["BlobEndpoint=http://127.0.0.1:12000/", "QueueEndpoint=http://127.0.0.1:12001/",
             "TableEndpoint=http://127.0.0.1:12002/"])
             Assert.Contains(service, moved.Storage, StringComparison.Ordinal);
-        var asked = PipelineSettings.Read(null, null, new Hashtable { ["HIBP_EMULATOR_PORT"] = "12000" }, emulatorPort: 13000);
-        Assert.Contains("BlobEndpoint=http://127.0.0.1:13000/", asked.Storage, StringComparison.Ordinal);
+        var overridden = PipelineSettings.Read(null, null, new Hashtable { ["HIBP_EMULATOR_PORT"] = "12000" }, emulatorPort: 13000);
+        Assert.Contains("BlobEndpoint=http://127.0.0.1:13000/", overridden.Storage, StringComparison.Ordinal);
         foreach (var wrong in (string[])["0", "65001", "many", "-1"])
         {
             var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_EMULATOR_PORT", wrong)));
@@ -114,7 +114,7 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
-    public void Further_storage_accounts_have_an_order_without_gaps()
+    public void Further_storage_accounts_are_ordered_and_a_gap_is_refused()
     {
         Assert.Empty(Read().FurtherStorage);
         var settings = Read(("HIBP_STORAGE", "one"), ("HIBP_STORAGE_3", "three"), ("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_33", "much"));
@@ -126,7 +126,7 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
-    public void Replicas_are_parted_by_white_space_and_never_described()
+    public void Replica_connections_are_split_on_white_space_and_not_described()
     {
         var settings = Read(
             ("HIBP_PASSWORDS_REPLICAS", " west\n  AccountName=east;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net\t "),
@@ -148,7 +148,7 @@ public sealed class PipelineSettingsTests
     [InlineData("True", true)]
     [InlineData("OFF", false)]
     [InlineData("false", false)]
-    public void What_is_on_or_off_may_be_true_or_false_everywhere(string value, bool isOn)
+    public void Switches_accept_on_off_true_and_false(string value, bool isOn)
     {
         var settings = Read(
             ("HIBP_CALLLOOPBACK", value), ("HIBP_TESTACCOUNTS", value), ("HIBP_JOURNAL", value), ("HIBP_RANGES", value),
@@ -163,7 +163,7 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
-    public void The_command_line_wins()
+    public void Command_line_overrides_variables()
     {
         var settings = PipelineSettings.Read(
             "mine", "mine.db", new Dictionary<string, string> { ["HIBP_STORAGE"] = "theirs", ["HIBP_DATABASE"] = "theirs.db" });
@@ -179,11 +179,11 @@ public sealed class PipelineSettingsTests
     [InlineData("HIBP_NOTIFY", "1", "HIBP_NOTIFY is expected to be send or hold, found '1'")]
     [InlineData("HIBP_LOADLEASE", "-00:00:05", "HIBP_LOADLEASE is expected to be from 00:00:01 to 7.00:00:00, found -00:00:05")]
     [InlineData("HIBP_LIMITS__MAXENTRIES", "-1", "HIBP_LIMITS__MAXENTRIES is expected to be from 1 to 2147483647, found -1")]
-    public void A_wrong_value_is_named(string variable, string value, string message) =>
+    public void Invalid_value_is_refused_by_its_variable_name(string variable, string value, string message) =>
         Assert.Equal(message, Assert.Throws<WrongSettingsException>(() => Read((variable, value))).Message);
 
     [Fact]
-    public void What_is_logged_holds_no_secret_and_no_address()
+    public void Description_contains_no_secret_and_no_address()
     {
         var text =
             Read(("HIBP_STORAGE", "topsecret1"), ("HIBP_MAIL", "smtp://u:topsecret2@h"), ("HIBP_SECRET_KEY", "topsecret3"),
@@ -200,7 +200,7 @@ public sealed class PipelineSettingsTests
     [InlineData("Data Source=x;Database=hibp;User ID=u;Password=topsecret", "x/hibp")]
     [InlineData("Data Source=FILE", "FILE")]
     [InlineData("FILE", "FILE")]
-    public async Task A_server_is_told_from_a_file(string database, string shown)
+    public async Task Database_setting_distinguishes_a_server_from_a_file(string database, string shown)
     {
         using var folder = new TemporaryFolder();
         string InFolder(string text) => text.Replace("FILE", Path.Combine(folder.Path, "hibp.db"), StringComparison.Ordinal);

@@ -13,7 +13,7 @@ public sealed class RemovalViewTests
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
 
     [Fact]
-    public async Task A_removal_says_what_it_waits_for()
+    public async Task Removal_progress_shows_what_it_waits_for()
     {
         const string Waits = "removing Adobe: 1,000 of 20,000 accounts; waiting: the table is down";
         var time = TestClock.WithTimersByHand();
@@ -44,7 +44,7 @@ public sealed class RemovalViewTests
     }
 
     [Fact]
-    public void Status_tells_a_running_removal_from_an_interrupted_one()
+    public void Status_distinguishes_a_running_removal_from_an_interrupted_one()
     {
         var remover = new Heartbeat("aa", "web-1", 4711, "removal of Adobe", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
         var load = new Load
@@ -65,7 +65,7 @@ public sealed class RemovalViewTests
         Assert.Contains(" removing ", Text(picture), StringComparison.Ordinal);
         Assert.True(Assert.Single(HibpIngest.Cli.Output.Documents.Of(picture, Now, 10).Removals).Running);
         Assert.True(Assert.Single(HibpIngest.Cli.Output.Documents.Of(picture, Now, 10).Loads).Removing);
-        // However long ago it was loaded.
+        // Regardless of when it was loaded.
         Assert.Single(picture.Recent(Now, newest: 0).Loads);
 
         Heartbeat[] others = [remover with { SeenAt = Now.AddMinutes(-1) }, remover with { Roles = "removal of Bold" }];
@@ -87,7 +87,7 @@ public sealed class RemovalViewTests
     }
 
     [Fact]
-    public void Breaches_shows_a_removal_with_its_progress()
+    public void Breach_list_shows_a_removal_with_its_progress()
     {
         var text = new StringWriter();
         var console = Screen.Create(text);

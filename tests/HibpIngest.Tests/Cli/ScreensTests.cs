@@ -107,7 +107,7 @@ public sealed class ScreensTests
 
     [Theory]
     [MemberData(nameof(All))]
-    public void A_screen_is_as_it_was_looked_at(string screen, string width)
+    public void Screen_matches_the_reviewed_file(string screen, string width)
     {
         var text = new StringWriter();
         var console = Console(text, Widths[width]);
@@ -122,7 +122,7 @@ public sealed class ScreensTests
     [InlineData("")]
     [InlineData("status")]
     [InlineData("mail")]
-    public void The_help_is_as_it_was_looked_at(string command)
+    public void Help_matches_the_reviewed_file(string command)
     {
         var text = new StringWriter();
         CommandTree.Create().Parse([.. command.Split(' ', StringSplitOptions.RemoveEmptyEntries), "--help"])
@@ -139,7 +139,7 @@ public sealed class ScreensTests
         var path = Path.Combine(DocumentFiles.Root, "tests", "HibpIngest.Tests", "Cli", "Screens", name);
         if (Environment.GetEnvironmentVariable("HIBP_GOLDEN") == "write")
             File.WriteAllText(path, text);
-        Assert.True(File.Exists(path), $"{name} is not there: HIBP_GOLDEN=write writes it");
+        Assert.True(File.Exists(path), $"{name} doesn't exist: HIBP_GOLDEN=write writes it");
         Assert.Equal(File.ReadAllText(path).ReplaceLineEndings("\n"), text);
     }
 
@@ -158,7 +158,7 @@ public sealed class ScreensTests
         return console;
     }
 
-    /// <summary>Returns all states of loads, queues and hosts in one picture.</summary>
+    /// <summary>Returns a picture with every state of loads, queues and hosts.</summary>
     private static StatusPicture Busy() => new(
         [
             Finished(),
@@ -214,7 +214,7 @@ public sealed class ScreensTests
         Work = new[] { WorkOf(1, 16, 0), WorkOf(3, 48, 2), WorkOf(4, 2, 0) }.ToDictionary(work => work.Load),
     };
 
-    /// <summary>One slice done per second from the load's second on, and some in progress.</summary>
+    /// <summary>Returns slices that each took two seconds, and some in progress.</summary>
     private static LoadWork WorkOf(long load, int done, int begun)
     {
         var began = Now.AddMinutes(-5);

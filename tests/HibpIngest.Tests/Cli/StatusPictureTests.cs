@@ -9,7 +9,7 @@ public sealed class StatusPictureTests
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
 
     [Fact]
-    public void Without_all_what_ended_over_a_day_ago_is_left_out_but_for_the_newest()
+    public void Recent_keeps_loads_of_the_last_day_unfinished_ones_and_the_newest()
     {
         Load[] loads =
         [

@@ -7,7 +7,7 @@ namespace HibpIngest.Tests.Cli;
 public sealed class UsageTests
 {
     [Fact]
-    public void Every_command_teaches_by_example()
+    public void Every_command_has_descriptions_and_examples_that_parse()
     {
         var commands = Below(CommandTree.Create()).OfType<HibpCommand>().ToList();
         Assert.Equal(72, commands.Count);
@@ -30,7 +30,7 @@ public sealed class UsageTests
     }
 
     [Fact]
-    public void The_help_lists_each_command_once_and_those_of_the_first_hour_first()
+    public void Help_lists_each_command_once_and_the_getting_started_group_first()
     {
         var groups = CommandTree.CreateGroups();
         Assert.Equal(
@@ -74,7 +74,7 @@ public sealed class UsageTests
     [InlineData("log export folder", "journal export folder")]
     [InlineData("log stats --svg log.svg", "journal stats --svg log.svg")]
     [InlineData("log rewrite folder --codec none", "journal rewrite folder --codec none")]
-    public void An_old_spelling_is_parsed_like_the_new_one(string old, string current)
+    public void Old_spelling_is_parsed_like_the_new_one(string old, string current)
     {
         var root = CommandTree.Create();
         var (before, after) = (root.Parse(old.Split(' ')), root.Parse(current.Split(' ')));
@@ -92,7 +92,7 @@ public sealed class UsageTests
     [Fact]
     public void Every_old_spelling_is_tested()
     {
-        var method = typeof(UsageTests).GetMethod(nameof(An_old_spelling_is_parsed_like_the_new_one))!;
+        var method = typeof(UsageTests).GetMethod(nameof(Old_spelling_is_parsed_like_the_new_one))!;
         var tested = method.GetCustomAttributes(typeof(InlineDataAttribute), inherit: false).Cast<InlineDataAttribute>()
             .Select(data => (string)data.GetData(method).Single()[0]).ToList();
         var root = CommandTree.Create();
@@ -102,7 +102,7 @@ public sealed class UsageTests
     }
 
     [Fact]
-    public void Values_are_written_in_help_as_they_are_typed()
+    public void Help_shows_option_values_as_they_are_typed()
     {
         var root = CommandTree.Create();
         foreach (var path in Paths(root, ""))
@@ -150,7 +150,7 @@ public sealed class UsageTests
     [InlineData("database restore")]
     [InlineData("sample --accounts 0 Out.zip")]
     [InlineData("sample --accounts 10 --overlap 20 Out.zip")]
-    public void A_wrong_command_line_does_not_parse(string line) =>
+    public void Invalid_command_line_does_not_parse(string line) =>
         Assert.NotEmpty(CommandTree.Create().Parse(line).Errors);
 
     [Theory]
@@ -173,19 +173,19 @@ public sealed class UsageTests
     [InlineData("breach set Adobe --date yesterday", "--date takes a date as yyyy-MM-dd")]
     [InlineData("breach set Adobe --domain not.a.domain!", "--domain takes the domain of a site, as example.com; found 'not.a.domain!'")]
     [InlineData("breach set Adobe --domain adobe", "--domain takes the domain of a site, as example.com; found 'adobe'")]
-    public void What_is_wrong_is_said_in_words_with_what_is_near(string line, string expected) =>
-        Assert.Equal([expected], Wrong(line));
+    public void Invalid_command_line_is_explained_with_a_suggestion(string line, string expected) =>
+        Assert.Equal([expected], ErrorsOf(line));
 
     [Theory]
     [InlineData("lookup -")]
     [InlineData("lookup -- -odd-@example.com")]
     [InlineData("breach set Adobe --domain bücher.example --date 2013-10-04")]
-    public void What_only_looks_odd_is_taken(string line) => Assert.Empty(Wrong(line));
+    public void Unusual_but_valid_command_line_is_accepted(string line) => Assert.Empty(ErrorsOf(line));
 
     [Fact]
-    public void Half_a_line_that_a_shell_wants_completed_is_not_wrong() => Assert.Empty(
+    public void Incomplete_line_for_shell_completion_is_not_an_error() => Assert.Empty(
         UsageErrors.Of(CommandTree.Create().Parse(["[suggest:17]", "hibp status --wat"])));
 
-    private static IReadOnlyList<string> Wrong(string line) =>
+    private static IReadOnlyList<string> ErrorsOf(string line) =>
         UsageErrors.Of(CommandTree.Create().Parse(line.Split(' ')));
 }
