@@ -16,7 +16,7 @@ public sealed class CallListTests
     private readonly SecretKeys _keys = SecretKeys.Parse(Convert.ToBase64String(RandomNumberGenerator.GetBytes(32)))!;
 
     [Fact]
-    public void Hashes_with_a_prefix_are_one_call_that_says_what_is_documented()
+    public void Hashes_with_the_same_prefix_make_one_call_with_the_documented_body()
     {
         var hashes = Hashes("0A1B2C00", "0A1B2CFF", "0A1B2D00", "FFFFFF12");
         Assert.Equal(3, CallList.CountOf(hashes));
@@ -36,7 +36,7 @@ public sealed class CallListTests
     }
 
     [Fact]
-    public void It_opens_for_its_delivery_only_and_nothing_of_it_can_be_read()
+    public void Sealed_list_is_encrypted_and_opens_only_for_its_delivery()
     {
         var content = CallList.Seal(_keys, Key, Hashes("0A1B2C00"));
         Assert.Equal(-1, content.AsSpan().IndexOf(Hashes("0A1B2C00").AsSpan(0, 4)));
@@ -48,7 +48,7 @@ public sealed class CallListTests
     }
 
     [Fact]
-    public void Calls_are_taken_once_each_and_those_to_be_made_again_behind_the_others()
+    public void Calls_are_taken_once_and_throttled_ones_again_after_the_others()
     {
         var (delivery, calls) = Opened(1, "0A1B2C00", "0A1B2D00", "0A1B2E00", "0A1B2F00");
         var pool = new CallPool([(delivery with { Done = [0b0100], Answered = 1 }, calls), Opened(2, "FFFFFF00")], _ => 0);
@@ -72,7 +72,7 @@ public sealed class CallListTests
     }
 
     [Fact]
-    public void Of_a_halted_delivery_nothing_is_begun()
+    public void Halted_delivery_starts_no_further_calls()
     {
         var pool = new CallPool([Opened(1, "0A1B2C00", "0A1B2D00"), Opened(2, "FFFFFF00")], _ => 0);
         Assert.True(pool.TryTake(out var first));
@@ -84,7 +84,7 @@ public sealed class CallListTests
     }
 
     [Fact]
-    public void What_was_not_tried_does_not_wait_for_what_failed()
+    public void Untried_calls_are_not_delayed_by_failed_ones()
     {
         var pool = new CallPool([Opened(1, "0A1B2C00", "0A1B2D00", "0A1B2E00"), Opened(2, "FFFFFF00", "FFFFF000")], _ => 1);
         Assert.True(pool.TryTake(out var first));
@@ -126,7 +126,7 @@ public sealed class CallListTests
         Calls = 1,
     };
 
-    /// <summary>Returns hashes with these beginnings, concatenated.</summary>
+    /// <summary>Returns hashes with these prefixes, concatenated.</summary>
     private static byte[] Hashes(params string[] beginnings) =>
         [.. beginnings.SelectMany(beginning => Convert.FromHexString(beginning.PadRight(2 * CallList.HashBytes, '0')))];
 }

@@ -11,7 +11,7 @@ public sealed class CallPaceTests
     private readonly TestClock _clock = TestClock.WithTimersByHand();
 
     [Fact]
-    public void A_turn_ends_with_its_time()
+    public void Turn_ends_after_its_maximum_time()
     {
         var pace = NewPace();
         Assert.Equal(TimeSpan.Zero, pace.Before());
@@ -25,7 +25,7 @@ public sealed class CallPaceTests
     [Theory]
     [InlineData(4, 8)]
     [InlineData(64, 64)]
-    public void One_that_takes_nothing_is_left_alone_after_a_few_or_as_many_as_are_in_flight(int cap, int failures)
+    public void Turn_stops_after_8_consecutive_failures_or_as_many_as_the_cap(int cap, int failures)
     {
         var pace = NewPace(cap: cap);
         for (var i = 1; i < failures; i++)
@@ -42,13 +42,13 @@ public sealed class CallPaceTests
         Assert.Null(pace.Before());
         var end = pace.End();
         Assert.Equal((1, true, true, TimeSpan.FromSeconds(1)), (end.Failures, end.HasAnswered, end.HasFailed, end.Pause));
-        // Calls that were in flight with them don't lengthen it.
+        // Failures of other calls in flight don't lengthen the pause.
         pace.After(Refused, _clock.GetTimestamp());
         Assert.Equal(1, pace.End().Failures);
     }
 
     [Fact]
-    public void Pauses_go_on_where_the_last_turn_ended()
+    public void Backoff_continues_from_the_last_turn_until_a_call_is_accepted()
     {
         var pace = NewPace(failures: 5);
         for (var i = 0; i < 8; i++)
@@ -63,7 +63,7 @@ public sealed class CallPaceTests
     }
 
     [Fact]
-    public void One_that_asks_for_a_pause_gets_it_and_those_in_flight_together_ask_for_one()
+    public void Throttled_pause_is_applied_and_concurrent_responses_count_once()
     {
         var pace = NewPace();
         var began = _clock.GetTimestamp();
@@ -71,7 +71,7 @@ public sealed class CallPaceTests
         pace.After(Throttled(TimeSpan.FromSeconds(2)), began);
         Assert.Equal(TimeSpan.FromSeconds(2), pace.Before());
         _clock.Advance(TimeSpan.FromSeconds(0.5));
-        // In flight with it: a shorter pause changes nothing, a longer one counts.
+        // Calls in flight with it: a shorter pause changes nothing, a longer one extends it.
         pace.After(Throttled(null), began);
         pace.After(Throttled(TimeSpan.FromSeconds(1)), began);
         Assert.Equal(TimeSpan.FromSeconds(1.5), pace.Before());
@@ -79,13 +79,13 @@ public sealed class CallPaceTests
         Assert.Equal((TimeSpan.FromSeconds(3), 1), (pace.Before(), pace.End().Failures));
         _clock.Advance(TimeSpan.FromSeconds(3));
         Assert.Equal(TimeSpan.Zero, pace.Before());
-        // Throttling without a Retry-After backs off too, at a tenth of the pauses of a failure.
+        // A throttled response without Retry-After backs off too, by a tenth of the pause after a failure.
         pace.After(Throttled(null), _clock.GetTimestamp());
         Assert.Equal(TimeSpan.FromSeconds(0.2), pace.Before());
     }
 
     [Fact]
-    public void A_long_pause_is_waited_for_without_a_place()
+    public void Long_pause_ends_the_turn_and_the_rest_is_returned()
     {
         var pace = NewPace();
         pace.After(Throttled(TimeSpan.FromSeconds(6)), _clock.GetTimestamp());
@@ -95,7 +95,7 @@ public sealed class CallPaceTests
     }
 
     [Fact]
-    public void One_that_has_gone_is_asked_no_more_and_an_outcome_is_counted_each()
+    public void Gone_response_stops_the_turn_and_each_outcome_is_counted()
     {
         var pace = NewPace();
         _clock.Advance(TimeSpan.FromMilliseconds(10));
@@ -110,9 +110,9 @@ public sealed class CallPaceTests
         Assert.Equal(TimeSpan.FromMilliseconds(15), pace.End().CallTime);
     }
 
-    /// <summary>A worker that waited for such a pause held its place, and the client's lease, for up to an hour.</summary>
+    /// <summary>A worker that waited for such a pause kept its slot and the client's lease for up to an hour.</summary>
     [Fact]
-    public void The_pause_of_a_turn_that_ends_meanwhile_is_not_waited_for()
+    public void Pause_of_a_turn_that_ends_concurrently_is_not_awaited()
     {
         for (var i = 0; i < 100_000; i++)
         {

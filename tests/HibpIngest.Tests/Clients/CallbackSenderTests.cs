@@ -8,7 +8,7 @@ using HibpIngest.Delivery;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>Tests calls to a receiver on this machine under a name that doesn't exist: a second look-up by the system would fail.</summary>
+/// <summary>Tests calls to a receiver on this machine under a name that doesn't exist: a second lookup by the system would fail.</summary>
 public sealed class CallbackSenderTests
 {
     private const string Host = "business.test";
@@ -26,7 +26,7 @@ public sealed class CallbackSenderTests
     private static readonly IPAddress Public6 = IPAddress.Parse("2606:4700:4700::1111");
 
     [Fact]
-    public async Task A_call_arrives_as_it_is_over_one_connection_and_with_nothing_more()
+    public async Task Calls_arrive_unchanged_over_one_connection_without_extra_headers()
     {
         await using var receiver = new CallbackReceiver
         {
@@ -55,16 +55,16 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task Calls_in_flight_have_a_connection_each()
+    public async Task Concurrent_calls_use_one_connection_each()
     {
         const int calls = 16;
         var all = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        var come = 0;
+        var received = 0;
         await using var receiver = new CallbackReceiver
         {
             Answer = async (call, stream, cancellationToken) =>
             {
-                if (Interlocked.Increment(ref come) == calls)
+                if (Interlocked.Increment(ref received) == calls)
                     all.SetResult();
                 await all.Task.WaitAsync(cancellationToken);
                 return await CallbackReceiver.Says(CallbackReceiver.Ok)(call, stream, cancellationToken);
@@ -92,7 +92,7 @@ public sealed class CallbackSenderTests
     [InlineData("999 Whatever", CallOutcome.Refused, "it answered 999")]
     [InlineData("410 Gone", CallOutcome.Gone, "it answered 410: it is not to be called again")]
     [InlineData("429 Too Many Requests", CallOutcome.Throttled, "it answered 429: it is not to be called now")]
-    public async Task What_comes_of_a_call_is_by_its_status(string status, CallOutcome outcome, string? error)
+    public async Task Status_determines_the_outcome_of_a_call(string status, CallOutcome outcome, string? error)
     {
         await using var receiver = new CallbackReceiver
         {
@@ -122,7 +122,7 @@ public sealed class CallbackSenderTests
     [InlineData("soon", null)]
     [InlineData("", null)]
     [InlineData("\u0661\u0662", null)]
-    public async Task A_receiver_says_how_long_it_is_not_to_be_called(string retryAfter, double? seconds)
+    public async Task Retry_after_is_read_from_429_and_503_responses(string retryAfter, double? seconds)
     {
         foreach (var status in new[] { 429, 503 })
         {
@@ -140,7 +140,7 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task Only_who_is_too_busy_is_asked_how_long()
+    public async Task Retry_after_is_ignored_in_other_responses()
     {
         foreach (var status in new[] { 200, 302, 410, 500 })
         {
@@ -159,7 +159,7 @@ public sealed class CallbackSenderTests
     [InlineData(303)]
     [InlineData(307)]
     [InlineData(308)]
-    public async Task A_redirect_is_not_followed(int status)
+    public async Task Redirect_is_not_followed(int status)
     {
         await using var other = new CallbackReceiver();
         await using var receiver = new CallbackReceiver
@@ -194,7 +194,7 @@ public sealed class CallbackSenderTests
     [InlineData("https://[2002:7f00:1::1]/", "2002:7f00:1::1")]
     [InlineData("https://[fc00::1]/", "fc00::1")]
     [InlineData("https://[fe80::1%1]/", "fe80::1%1")]
-    public async Task An_address_that_is_not_public_is_not_connected_to_however_it_is_written(string url, string named)
+    public async Task Non_public_address_is_not_connected_to_in_any_notation(string url, string named)
     {
         var network = new Network(_ => throw new InvalidOperationException("an address is no name"));
         await using var sender = network.NewSender();
@@ -214,7 +214,7 @@ public sealed class CallbackSenderTests
     [InlineData("192.168.1.1", "93.184.216.34", "192.168.1.1")]
     [InlineData("192.168.1.1", "192.168.1.1", "93.184.216.34")]
     [InlineData("::1", "2606:4700:4700::1111", "93.184.216.34", "::1")]
-    public async Task A_name_that_leads_to_one_that_is_not_public_is_not_called_whatever_else_it_leads_to(
+    public async Task Name_that_resolves_to_any_non_public_address_is_not_called(
         string named, params string[] addresses)
     {
         var network = new Network(_ => [.. addresses.Select(IPAddress.Parse)]);
@@ -229,7 +229,7 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task A_name_is_looked_up_once_for_a_connection_which_goes_to_what_was_found()
+    public async Task Name_is_resolved_once_per_connection()
     {
         using var certificate = SmtpTestServer.CreateCertificate(Host);
         await using var receiver = new CallbackReceiver
@@ -239,7 +239,7 @@ public sealed class CallbackSenderTests
                 "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + (call.Body == "2" ? "Connection: close" : "A: b") + "\r\n\r\n")(
                 call, stream, cancellationToken),
         };
-        // The name resolves to another address from the second look-up on.
+        // The name resolves to another address from the second lookup on.
         var network = new Network(
             lookUp => lookUp == 1 ? [Public6, Public4] : [IPAddress.Loopback])
         { Port = receiver.Port, TrustedRoots = [certificate] };
@@ -248,7 +248,7 @@ public sealed class CallbackSenderTests
 
         Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, url, "1")).Outcome);
         Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, url, "2")).Outcome);
-        // One look-up for both calls, over one connection; the third call needs another one.
+        // One lookup for both calls, over one connection; the third call needs another one.
         Assert.Equal([Host], network.Resolved);
         var third = await CallAsync(sender, url, "3");
 
@@ -260,7 +260,7 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task Where_one_of_a_name_s_addresses_does_not_answer_another_is_tried()
+    public async Task Next_address_of_a_name_is_tried_if_one_does_not_respond()
     {
         await using var receiver = new CallbackReceiver();
         await using var sender = new CallbackSender(
@@ -278,7 +278,7 @@ public sealed class CallbackSenderTests
     [InlineData(false, "/hidden")]
     [InlineData(true, "ftp://business.test/hidden")]
     [InlineData(true, "/hidden")]
-    public async Task Without_https_nobody_is_called(bool allowsLoopback, string url)
+    public async Task Url_that_is_not_https_is_not_called(bool allowsLoopback, string url)
     {
         var network = new Network(_ => [Public4]);
         await using var sender = network.NewSender(allowsLoopback);
@@ -295,7 +295,7 @@ public sealed class CallbackSenderTests
     [InlineData("::ffff:10.0.0.1")]
     [InlineData("169.254.169.254")]
     [InlineData("0.0.0.0")]
-    public async Task What_tests_may_call_is_this_machine_and_nothing_more(string address)
+    public async Task Loopback_mode_allows_no_other_non_public_address(string address)
     {
         var network = new Network(_ => [IPAddress.Parse("127.0.0.9"), IPAddress.Parse("::ffff:127.0.0.9"), IPAddress.Parse(address)]);
         await using var sender = network.NewSender(allowsLoopback: true);
@@ -310,7 +310,7 @@ public sealed class CallbackSenderTests
     [InlineData(true, Host, true)]
     [InlineData(false, Host, false)]
     [InlineData(true, "other.test", false)]
-    public async Task A_certificate_has_to_be_trusted_and_for_that_name(bool isTrusted, string name, bool isCalled)
+    public async Task Call_requires_a_trusted_certificate_for_the_name(bool isTrusted, string name, bool isCalled)
     {
         using var certificate = SmtpTestServer.CreateCertificate(name);
         await using var receiver = new CallbackReceiver { Certificate = certificate };
@@ -328,7 +328,7 @@ public sealed class CallbackSenderTests
     [Theory]
     [InlineData("I am no web server\r\n\r\n")]
     [InlineData("")]
-    public async Task What_speaks_no_tls_gets_nothing(string said)
+    public async Task Server_without_tls_is_unreachable(string greeting)
     {
         using var listener = new TcpListener(IPAddress.Loopback, 0);
         listener.Start();
@@ -338,9 +338,9 @@ public sealed class CallbackSenderTests
         var calling = CallAsync(sender, new Uri($"https://{Host}{Path}"));
         using (var client = await listener.AcceptTcpClientAsync())
         {
-            // Its hello must be read, or the connection would be reset.
+            // The TLS client hello must be read, or the connection would be reset.
             Assert.NotEqual(0, await client.GetStream().ReadAsync(new byte[16_384]));
-            await client.GetStream().WriteAsync(Encoding.ASCII.GetBytes(said));
+            await client.GetStream().WriteAsync(Encoding.ASCII.GetBytes(greeting));
         }
 
         Assert.Equal(new CallResponse(CallOutcome.Unreachable, 0, null, NoTls), await calling);
@@ -351,7 +351,7 @@ public sealed class CallbackSenderTests
     [InlineData("HTTP/1.1 200 O", "it closed the connection before it answered")]
     [InlineData("business.test says hidden\r\n\r\n", "it answered something that is no HTTP/1.1")]
     [InlineData("HTTP/1.1 200 OK\r\nbusiness.test hidden\r\n\r\n", "it answered something that is no HTTP/1.1")]
-    public async Task What_is_no_answer_is_none(string answer, string error)
+    public async Task Invalid_response_is_unreachable(string answer, string error)
     {
         await using var receiver = new CallbackReceiver { Answer = CallbackReceiver.Says(answer, keeps: false) };
         await using var sender = NewSender();
@@ -360,7 +360,7 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task Headers_are_read_up_to_a_size()
+    public async Task Response_headers_over_64_kb_are_refused()
     {
         var answer = 60_000;
         await using var receiver = new CallbackReceiver
@@ -381,7 +381,7 @@ public sealed class CallbackSenderTests
     [InlineData(SocketError.HostNotFound, "its name does not resolve (HostNotFound)")]
     [InlineData(SocketError.TryAgain, "its name does not resolve (TryAgain)")]
     [InlineData(null, "its name does not resolve (NoData)")]
-    public async Task A_name_that_leads_nowhere_is_unreachable(SocketError? code, string error)
+    public async Task Unresolvable_name_is_unreachable(SocketError? code, string error)
     {
         var network = new Network(_ => code is null ? [] : throw new SocketException((int)code, $"{Host} is hidden"));
         await using var sender = network.NewSender();
@@ -392,17 +392,17 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task A_name_that_the_system_refuses_is_unreachable()
+    public async Task Overlong_name_is_unreachable()
     {
         await using var sender = new CallbackSender(TimeProvider.System, allowsLoopback: false);
-        // Longer than a name may be: no look-up is made.
+        // Longer than a name may be: no lookup is made.
         var name = string.Join('.', Enumerable.Repeat(new string('a', 60), 5));
 
         Assert.Equal(CallOutcome.Unreachable, (await CallAsync(sender, new Uri($"https://{name}.business.test/hidden"))).Outcome);
     }
 
     [Fact]
-    public async Task A_port_that_nobody_listens_on_is_unreachable()
+    public async Task Closed_port_is_unreachable()
     {
         int port;
         await using (var receiver = new CallbackReceiver())
@@ -419,7 +419,7 @@ public sealed class CallbackSenderTests
     [InlineData("the connection")]
     [InlineData("the answer")]
     [InlineData("the rest of the headers")]
-    public async Task A_call_takes_no_longer_than_it_may_whatever_stalls(string at)
+    public async Task Call_times_out_after_10_seconds_wherever_it_stalls(string at)
     {
         var time = TestClock.WithTimersByHand();
         var stall = new Stall();
@@ -448,7 +448,7 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task A_connection_takes_no_longer_than_it_may()
+    public async Task Connection_attempt_times_out_before_the_call()
     {
         var stall = new Stall();
         await using var sender = new CallbackSender(
@@ -463,7 +463,7 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task Whoever_breaks_a_call_off_is_told_so()
+    public async Task Cancelled_call_throws_with_the_cancellation_token()
     {
         var stall = new Stall();
         await using var receiver = new CallbackReceiver { Answer = (_, _, cancellationToken) => stall.StayAsync<bool>(cancellationToken) };
@@ -485,7 +485,7 @@ public sealed class CallbackSenderTests
     [InlineData(65_536, true, true)]
     [InlineData(200_000, false, false)]
     [InlineData(200_000, true, false)]
-    public async Task An_answer_s_body_is_thrown_away_and_a_long_one_with_its_connection(int length, bool isChunked, bool isKept)
+    public async Task Response_body_is_discarded_and_a_long_one_closes_its_connection(int length, bool isChunked, bool isKept)
     {
         var body = new string('a', length);
         var answer = isChunked
@@ -500,7 +500,7 @@ public sealed class CallbackSenderTests
     }
 
     [Fact]
-    public async Task An_answer_without_an_end_is_one()
+    public async Task Endless_response_is_classified_by_its_status_and_closed()
     {
         var closed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         await using var receiver = new CallbackReceiver
@@ -520,7 +520,7 @@ public sealed class CallbackSenderTests
                 }
             },
         };
-        // The clock doesn't end it.
+        // The clock stands still, so that no timeout ends the call.
         await using var sender = NewSender(TestClock.WithTimersByHand());
 
         Assert.Equal(new CallResponse(CallOutcome.Refused, 500, null, "it answered 500"), await CallAsync(sender, receiver));
@@ -530,7 +530,7 @@ public sealed class CallbackSenderTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Once_there_is_a_status_it_counts_though_the_rest_never_comes(bool isBrokenOff)
+    public async Task Received_status_counts_even_if_the_body_never_arrives(bool isCancelled)
     {
         var time = TestClock.WithTimersByHand();
         var stall = new Stall();
@@ -558,7 +558,7 @@ public sealed class CallbackSenderTests
         await stall.Begun.WaitAsync(TestTimeout);
         await isRead.Task.WaitAsync(TestTimeout);
         Assert.False(calling.IsCompleted);
-        if (isBrokenOff)
+        if (isCancelled)
             await stop.CancelAsync();
         else
             time.Advance(CallbackClient.CallTimeout);
@@ -570,7 +570,7 @@ public sealed class CallbackSenderTests
     [InlineData("5ec2e7\r\nX-Other: 1", Key)]
     [InlineData("5ec2e7\u00E9", Key)]
     [InlineData(Secret, "hidden\r\nX-Other: 1")]
-    public async Task What_is_no_header_s_value_is_not_sent(string secret, string key)
+    public async Task Invalid_header_value_is_not_sent(string secret, string key)
     {
         await using var receiver = new CallbackReceiver();
         await using var sender = NewSender();
@@ -578,23 +578,23 @@ public sealed class CallbackSenderTests
         var e = await Assert.ThrowsAsync<ArgumentException>(() => sender.CallAsync(
             new CallTarget(new Uri($"http://{Host}:{receiver.Port}{Path}"), secret), Encoding.UTF8.GetBytes(Body), key, default));
 
-        AssertSaysNothing(e.Message);
+        AssertRevealsNothing(e.Message);
         Assert.Equal(0, receiver.Connections);
     }
 
     [Fact]
-    public async Task Nothing_of_the_system_s_settings_takes_part()
+    public async Task System_proxy_and_credentials_are_not_used()
     {
         await using var sender = new CallbackSender(TimeProvider.System, allowsLoopback: false);
 
-        // Proxies come from the environment, which all tests share.
+        // Not tested with a proxy: it would be set in the environment, which all tests share.
         Assert.False(sender.Handler.UseProxy);
         Assert.Null(sender.Handler.Credentials);
         Assert.Null(sender.Handler.DefaultProxyCredentials);
         Assert.False(sender.Handler.PreAuthenticate);
         Assert.Null(sender.Handler.SslOptions.RemoteCertificateValidationCallback);
         Assert.Null(sender.Handler.SslOptions.CertificateChainPolicy);
-        // Follows a change of the name's address.
+        // Short enough to follow a change of the name's address.
         Assert.InRange(sender.Handler.PooledConnectionLifetime, TimeSpan.FromSeconds(1), TimeSpan.FromMinutes(2));
         Assert.Equal(CallbackClient.MaxCap, sender.Handler.MaxConnectionsPerServer);
     }
@@ -613,11 +613,11 @@ public sealed class CallbackSenderTests
         var answer = await sender.CallAsync(new CallTarget(url, Secret), Encoding.UTF8.GetBytes(body), Key, cancellationToken)
             .WaitAsync(TestTimeout);
         Assert.Equal(answer.Outcome == CallOutcome.Accepted, answer.Error is null);
-        AssertSaysNothing(answer.Error ?? "");
+        AssertRevealsNothing(answer.Error ?? "");
         return answer;
     }
 
-    private static void AssertSaysNothing(string line)
+    private static void AssertRevealsNothing(string line)
     {
         foreach (var word in new[] { "business", "hidden", "latest", "5ec2e7", "0A1B2C", Key, "\r", "\n" })
             Assert.DoesNotContain(word, line, StringComparison.OrdinalIgnoreCase);
@@ -658,7 +658,7 @@ public sealed class CallbackSenderTests
             TrustedRoots);
     }
 
-    /// <summary>Blocks until released.</summary>
+    /// <summary>Blocks until cancelled.</summary>
     private sealed class Stall
     {
         private readonly TaskCompletionSource _begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -673,7 +673,7 @@ public sealed class CallbackSenderTests
         }
     }
 
-    /// <summary>Reports the beginning of each read.</summary>
+    /// <summary>Reports the start of each read.</summary>
     private sealed class WatchedStream(Stream inner, Action<int> read) : Stream
     {
         private int _reads;

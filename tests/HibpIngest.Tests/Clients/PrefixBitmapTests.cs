@@ -13,7 +13,7 @@ public sealed class PrefixBitmapTests
     [InlineData("0A1B2C", 0x14365, 0x10)]
     [InlineData("0a1b2c", 0x14365, 0x10)]
     [InlineData("FFFFFF", 0x1FFFFF, 0x80)]
-    public void A_prefix_is_a_bit_at_its_place(string text, int at, byte bits)
+    public void Prefix_sets_the_bit_at_its_documented_position(string text, int at, byte bits)
     {
         Assert.True(PrefixBitmap.TryParse(Encoding.ASCII.GetBytes(text), out var prefix));
         Assert.Equal(int.Parse(text, NumberStyles.HexNumber, CultureInfo.InvariantCulture), prefix);
@@ -40,10 +40,10 @@ public sealed class PrefixBitmapTests
     [InlineData("00 000")]
     [InlineData("+00000")]
     [InlineData("0x0000")]
-    public void What_is_no_prefix_is_none(string text) => Assert.False(PrefixBitmap.TryParse(Encoding.ASCII.GetBytes(text), out _));
+    public void Invalid_prefix_is_not_parsed(string text) => Assert.False(PrefixBitmap.TryParse(Encoding.ASCII.GetBytes(text), out _));
 
     [Fact]
-    public void It_has_two_megabytes_and_no_other_length()
+    public void Bitmap_has_two_megabytes_and_no_other_length()
     {
         Assert.Equal(2 * 1024 * 1024, new PrefixBitmap().Bytes.Length);
         Assert.Throws<ArgumentException>(() => new PrefixBitmap(new byte[1024]));

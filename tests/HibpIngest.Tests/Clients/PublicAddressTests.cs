@@ -3,7 +3,7 @@ using HibpIngest.Pipeline.Callbacks;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>Tests which IP addresses a client may have.</summary>
+/// <summary>Tests which addresses a client's URL may have.</summary>
 public sealed class PublicAddressTests
 {
     [Theory]
@@ -72,7 +72,7 @@ public sealed class PublicAddressTests
     [InlineData("fe80::1%1")]
     [InlineData("fec0::1")]
     [InlineData("ff02::1")]
-    public void Not_everybody_s_are_refused(string address) => Assert.False(PublicAddress.IsPublic(IPAddress.Parse(address)));
+    public void Special_purpose_address_is_not_public(string address) => Assert.False(PublicAddress.IsPublic(IPAddress.Parse(address)));
 
     [Theory]
     [InlineData("1.0.0.0")]
@@ -106,7 +106,7 @@ public sealed class PublicAddressTests
     [InlineData("2606:4700:4700::1111")]
     [InlineData("2a00:1450:4001::1")]
     [InlineData("3fff:1000::1")]
-    public void Everybody_s_are_taken(string address) => Assert.True(PublicAddress.IsPublic(IPAddress.Parse(address)));
+    public void Ordinary_address_is_public(string address) => Assert.True(PublicAddress.IsPublic(IPAddress.Parse(address)));
 
     [Theory]
     [InlineData("https://127.0.0.1/", "127.0.0.1")]
@@ -126,7 +126,7 @@ public sealed class PublicAddressTests
     [InlineData("https://localhost/", "localhost")]
     [InlineData("https://LocalHost.:8443/", "localhost")]
     [InlineData("https://business.localhost/", "localhost")]
-    public async Task An_address_that_names_one_of_them_is_none_of_a_client(string url, string named)
+    public async Task Client_url_with_a_non_public_host_is_refused(string url, string named)
     {
         var reason = PublicAddress.ReasonAgainst(new Uri(url));
         Assert.NotNull(reason);
@@ -144,14 +144,14 @@ public sealed class PublicAddressTests
     [InlineData("https://notlocalhost/")]
     [InlineData("https://93.184.216.34/")]
     [InlineData("https://[2606:4700:4700::1111]:8443/")]
-    public async Task Any_other_may_be_one(string url)
+    public async Task Client_url_with_any_other_host_is_accepted(string url)
     {
         Assert.Null(PublicAddress.ReasonAgainst(new Uri(url)));
-        // The next error without a secret key.
+        // The URL is accepted: the next error is the missing secret key.
         Assert.Contains("HIBP_SECRET_KEY", await RefusalOfAsync(url), StringComparison.Ordinal);
     }
 
-    // Before any store is used.
+    // The URL is checked before any store is used.
     private static async Task<string> RefusalOfAsync(string url) => (await Assert.ThrowsAsync<BadInputException>(
         () => new ClientOperations(null!, null!, null!, null, TimeProvider.System).AddAsync("contoso", url, false, 4, 1_000, default)))
         .Message;

@@ -2,7 +2,7 @@ using HibpIngest.Journal.Files;
 
 namespace HibpIngest.Tests.Journal;
 
-public sealed class FolderLogTests : AccountLogBlobsContract, IDisposable
+public sealed class FolderJournalTests : AccountLogBlobsContract, IDisposable
 {
     private readonly TemporaryFolder _folder = new();
 
@@ -27,7 +27,7 @@ public sealed class FolderLogTests : AccountLogBlobsContract, IDisposable
     [InlineData("a.")]
     [InlineData("a b")]
     [InlineData("ä")]
-    public async Task A_name_that_leads_elsewhere_or_reads_in_another_way_is_refused(string name)
+    public async Task Name_that_is_unsafe_or_ambiguous_is_refused(string name)
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);
@@ -41,7 +41,7 @@ public sealed class FolderLogTests : AccountLogBlobsContract, IDisposable
     }
 
     [Fact]
-    public async Task What_a_process_that_died_left_half_written_is_not_listed()
+    public async Task Unfinished_file_of_a_crashed_process_is_not_listed()
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);
@@ -56,7 +56,7 @@ public sealed class FolderLogTests : AccountLogBlobsContract, IDisposable
     }
 
     [Fact]
-    public async Task What_is_deleted_while_it_is_read_is_read_to_its_end()
+    public async Task Blob_deleted_during_a_read_is_read_to_its_end()
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);

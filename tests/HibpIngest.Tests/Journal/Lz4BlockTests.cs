@@ -4,13 +4,13 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Journal;
 
-/// <summary>Tests LZ4 compression and decompression, against Debian's library, and on invalid input.</summary>
+/// <summary>Tests LZ4 compression and decompression against Debian's library, and on invalid input.</summary>
 public sealed class Lz4BlockTests(ITestOutputHelper output)
 {
     private const string Native = "liblz4.so.1";
 
     [Fact]
-    public void The_original_reads_what_is_written_here_and_is_read_here()
+    public void Blocks_are_interchangeable_with_the_native_library()
     {
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
@@ -41,7 +41,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Compress_makes_the_same_bytes_again_and_stays_within_its_room()
+    public void Compress_is_deterministic_and_stays_within_its_buffer()
     {
         var random = new Random(31);
         for (var round = 0; round < 300; round++)
@@ -67,7 +67,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Whatever_is_read_nothing_is_written_beyond_its_room_and_nothing_is_allocated()
+    public void Decompress_of_any_input_stays_within_its_buffer_and_allocates_nothing()
     {
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
@@ -129,11 +129,11 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
     [InlineData("10410900F00F626262626262626262626262626262626262626262626262626262626262", 35)]
     [InlineData("1041010000", 5)] // ends with a match: the last five bytes must be literals
     [InlineData("20414202001043", 7)] // the last match must begin twelve bytes before the end
-    public void A_block_that_breaks_a_rule_is_refused(string hex, int room) =>
+    public void Block_that_breaks_a_rule_is_refused(string hex, int room) =>
         Assert.False(Lz4Block.TryDecompress(Convert.FromHexString(hex), new byte[room]));
 
     [Fact]
-    public void Brotli_with_something_behind_it_is_refused()
+    public void Brotli_of_another_length_is_refused()
     {
         var raw = new byte[100];
         var stored = new byte[100];
@@ -153,7 +153,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
     [InlineData(
         "F71A 020B6578616D706C652E636F6D0304616E6E61404E62656C6C652E6C6F6E6765722D31106D61696C2E 2700 500103626F62",
         "\u0002\u000Bexample.com\u0003\u0004anna@Nbelle.longer-1\u0010mail.example.com\u0001\u0003bob")] // by the encoder of version 0.1
-    public void Blocks_written_by_hand_are_read_as_the_format_says(string hex, string? expected)
+    public void Hand_written_block_is_decoded_as_specified(string hex, string? expected)
     {
         var block = Convert.FromHexString(hex.Replace(" ", "", StringComparison.Ordinal));
         var decoded = new byte[expected?.Length ?? 3];
@@ -166,7 +166,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
     [InlineData("", 0u)]
     [InlineData("123456789", 0xE3069283u)]
     [InlineData("The quick brown fox jumps over the lazy dog", 0x22620404u)]
-    public void The_checksum_is_crc_32c(string text, uint expected)
+    public void Checksum_is_crc_32c(string text, uint expected)
     {
         var bytes = System.Text.Encoding.ASCII.GetBytes(text);
         Assert.Equal(expected, Crc32C.Compute(bytes));

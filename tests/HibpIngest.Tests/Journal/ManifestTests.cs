@@ -5,13 +5,13 @@ using HibpIngest.Journal.Manifest;
 
 namespace HibpIngest.Tests.Journal;
 
-/// <summary>Tests the log's names and documents against their page in docs/.</summary>
+/// <summary>Tests the journal's names and documents against their page in docs/.</summary>
 public sealed class ManifestTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public void A_folder_is_named_as_its_page_says()
+    public void Load_folder_is_named_as_documented()
     {
         var load = Entry(7, new BlobVersion("Adobe.zip", "\"0x8DC1\""), DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000));
         var expected = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes("Adobe.zip\n\"0x8DC1\"\n1\n1700000000000")))[..16];
@@ -27,7 +27,7 @@ public sealed class ManifestTests
     }
 
     [Fact]
-    public async Task The_pages_document_is_read_and_a_later_one_tells()
+    public async Task Documented_load_document_is_read_and_the_newest_version_wins()
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);
@@ -64,14 +64,14 @@ public sealed class ManifestTests
     [InlineData("{", "byte")]
     [InlineData("{}", "not the document")]
     [InlineData("null", "format none")]
-    public async Task A_document_that_cannot_be_read_is_named(string json, string said)
+    public async Task Unreadable_document_is_named_in_the_error(string json, string reason)
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);
         await WriteAsync(log, "0000000007-a/load.json", json);
         var refused = await Assert.ThrowsAsync<BadInputException>(() => JournalManifest.ReadAsync(log, None));
         Assert.Contains("0000000007-a/load.json", refused.Message, StringComparison.Ordinal);
-        Assert.Contains(said, refused.Message, StringComparison.Ordinal);
+        Assert.Contains(reason, refused.Message, StringComparison.Ordinal);
     }
 
     private static async Task WriteAsync(FolderJournal log, string name, string text) =>

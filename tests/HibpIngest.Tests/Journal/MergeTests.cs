@@ -11,7 +11,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Journal;
 
-/// <summary>Tests that a merge returns each account of the log once, with all of its loads, and the merge's counts.</summary>
+/// <summary>Tests that a merge returns each account of the journal once, with all of its loads, and the merge's counts.</summary>
 public sealed class MergeTests(ITestOutputHelper output)
 {
     private const int SliceRows = 500;
@@ -20,7 +20,7 @@ public sealed class MergeTests(ITestOutputHelper output)
     [Theory]
     [InlineData(1 << 30, 1)]
     [InlineData(150_000, 16)]
-    public async Task Every_account_comes_once_with_every_load_that_it_is_in(long memory, int partitions)
+    public async Task Merge_returns_each_account_once_with_all_its_loads(long memory, int partitions)
     {
         using var folder = new TemporaryFolder();
         var (loads, log) = await WriteAsync(folder.Path);
@@ -54,14 +54,14 @@ public sealed class MergeTests(ITestOutputHelper output)
         Assert.Equal(loads.Sum(load => load.Accounts.Count), rows);
         Assert.Equal((partitions, rows), (seen.Count, read[^1]));
         Assert.Equal(read.Order(), read);
-        // The domain of nearly half of all accounts is spread over all partitions; otherwise one of them would be huge.
+        // The domain with nearly half of all accounts is spread over all partitions; otherwise one of them would be huge.
         Assert.Equal(partitions == 1 ? [] : ["gmail.com"], spread);
         Assert.True(partitions == 1 || seen.Max() < 3 * seen.Average(), $"{seen.Max()} of {seen.Average()} accounts");
         Assert.Empty(Directory.GetDirectories(folder.Path, "hibp-merge-*"));
     }
 
     [Fact]
-    public async Task What_is_sorted_meanwhile_has_no_name_and_a_merge_that_is_broken_off_leaves_nothing()
+    public async Task Merge_spills_to_unnamed_files_and_leaves_nothing_when_aborted()
     {
         using var folder = new TemporaryFolder();
         var (loads, log) = await WriteAsync(folder.Path);
@@ -81,7 +81,7 @@ public sealed class MergeTests(ITestOutputHelper output)
     [Theory]
     [InlineData(1 << 30)]
     [InlineData(150_000)]
-    public async Task Figures_are_those_that_sets_of_all_accounts_give(long memory)
+    public async Task Statistics_match_a_computation_with_in_memory_sets(long memory)
     {
         using var folder = new TemporaryFolder();
         var (loads, log) = await WriteAsync(folder.Path);

@@ -6,7 +6,7 @@ using HibpIngest.Pipeline.Recovery;
 
 namespace HibpIngest.Tests.Journal;
 
-/// <summary>Tests which of the log's documents recovery trusts: anything may have been written to the container.</summary>
+/// <summary>Tests which of the journal's documents recovery trusts: anything may have been written to the container.</summary>
 public sealed class RecoveryPlanTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -14,7 +14,7 @@ public sealed class RecoveryPlanTests
     private static readonly DateTimeOffset Start = DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000);
 
     [Fact]
-    public async Task Loads_their_breaches_and_what_was_replaced_or_removed_are_told_by_the_newest_documents()
+    public async Task Plan_reads_loads_breaches_and_removals_from_the_newest_documents()
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);
@@ -69,7 +69,7 @@ public sealed class RecoveryPlanTests
     [InlineData("publishedAt", "\"2026-01-01T00:00:00.0000001Z\"")]
     [InlineData("metadata", """{"Title":7}""")]
     [InlineData("format", "2")]
-    public async Task What_cannot_be_is_said_in_one_line_and_the_others_are_taken(string property, string value)
+    public async Task Invalid_document_is_reported_in_one_line_and_the_others_are_used(string property, string value)
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);
@@ -86,7 +86,7 @@ public sealed class RecoveryPlanTests
     }
 
     [Fact]
-    public async Task Of_two_that_have_what_one_can_have_neither_is_taken()
+    public async Task Loads_with_the_same_number_mark_or_archive_are_both_excluded()
     {
         foreach (var (other, what) in new[]
         {
@@ -108,14 +108,14 @@ public sealed class RecoveryPlanTests
         }
         // Loads of one breach may share a mark.
         using var shared = new TemporaryFolder();
-        var of1 = new FolderJournal(shared.Path);
-        await WriteAsync(of1, Document(7));
-        await WriteAsync(of1, Document(8) with { Mark = 7 });
-        Assert.Empty((await PlanAsync(of1)).Problems);
+        var sharedLog = new FolderJournal(shared.Path);
+        await WriteAsync(sharedLog, Document(7));
+        await WriteAsync(sharedLog, Document(8) with { Mark = 7 });
+        Assert.Empty((await PlanAsync(sharedLog)).Problems);
     }
 
     [Fact]
-    public async Task Another_stores_folder_and_another_loads_document_are_not_gone_by()
+    public async Task Documents_of_another_store_or_load_are_excluded()
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);
@@ -138,7 +138,7 @@ public sealed class RecoveryPlanTests
     [InlineData("metadata", null, 5)]
     [InlineData("metadata", "[]", 5)]
     [InlineData("", null, 50)]
-    public async Task A_breach_whose_flags_nobody_tells_is_hidden(string property, string? value, long version)
+    public async Task Breach_with_unknown_flags_is_hidden(string property, string? value, long version)
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);

@@ -6,7 +6,7 @@ namespace HibpIngest.Tests.Journal;
 
 /// <summary>
 /// Tests ten thousand damaged segments: each is refused with the place of the damage, and none makes the reader
-/// allocate more than a block. If lengths are forged, every checksum is corrected in two of three.
+/// allocate more than a block. Two of three forged lengths come with every checksum corrected.
 /// </summary>
 public sealed class SegmentDamageTests(ITestOutputHelper output)
 {
@@ -16,7 +16,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     private static readonly int MaxAllocated = SegmentLimits.RawBytes(SegmentSamples.Facts(1, 1).SliceRows);
 
     [Fact]
-    public async Task Every_damaged_segment_is_refused_with_its_place()
+    public async Task Damaged_segment_is_refused_with_the_place_of_the_damage()
     {
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
@@ -51,7 +51,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
             var allocated = GC.GetAllocatedBytesForCurrentThread();
             var refused = Refusal(damaged.Bytes);
             allocated = GC.GetAllocatedBytesForCurrentThread() - allocated;
-            Assert.True(refused is not null, $"{name}, number {done}: nothing was found");
+            Assert.True(refused is not null, $"{name}, number {done}: the damage was not detected");
             Assert.Equal(SegmentSamples.Name, refused.Segment);
             Assert.InRange(refused.Offset, 0, damaged.Bytes.Length);
             Assert.True(
@@ -71,12 +71,12 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     /// is accepted only if a writer would write exactly the same bytes for the rows read.
     /// </summary>
     [Fact]
-    public async Task A_forged_payload_is_refused_or_the_very_one_of_what_is_read()
+    public async Task Forged_payload_is_refused_or_equals_a_rewrite_of_its_rows()
     {
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
         var random = new Random(seed);
-        var (refused, taken) = (0, 0);
+        var (refused, accepted) = (0, 0);
         for (var i = 0; i < 2_000; i++)
         {
             var rows = SegmentSamples.Rows(random, random.Next(3, 40));
@@ -91,20 +91,20 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
             var found = new CollectVisitor();
             SegmentBytes.Open(SegmentSamples.Name, damaged.Bytes).Read(ref found);
             Assert.Equal(damaged.Bytes, (await SegmentSamples.WriteAsync(found.Rows, rows.Count, BlockCodec.None, facts: facts)).Bytes);
-            taken++;
+            accepted++;
         }
-        output.WriteLine($"{refused} refused, {taken} segments of other rows");
-        Assert.True(refused > 200 && taken > 200, $"{refused} refused, {taken} taken");
+        output.WriteLine($"{refused} refused, {accepted} segments of other rows");
+        Assert.True(refused > 200 && accepted > 200, $"{refused} refused, {accepted} accepted");
     }
 
     /// <summary>Compressed payloads with any byte changed or cut off, and every checksum and length around them corrected.</summary>
     [Fact]
-    public async Task A_forged_lz4_block_is_refused_as_damage_or_read_as_rows_within_the_memory_of_a_block()
+    public async Task Forged_lz4_block_is_refused_or_read_within_the_memory_of_a_block()
     {
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
         var random = new Random(seed);
-        var (refused, taken) = (0, 0);
+        var (refused, accepted) = (0, 0);
         for (var i = 0; i < 2_000; i++)
         {
             var rows = SegmentSamples.Rows(random, random.Next(20, 80));
@@ -118,14 +118,14 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
                 stored = stored[..random.Next(1, stored.Length)];
             var damaged = WithPayload(segment, 0, BlockCodec.Lz4, new byte[segment.Index.Blocks[0].RawBytes], stored);
             var allocated = GC.GetAllocatedBytesForCurrentThread();
-            (refused, taken) = Refusal(damaged.Bytes) is null ? (refused, taken + 1) : (refused + 1, taken);
+            (refused, accepted) = Refusal(damaged.Bytes) is null ? (refused, accepted + 1) : (refused + 1, accepted);
             Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - allocated, 0, MaxAllocated);
         }
-        output.WriteLine($"{refused} refused, {taken} segments of other rows");
-        Assert.True(refused > 1_000 && taken > 50, $"{refused} refused, {taken} taken");
+        output.WriteLine($"{refused} refused, {accepted} segments of other rows");
+        Assert.True(refused > 1_000 && accepted > 50, $"{refused} refused, {accepted} accepted");
     }
 
-    /// <summary>A block of two rows of one domain with this payload, and everything around it corrected.</summary>
+    /// <summary>A block of two rows of one domain with this payload, and every length and checksum around it corrected.</summary>
     [Theory]
     [InlineData("01 04 612E6263 02 01 78 01 79", null)] // x and y at a.bc
     [InlineData("01 04 612E6263 02 01 78 10", null)] // x twice
@@ -153,7 +153,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     [InlineData("01 04 612E6263 02 01 78 02 7879", "aliases are not in order")]
     [InlineData("01 04 612E6263 02 01 78 01 7F", "an alias holds what is no printable")]
     [InlineData("01 04 612E6263 02 01 78 01 79 00", "goes on behind its last row")]
-    public async Task A_payload_that_breaks_a_rule_is_refused(string hex, string? problem)
+    public async Task Payload_that_breaks_a_rule_is_refused(string hex, string? problem)
     {
         var raw = Convert.FromHexString(hex.Replace(" ", "", StringComparison.Ordinal));
         var segment = await SealAsync([("a.bc", "x"), ("a.bc", "y")], 2, BlockCodec.None, SegmentSamples.Facts(1, 2));
@@ -164,7 +164,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_footer_that_breaks_a_rule_is_refused_when_it_is_opened()
+    public async Task Footer_that_breaks_a_rule_is_refused_on_open()
     {
         var rows = Enumerable.Range(0, 2_000).Select(i => (i % 2 == 0 ? "a.large" : "b.large", $"n{i}")).ToList();
         var segment = await SealAsync(rows, 1_000, BlockCodec.Lz4, SegmentSamples.Facts(1, rows.Count));
@@ -204,7 +204,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_message_names_segment_and_block_and_no_account()
+    public async Task Damage_message_names_segment_and_block_but_no_account()
     {
         var segment = await SealAsync(
             [("example.com", "somebody"), ("example.com", "zzz")], 1, BlockCodec.None, SegmentSamples.Facts(1, 2));
@@ -297,7 +297,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         byte[] bytes = [.. segment.Bytes[..segment.Index.Header.Length], .. blocks.SelectMany(block => block), .. segment.Footer];
         if (random.Next(3) == 0)
             return new Damaged(bytes);
-        // The index has the new positions, in two of three together with the others' numbers.
+        // The index has the new positions; in half of these, its entries are swapped too.
         var offset = (long)segment.Index.Header.Length;
         var entries = bytes.AsSpan(segment.FooterOffset);
         var whole = random.Next(2) == 0;
@@ -364,10 +364,10 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
                 BinaryPrimitives.WriteUInt16LittleEndian(header[(80 + (2 * random.Next(3)))..], (ushort)Forged(random, 13));
                 break;
             default:
-                // Fewer than its blocks have.
-                var most = segment.Index.BlockList.Max(block => block.Rows);
+                // Fewer rows than its blocks have.
+                var maxRows = segment.Index.BlockList.Max(block => block.Rows);
                 BinaryPrimitives.WriteInt32LittleEndian(
-                    header[32..], random.Next(2) == 0 ? random.Next(most) : int.MinValue + random.Next(most));
+                    header[32..], random.Next(2) == 0 ? random.Next(maxRows) : int.MinValue + random.Next(maxRows));
                 break;
         }
         if (random.Next(3) != 0)
@@ -555,7 +555,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     }
 
     /// <param name="Bytes">The whole segment.</param>
-    /// <param name="Block">The damaged block; null: not reported.</param>
+    /// <param name="Block">The damaged block, or null if no particular block must be reported.</param>
     /// <param name="OutsideBlocks">Whether header or footer is damaged.</param>
     private sealed record Damaged(byte[] Bytes, int? Block = null, bool OutsideBlocks = false);
 }

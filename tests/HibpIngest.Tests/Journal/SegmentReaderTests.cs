@@ -11,7 +11,7 @@ public sealed class SegmentReaderTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task A_segment_of_several_groups_is_read_in_one_stream_and_verified()
+    public async Task Segment_of_several_groups_is_read_in_one_stream_and_verified()
     {
         // About three megabytes, so that the next group is being read while one is decoded.
         var random = new Random(21);
@@ -33,7 +33,7 @@ public sealed class SegmentReaderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_footer_longer_than_what_is_read_at_first_is_read_whole()
+    public async Task Footer_longer_than_the_first_read_is_read_completely()
     {
         var rows = SegmentSamples.Rows(new Random(22), 2_500);
         var (blobs, _) = await LogAsync(rows, 1);
@@ -44,7 +44,7 @@ public sealed class SegmentReaderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_position_s_block_is_read_alone()
+    public async Task Block_is_read_by_position()
     {
         var rows = SegmentSamples.Rows(new Random(23), 1_000);
         var (blobs, _) = await LogAsync(rows, 64, first: 501);
@@ -66,7 +66,7 @@ public sealed class SegmentReaderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_segment_that_is_missing_or_goes_missing_is_named()
+    public async Task Missing_or_deleted_segment_is_reported()
     {
         var (blobs, _) = await LogAsync(SegmentSamples.Rows(new Random(24), 100), 10);
         var e = await Assert.ThrowsAsync<StoreMissingException>(
@@ -79,15 +79,15 @@ public sealed class SegmentReaderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_segment_that_is_replaced_by_a_shorter_or_another_one_is_refused()
+    public async Task Segment_replaced_after_opening_is_refused()
     {
         var (blobs, bytes) = await LogAsync(SegmentSamples.Rows(new Random(25), 100), 10);
         var (other, _) = await SegmentSamples.WriteAsync(SegmentSamples.Rows(new Random(26), 100), 10);
         await using var reader = await SegmentReader.OpenAsync(blobs, SegmentSamples.Name, CancellationToken.None);
-        foreach (var now in new[] { bytes[..(bytes.Length / 2)], [], other })
+        foreach (var replacement in new[] { bytes[..(bytes.Length / 2)], [], other })
         {
             await blobs.DeleteAsync(SegmentSamples.Name, CancellationToken.None);
-            await blobs.WriteAsync(SegmentSamples.Name, now, CancellationToken.None);
+            await blobs.WriteAsync(SegmentSamples.Name, replacement, CancellationToken.None);
             var e = await Assert.ThrowsAsync<DamagedSegmentException>(() => reader.VerifyAsync(CancellationToken.None));
             Assert.Equal(SegmentSamples.Name, e.Segment);
             Assert.NotNull(e.Block);
@@ -97,7 +97,7 @@ public sealed class SegmentReaderTests : IDisposable
     }
 
     [Fact]
-    public async Task What_is_damaged_on_the_way_is_refused_as_in_memory()
+    public async Task Damaged_blob_is_refused_like_a_damaged_segment_in_memory()
     {
         var (blobs, bytes) = await LogAsync(SegmentSamples.Rows(new Random(27), 300), 20);
         var random = new Random(28);

@@ -10,7 +10,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     [InlineData(BlockCodec.None)]
     [InlineData(BlockCodec.Lz4)]
     [InlineData(BlockCodec.Brotli)]
-    public async Task Rows_come_back_slice_by_slice_in_order_whatever_they_are(BlockCodec codec)
+    public async Task Rows_are_read_back_slice_by_slice_in_order(BlockCodec codec)
     {
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
@@ -39,7 +39,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task The_same_rows_make_the_same_bytes_in_whatever_order_a_slice_has_them()
+    public async Task Same_rows_in_any_order_within_a_slice_give_the_same_bytes()
     {
         var random = new Random(14);
         var rows = SegmentSamples.Rows(random, 900);
@@ -55,7 +55,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_batch_stays_as_it_was()
+    public async Task Writing_leaves_the_batch_unchanged()
     {
         var rows = SegmentSamples.Rows(new Random(15), 100);
         var batch = new AccountBatch(100);
@@ -68,7 +68,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task The_longest_and_the_shortest_have_room_and_a_row_that_comes_again_is_a_row()
+    public async Task Longest_shortest_and_duplicate_rows_are_read_back()
     {
         List<(string, string)> rows =
         [
@@ -84,7 +84,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task The_longest_payload_is_within_the_limit_that_readers_have()
+    public async Task Longest_payload_is_within_the_reader_limit()
     {
         var rows = Enumerable.Range(0, 1_000).Select(
             i => ($"{i:D4}{new string((char)('a' + (i % 7)), 251)}", $"{i:D4}{new string((char)('a' + (i % 9)), 60)}")).ToList();
@@ -94,7 +94,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_gets_no_shorter_is_stored_as_it_is()
+    public async Task Incompressible_block_is_stored_uncompressed()
     {
         var (bytes, _) = await SegmentSamples.WriteAsync([("a.bc", "x")], 10);
         var block = Assert.Single(SegmentBytes.Open(SegmentSamples.Name, bytes).Index.BlockList);
@@ -103,7 +103,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task The_footer_lists_the_domains_of_a_thousand_rows_and_more()
+    public async Task Footer_lists_domains_with_at_least_1000_rows()
     {
         var random = new Random(16);
         var rows = new[] { ("b.large", 1_000), ("a.larger", 2_345), ("c.small", 999), ("d.small", 1) }
@@ -116,7 +116,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Domains_without_number_are_counted_rightly()
+    public async Task Many_distinct_domains_are_counted_correctly()
     {
         // The table grows several times.
         var rows = Enumerable.Range(0, 30_000).Select(i => i % 20 == 0 ? ("often.com", $"n{i}") : ($"{i}.example", "a")).ToList();
@@ -127,7 +127,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Rows_that_are_not_the_next_are_refused()
+    public async Task Rows_out_of_sequence_are_refused()
     {
         var facts = SegmentSamples.Facts(101, 130, sliceRows: 10);
         using var writer = new SegmentWriter(Stream.Null, facts);
@@ -168,7 +168,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     [InlineData("a.bc", "x y")]
     [InlineData("a.bc", "x\0")]
     [InlineData("a.b\u007F", "x")]
-    public async Task Rows_that_no_extractor_makes_are_refused_without_being_named(string domain, string alias)
+    public async Task Invalid_rows_are_refused_without_naming_them(string domain, string alias)
     {
         var e = await Assert.ThrowsAsync<BadInputException>(() => SegmentSamples.WriteAsync([(domain, alias)], 10));
         Assert.DoesNotContain("a.b", e.Message, StringComparison.Ordinal);
@@ -177,7 +177,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Facts_of_no_segment_are_refused()
+    public void Invalid_segment_facts_are_refused()
     {
         var facts = SegmentSamples.Facts(1, 10);
         Refused(facts with { Load = 0 });

@@ -17,7 +17,7 @@ public sealed partial class SegmentVectorTests
     ];
 
     [Fact]
-    public async Task The_segment_that_is_shown_is_what_is_written_and_is_read()
+    public async Task Documented_segment_is_written_and_read_byte_for_byte()
     {
         var shown = Bytes(Snippet(0));
         using var file = new MemoryStream();
@@ -42,7 +42,7 @@ public sealed partial class SegmentVectorTests
     }
 
     [Fact]
-    public void The_payloads_that_are_shown_are_what_the_blocks_make()
+    public void Documented_payload_equals_the_decompressed_block()
     {
         var segment = Bytes(Snippet(0));
         var block = SegmentBytes.Open("shown", segment).Index.Blocks[0];
@@ -52,7 +52,7 @@ public sealed partial class SegmentVectorTests
     }
 
     [Fact]
-    public void Checksums_and_numbers_are_as_shown()
+    public void Documented_checksums_varints_and_lz4_examples_are_correct()
     {
         var rows = Row().Matches(DocumentFiles.Read(Document))
             .ToDictionary(row => row.Groups["what"].Value, row => row.Groups["hex"].Value);
