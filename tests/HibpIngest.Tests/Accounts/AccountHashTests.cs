@@ -7,7 +7,7 @@ namespace HibpIngest.Tests.Accounts;
 public sealed partial class AccountHashTests
 {
     [Fact]
-    public void The_hashes_are_those_that_the_documents_name()
+    public void Hashes_match_the_documented_vectors()
     {
         var vectors = Vector().Matches(File.ReadAllText(RepositoryFile.Path("docs/tables.md")));
         Assert.Equal(4, vectors.Count);
@@ -16,7 +16,7 @@ public sealed partial class AccountHashTests
     }
 
     [Fact]
-    public void Every_account_has_the_SHA_1_of_its_address()
+    public void Write_computes_the_SHA1_of_the_address()
     {
         const string Characters = "abcdefghijklmnopqrstuvwxyz0123456789.+-_";
         var random = new Random(20251122);
@@ -30,7 +30,7 @@ public sealed partial class AccountHashTests
     }
 
     [Fact]
-    public void Nothing_is_allocated_for_it()
+    public void Write_allocates_nothing()
     {
         var row = new byte[AccountHash.RowDigits];
         AccountHash.Write("anna"u8, "example.com"u8, row);

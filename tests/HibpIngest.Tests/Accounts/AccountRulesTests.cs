@@ -8,7 +8,7 @@ public sealed class AccountRulesTests
     [InlineData("bob@example.com", "bob", "example.com")]
     [InlineData(" Bob.Smith+x@EXAMPLE.co.UK\r\n", "bob.smith+x", "example.co.uk")]
     [InlineData("a@b.de", "a", "b.de")]
-    public void Parses_one_account(string text, string alias, string domain)
+    public void TryParse_returns_alias_and_domain_in_lower_case(string text, string alias, string domain)
     {
         Assert.True(AccountRules.TryParse(text, out var foundAlias, out var foundDomain, out var broken));
         Assert.Equal((alias, domain, null), (foundAlias, foundDomain, broken));
@@ -31,7 +31,7 @@ public sealed class AccountRulesTests
     [InlineData("bob@localhost", AccountRule.DomainShape)]
     [InlineData("bob@10.0.0.1", AccountRule.DomainIsAddress)]
     [InlineData("bob@example.invalid", AccountRule.TopLevelDomain)]
-    public void Says_what_is_wrong_with_a_single_address(string text, AccountRule? expected)
+    public void TryParse_rejects_invalid_addresses_with_the_broken_rule(string text, AccountRule? expected)
     {
         Assert.False(AccountRules.TryParse(text, out var alias, out var domain, out var broken));
         Assert.Equal(("", "", expected), (alias, domain, broken));
@@ -40,7 +40,7 @@ public sealed class AccountRulesTests
     [Theory]
     [InlineData(400, 3, AccountRule.AliasLength)]
     [InlineData(1, 400_000, AccountRule.DomainLength)]
-    public void Refuses_what_is_far_too_long(int alias, int domain, AccountRule expected)
+    public void TryParse_rejects_far_too_long_parts(int alias, int domain, AccountRule expected)
     {
         Assert.False(AccountRules.TryParse(new string('a', alias) + "@" + new string('b', domain), out _, out _, out var broken));
         Assert.Equal(expected, broken);
@@ -51,14 +51,14 @@ public sealed class AccountRulesTests
     [InlineData("example.invalid", "")]
     [InlineData("x@example.com", "")]
     [InlineData("", "")]
-    public void Parses_one_domain(string text, string expected)
+    public void TryParseDomain_accepts_only_valid_domains(string text, string expected)
     {
         Assert.Equal(expected.Length > 0, AccountRules.TryParseDomain(text, out var domain, out _));
         Assert.Equal(expected, domain);
     }
 
     [Fact]
-    public void Knows_the_top_level_domains_of_the_list_and_no_other()
+    public void TopLevelDomains_contains_exactly_the_listed_domains()
     {
         Assert.InRange(TopLevelDomains.All.Count, 1_400, 2_000);
         Assert.All(TopLevelDomains.All, name => Assert.True(TopLevelDomains.Contains(Encoding.ASCII.GetBytes(name))));
@@ -71,7 +71,7 @@ public sealed class AccountRulesTests
     }
 
     [Fact]
-    public void States_the_version_of_the_list()
+    public void TopLevelDomains_states_the_version_and_hash_of_its_list()
     {
         Assert.StartsWith(TopLevelDomains.ListDate.ToString("yyyyMMdd"), TopLevelDomains.ListVersion);
         Assert.Equal(10, TopLevelDomains.ListVersion.Length);

@@ -10,7 +10,7 @@ public sealed class AccountScannerTests
     private const int Seed = 20251005;
 
     [Theory, MemberData(nameof(AccountCases.All), MemberType = typeof(AccountCases))]
-    public void Finds_accounts_and_names_the_rule_broken(string text, string found)
+    public void Scan_finds_accounts_and_counts_broken_rules(string text, string found)
     {
         var expected = found.Split(' ', StringSplitOptions.RemoveEmptyEntries);
         foreach (var bytes in Encodings(text))
@@ -24,7 +24,7 @@ public sealed class AccountScannerTests
     }
 
     [Fact]
-    public void Finds_the_same_as_the_reference_however_the_text_is_cut()
+    public void Scan_matches_the_reference_for_any_chunking()
     {
         var random = new System.Random(Seed);
         Check(HostileText(40), 400, text =>
@@ -49,7 +49,7 @@ public sealed class AccountScannerTests
     }
 
     [Fact]
-    public void Takes_any_bytes_as_text()
+    public void Scan_matches_the_reference_for_random_bytes()
     {
         var random = new System.Random(Seed);
         for (var run = 0; run < 300; run++)
@@ -73,7 +73,7 @@ public sealed class AccountScannerTests
     [InlineData(1)]
     [InlineData(4096)]
     [InlineData(100_000)]
-    public void Decides_on_runs_longer_than_any_buffer(int chunk)
+    public void Scan_handles_runs_longer_than_any_buffer(int chunk)
     {
         var text = new string('a', 300_000) + "@b.com " + "a@" + new string('b', 300_000) + ".com " + "x@y.com" + new string('_', 300_000)
             + "z@y.com " + new string('@', 300_000) + "q@r.de";
@@ -85,13 +85,13 @@ public sealed class AccountScannerTests
     }
 
     [Fact]
-    public void Allocates_nothing_per_account()
+    public void Scan_allocates_nothing_per_account()
     {
         var bytes = Encoding.ASCII.GetBytes(
             string.Concat(Enumerable.Range(0, 10_000).Select(i => $"{i};First.Last{i}@mail{i % 97}.example.com:hash\n")));
         var sink = new CountingSink();
         var scanner = new AccountScanner(sink, new RejectionCounts());
-        ScanInPieces(); // loads types, sets statics
+        ScanInPieces(); // loads types, initializes statics
         Assert.Equal(0, Allocations.Of(ScanInPieces));
         Assert.Equal(0, sink.Count % 10_000);
         Assert.InRange(sink.Count, 20_000, int.MaxValue);
@@ -105,7 +105,7 @@ public sealed class AccountScannerTests
     }
 
     [Fact]
-    public void Ends_an_account_with_its_text_and_tells_each_text_s_encoding_anew()
+    public void EndOfText_ends_an_account_and_resets_the_encoding()
     {
         var sink = new CollectingSink();
         var scanner = new AccountScanner(sink, new RejectionCounts());
@@ -151,17 +151,17 @@ public sealed class AccountScannerTests
         Assert.Equal(expected.Broken, actual.Broken);
     }
 
-    private static IEnumerable<byte[]> Cut(byte[] bytes, System.Random random, int most)
+    private static IEnumerable<byte[]> Cut(byte[] bytes, System.Random random, int max)
     {
         for (var at = 0; at < bytes.Length;)
         {
-            var length = Math.Min(bytes.Length - at, random.Next(most + 1));
+            var length = Math.Min(bytes.Length - at, random.Next(max + 1));
             yield return bytes[at..(at + length)];
             at += length;
         }
     }
 
-    private static Gen<string> HostileText(int most)
+    private static Gen<string> HostileText(int max)
     {
         var piece = Gen.Frequency(
             (6, Gen.Elements("a", "b", "Z", "0", "9", "n", "t", "r", "x")),
@@ -174,8 +174,8 @@ public sealed class AccountScannerTests
             (1, Gen.Elements(64, 65, 63, 62).Select(n => new string('c', n))),
             (1, Gen.Choose(180, 260).Select(
                 n => string.Concat(Enumerable.Repeat(new string('l', 50) + ".", n / 51)) + new string('m', n % 51))));
-        return Gen.Choose(0, most / 2).SelectMany(count => Gen.ListOf(piece, count)).Select(pieces => string.Concat(pieces)).Select(
-            text => text.Length > most * 4 ? text[..(most * 4)] : text);
+        return Gen.Choose(0, max / 2).SelectMany(count => Gen.ListOf(piece, count)).Select(pieces => string.Concat(pieces)).Select(
+            text => text.Length > max * 4 ? text[..(max * 4)] : text);
     }
 
     private static void Check(Gen<string> texts, int runs, Action<string> property) =>

@@ -9,7 +9,7 @@ public sealed class DedupeSetTests
     private const int Seed = 4711;
 
     [Fact]
-    public void Tells_new_accounts_from_known_ones_exactly()
+    public void Add_returns_true_only_for_new_accounts()
     {
         var random = new Random(Seed);
         var set = new DedupeSet(long.MaxValue);
@@ -25,7 +25,7 @@ public sealed class DedupeSetTests
     }
 
     [Fact]
-    public void Does_not_take_one_split_for_another()
+    public void Accounts_that_differ_only_in_where_the_alias_ends_are_distinct()
     {
         var set = new DedupeSet(100);
         Assert.True(Add(set, "ab", "c.com"));
@@ -35,7 +35,7 @@ public sealed class DedupeSetTests
     }
 
     [Fact]
-    public void Takes_the_longest_account()
+    public void Add_accepts_the_longest_account()
     {
         var set = new DedupeSet(100);
         Assert.True(Add(set, new string('a', 64), new string('b', 255)));
@@ -43,7 +43,7 @@ public sealed class DedupeSetTests
     }
 
     [Fact]
-    public void Keeps_to_24_bytes_an_account_while_it_grows()
+    public void A_growing_set_needs_at_most_24_bytes_per_account()
     {
         var set = new DedupeSet(long.MaxValue);
         var allocated = GC.GetAllocatedBytesForCurrentThread();
@@ -65,7 +65,7 @@ public sealed class DedupeSetTests
     [InlineData(760)]
     [InlineData(5_000)]
     [InlineData(50_001)]
-    public void Past_the_cap_remembers_nothing_more(int cap)
+    public void Add_remembers_nothing_past_the_cap(int cap)
     {
         var set = new DedupeSet(cap);
         for (var i = 0; i < cap; i++)
@@ -82,14 +82,14 @@ public sealed class DedupeSetTests
     }
 
     [Fact]
-    public void Finds_hashes_at_the_very_ends_of_the_table()
+    public void Hashes_at_both_ends_of_the_table_are_found()
     {
         var set = new DedupeSet(long.MaxValue);
         var reference = new HashSet<UInt128>();
         var random = new Random(Seed);
         for (var i = 0; i < 4_000; i++)
         {
-            // Crowded at both ends: up to a hundred near each.
+            // Crowds both ends of the table: up to a hundred hashes near each.
             var hash = (i % 3, i < 300) switch
             {
                 (0, true) => (UInt128)(uint)i,
@@ -104,7 +104,7 @@ public sealed class DedupeSetTests
     }
 
     [Fact]
-    public void Takes_its_default_cap_from_the_memory_limit()
+    public void DefaultCap_follows_the_memory_limit()
     {
         Assert.Equal((17_895_697, 50_000_000), (DedupeSet.DefaultCap(1L << 30), DedupeSet.DefaultCap(1L << 40)));
         Assert.InRange(DedupeSet.DefaultCap(), 1, Math.Min(50_000_000, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * 2 / 5 / 24));

@@ -7,7 +7,7 @@ namespace HibpIngest.Tests.Accounts;
 public sealed partial class LayoutPlacementTests
 {
     [Fact]
-    public void Accounts_lie_where_the_documents_say()
+    public void Placements_match_the_documented_vectors()
     {
         var vectors = Vector().Matches(File.ReadAllText(RepositoryFile.Path("docs/tables.md")));
         Assert.Equal(7, vectors.Count);
@@ -22,11 +22,11 @@ public sealed partial class LayoutPlacementTests
 
             int Number(string group) => int.Parse(vector.Groups[group].Value, CultureInfo.InvariantCulture);
         });
-        Assert.Equal(0xE3069283u, PlacementReference.Hash("123456789")); // from the catalogues of checksums
+        Assert.Equal(0xE3069283u, PlacementReference.Hash("123456789")); // the published check value of CRC-32C
     }
 
     [Fact]
-    public void Every_account_lies_in_one_of_its_domain_s_partitions_by_a_hash_of_the_test_s_own()
+    public void Placements_match_the_reference_and_balance_storage_accounts()
     {
         const int Seed = 20251122;
         var random = new Random(Seed);
@@ -46,7 +46,7 @@ public sealed partial class LayoutPlacementTests
             Assert.Contains(place, all);
             Assert.Equal(all.Select(one => one.Partition).Order(StringComparer.Ordinal), all.Select(one => one.Partition));
             Assert.All(all, one => Assert.Equal("large.example", LayoutPlacement.DomainOf(one.Partition)));
-            // Partitions take turns: no storage account has two more of them than another.
+            // Partitions are assigned round-robin: the counts of two storage accounts differ by at most one.
             var counts = all.GroupBy(one => one.StorageAccount).Select(one => one.Count()).ToList();
             Assert.InRange(counts.Max() - (counts.Count < accounts ? 0 : counts.Min()), 0, 1);
             var range = random.Next(256);
@@ -71,7 +71,7 @@ public sealed partial class LayoutPlacementTests
     }
 
     [Fact]
-    public void Nothing_is_allocated_for_an_account()
+    public void Finding_a_place_allocates_nothing()
     {
         var placement = new LayoutPlacement(Facts(4, [("large.example", 8), ("other.example", 3)]));
         var key = new byte[64];
@@ -92,7 +92,7 @@ public sealed partial class LayoutPlacementTests
     }
 
     [Fact]
-    public void Facts_that_no_layout_has_are_refused()
+    public void Invalid_layout_facts_are_rejected()
     {
         Assert.Null(new LayoutFacts().FindFault());
         LayoutFacts[] faulty =
@@ -116,20 +116,20 @@ public sealed partial class LayoutPlacementTests
     [InlineData("""{"AccountsTable":"accounts","Shards":4}""")]
     [InlineData("null")]
     [InlineData("accounts")]
-    public void Facts_that_a_newer_program_has_written_are_refused(string json) =>
+    public void Parse_rejects_unknown_fields_and_malformed_facts(string json) =>
         Assert.Throws<StoreMismatchException>(() => LayoutFacts.Parse(json));
 
     [Fact]
-    public void Facts_come_back_as_they_were_written()
+    public void Facts_round_trip_and_those_of_earlier_versions_are_read()
     {
         var facts = Facts(3, [("gmail.com", 32), ("yahoo.com", 8)]) with { AccountsTable = "accounts2" };
         Assert.Equal(facts, LayoutFacts.Parse(facts.ToJson()));
-        // As earlier versions wrote it.
+        // As written by earlier versions.
         Assert.Equal(new LayoutFacts(), LayoutFacts.Parse(
             """{"AccountsTable":"accounts","RangesTable":"ranges","StorageAccounts":[1],"SpreadDomains":{}}"""));
     }
 
-    /// <summary>Storage accounts are numbered from 101, to tell a number from an index.</summary>
+    /// <summary>Numbers storage accounts from 101, so that a number isn't mistaken for an index.</summary>
     private static LayoutFacts Facts(int accounts, (string Domain, int Partitions)[] spread) => new()
     {
         StorageAccounts = [.. Enumerable.Range(101, accounts)],

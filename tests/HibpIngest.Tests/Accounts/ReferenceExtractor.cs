@@ -60,14 +60,14 @@ internal static class ReferenceExtractor
     }
 
     /// <summary>
-    /// Returns whether the characters of a domain from there on, including non-ASCII ones, contain a label, a period,
-    /// and a label that begins at that position or later.
+    /// Returns whether the domain characters from <paramref name="from"/> on, including non-ASCII ones, contain a label, a
+    /// period, and a label that begins at <paramref name="minStart"/> or later.
     /// </summary>
-    private static bool HasDomain(string text, int from, int atOrBehind)
+    private static bool HasDomain(string text, int from, int minStart)
     {
         for (var k = from; k < text.Length && (text[k] > 127 || DomainCharacters.Contains(text[k])); k++)
         {
-            if (k >= Math.Max(from + 2, atOrBehind) && text[k] != '.' && text[k - 1] == '.' && text[k - 2] != '.')
+            if (k >= Math.Max(from + 2, minStart) && text[k] != '.' && text[k - 1] == '.' && text[k - 2] != '.')
                 return true;
         }
         return false;

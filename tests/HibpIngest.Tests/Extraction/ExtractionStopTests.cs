@@ -4,13 +4,13 @@ using HibpIngest.Tests.AzureStorage;
 
 namespace HibpIngest.Tests.Extraction;
 
-/// <summary>Tests that stopping an extraction ends whatever it waits for.</summary>
+/// <summary>Tests that stopping an extraction cancels everything it waits for.</summary>
 public sealed class ExtractionStopTests
 {
-    /// <summary>Far more than stopping takes, and far less than the client waits for a silent connection.</summary>
+    /// <summary>Far longer than stopping takes, and far shorter than the client's timeout for a silent connection.</summary>
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(10);
 
-    /// <summary>After this many responses there is none, or half of one.</summary>
+    /// <summary>The server hangs after this many responses: before the next one, or within it.</summary>
     [Theory]
     [InlineData(0, false)]
     [InlineData(0, true)]
@@ -18,7 +18,7 @@ public sealed class ExtractionStopTests
     [InlineData(1, true)]
     [InlineData(3, false)]
     [InlineData(3, true)]
-    public async Task Disposing_ends_a_read_that_hangs(int answered, bool within)
+    public async Task DisposeAsync_aborts_a_hanging_read(int responses, bool within)
     {
         var random = new Random(23);
         var zip = new RawZip();
@@ -32,7 +32,7 @@ public sealed class ExtractionStopTests
         var hangs = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         server.BeforeAsync = async (_, sent, aborted) =>
         {
-            if (server.Fetched.Count <= answered || sent > 0 != within)
+            if (server.Fetched.Count <= responses || sent > 0 != within)
                 return;
             hangs.TrySetResult();
             await Task.Delay(Timeout.InfiniteTimeSpan, aborted);
@@ -53,7 +53,7 @@ public sealed class ExtractionStopTests
 
         await extraction.DisposeAsync().AsTask().WaitAsync(Soon);
 
-        // The reader of the batches isn't left waiting either.
+        // The reader of the batches doesn't wait either.
         Assert.False(await extraction.Batches.WaitToReadAsync(CancellationToken.None).AsTask().WaitAsync(Soon));
     }
 }

@@ -4,8 +4,8 @@ using HibpIngest.Archives;
 namespace HibpIngest.Tests.Names;
 
 /// <summary>
-/// Tests that names of breaches and of their blobs can't be addresses, however the @ is written, because they are
-/// logged.
+/// Tests that names of breaches and of their blobs can't contain an @ in any encoding. They are logged, so they must not
+/// be addresses.
 /// </summary>
 public sealed class BreachNameTests
 {
@@ -18,10 +18,10 @@ public sealed class BreachNameTests
 
     [Theory]
     [MemberData(nameof(Ats))]
-    public void No_name_holds_an_at_however_it_is_written(string at)
+    public void Names_with_an_at_in_any_encoding_are_rejected_without_being_echoed(string at)
     {
         var name = $"john.doe{at}example.com";
-        string[] said =
+        string[] messages =
         [
             Assert.Throws<BadInputException>(() => BreachName.FromBlob(name + ".zip")).Message,
             Assert.Throws<BadInputException>(() => BreachName.FromBlob(name + ".2.ZIP")).Message,
@@ -30,7 +30,7 @@ public sealed class BreachNameTests
             Assert.Throws<BadInputException>(() => BreachName.Check(name)).Message,
             Assert.Throws<BadInputException>(() => BreachMetadata.Parse(Encoding.UTF8.GetBytes($$"""{"Name":"{{name}}"}"""))).Message,
         ];
-        Assert.All(said, message =>
+        Assert.All(messages, message =>
         {
             Assert.DoesNotContain("john", message, StringComparison.Ordinal);
             Assert.DoesNotContain("example", message, StringComparison.Ordinal);
@@ -53,22 +53,22 @@ public sealed class BreachNameTests
     [InlineData("Adobe.bak.gz", "Adobe.bak")]
     [InlineData("Adobe.zip.txt", "Adobe.zip")]
     [InlineData("Adobe.2.tar", "Adobe")]
-    public void Other_names_are_taken_as_they_are(string blob, string name) => Assert.Equal(name, BreachName.FromBlob(blob));
+    public void FromBlob_drops_folder_part_number_and_extension(string blob, string name) => Assert.Equal(name, BreachName.FromBlob(blob));
 
     [Theory]
     [InlineData("2013/Adobe.2.zip", "2013/Adobe.2.json 2013/Adobe.json", "2013/Adobe.2.png 2013/Adobe.png")]
     [InlineData("Adobe.2.tar.gz", "Adobe.2.json Adobe.json", "Adobe.2.png Adobe.png")]
     [InlineData("Adobe.json.gz", "Adobe.json", "Adobe.png")]
-    public void What_describes_a_breach_is_named_as_it_is(string blob, string metadata, string logos)
+    public void Metadata_and_logo_blobs_are_named_after_the_breach(string blob, string metadata, string logos)
     {
         Assert.Equal(metadata.Split(' '), BreachName.MetadataBlobs(blob));
         Assert.Equal(logos.Split(' '), BreachName.LogoBlobs(blob));
-        // And such a file isn't a breach itself.
+        // Such a file isn't a breach itself.
         Assert.All([.. metadata.Split(' '), .. logos.Split(' ')], name => Assert.Null(BreachFiles.FormatOf(name)));
     }
 
     [Fact]
-    public void Every_format_has_its_extensions_and_what_has_none_is_no_breach()
+    public void Each_format_has_extensions_and_blobs_with_other_extensions_are_rejected()
     {
         Assert.Equal(Enum.GetValues<BreachFormat>().Order(), BreachFiles.Extensions.Select(one => BreachFiles.FormatOf("a" + one)!.Value)
             .Distinct().Order());

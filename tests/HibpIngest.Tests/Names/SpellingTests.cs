@@ -16,7 +16,7 @@ public sealed class SpellingTests
     [InlineData("FOO", null)]
     [InlineData("DATABASE", null)]
     [InlineData("X", null)]
-    public void The_nearest_is_found_where_one_is_near(string word, string? expected) =>
+    public void Nearest_returns_the_closest_known_word_or_null(string word, string? expected) =>
         Assert.Equal(expected, Spelling.Nearest(word, Known));
 
     [Theory]
@@ -26,7 +26,7 @@ public sealed class SpellingTests
     [InlineData("ab", "ba", 1)]
     [InlineData("Ca", "cA", 0)]
     [InlineData("ca", "abc", 3)]
-    public void Letters_that_differ_are_counted(string one, string other, int expected)
+    public void Distance_counts_edits_ignoring_case(string one, string other, int expected)
     {
         Assert.Equal(expected, Spelling.Distance(one, other));
         Assert.Equal(expected, Spelling.Distance(other, one));

@@ -5,11 +5,11 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Tests how a transaction is stored and cut into parts, and how a range lists the transactions it holds.</summary>
+/// <summary>Tests how a transaction is stored and split into parts, and how a range records those applied to it.</summary>
 public sealed class AppendPartTests(ITestOutputHelper output)
 {
     [Fact]
-    public void Parts_are_all_hashes_each_once_and_no_range_is_in_two_of_them()
+    public void Parts_contain_each_hash_once_and_never_split_a_range()
     {
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
@@ -36,7 +36,7 @@ public sealed class AppendPartTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void A_message_says_what_it_was_made_of_and_no_hash()
+    public void AppendMessage_round_trips_and_rejects_malformed_JSON()
     {
         var whole = new AppendMessage("somebody", Guid.NewGuid());
         var part = whole with { Part = new AppendPart(3, HashMode.Ntlm, 5_600, 17, "20261122") };
@@ -47,26 +47,26 @@ public sealed class AppendPartTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Hashes_that_are_not_whole_or_not_in_order_are_refused()
+    public void Truncated_or_unsorted_rows_are_rejected()
     {
         var rows = Rows(new Random(1), HashMode.Sha1, 3, 5);
         var bytes = AppendRows.Write(rows, []);
         Assert.Equal(rows, AppendRows.Read(HashMode.Sha1, bytes));
         Assert.Throws<StoreMismatchException>(() => AppendRows.Read(HashMode.Sha1, bytes.AsSpan(..^1)));
-        byte[] turned = [.. bytes[AppendRows.RowBytes(HashMode.Sha1)..], .. bytes[..AppendRows.RowBytes(HashMode.Sha1)]];
-        Assert.Throws<StoreMismatchException>(() => AppendRows.Read(HashMode.Sha1, turned));
+        byte[] swapped = [.. bytes[AppendRows.RowBytes(HashMode.Sha1)..], .. bytes[..AppendRows.RowBytes(HashMode.Sha1)]];
+        Assert.Throws<StoreMismatchException>(() => AppendRows.Read(HashMode.Sha1, swapped));
     }
 
     [Fact]
-    public void Ids_of_transactions_are_told_apart_and_the_settled_ones_can_be_left_out()
+    public void AppliedTransactions_contains_its_ids_and_Among_keeps_only_the_given_ones()
     {
         Guid[] ids = [.. Enumerable.Range(0, 50).Select(_ => Guid.NewGuid())];
         var applied = ids.Aggregate(AppliedTransactions.Parse(null), (before, id) => before.With(id));
         Assert.Equal(50, applied.Count);
         Assert.All(ids, id => Assert.True(AppliedTransactions.Parse(applied.Text).Contains(id)));
         Assert.False(applied.Contains(Guid.NewGuid()));
-        Guid[] left = [ids[3], ids[44]];
-        Assert.Equal(left.Aggregate(AppliedTransactions.Parse(null), (before, id) => before.With(id)), applied.Among(left.Reverse()));
+        Guid[] kept = [ids[3], ids[44]];
+        Assert.Equal(kept.Aggregate(AppliedTransactions.Parse(null), (before, id) => before.With(id)), applied.Among(kept.Reverse()));
         Assert.Throws<StoreMismatchException>(() => AppliedTransactions.Parse("short"));
         Assert.InRange(new AppliedTransactions(new string('A', 22 * AppliedTransactions.MaxIds)).Text.Length, 1, 8_000);
     }

@@ -30,7 +30,7 @@ public sealed class ImportLineTests
 
     [Theory]
     [MemberData(nameof(Texts))]
-    public void Lines_are_read_however_they_are_written_and_cut(string text, string[] expected)
+    public void Lines_parse_with_any_line_ending_spelling_and_chunk_size(string text, string[] expected)
     {
         var bytes = Encoding.UTF8.GetBytes(text);
         // Enough bytes follow for the fast path, which reads most lines.
@@ -41,7 +41,7 @@ public sealed class ImportLineTests
     }
 
     [Fact]
-    public void Hashes_of_the_other_mode_are_shorter()
+    public void Ntlm_mode_reads_32_digit_hashes()
     {
         var text = Encoding.UTF8.GetBytes($"{Ntlm}:5\n{Ntlm}:6\r\n{Ntlm}:7");
         Assert.Equal([$"{Ntlm}:5", $"{Ntlm}:6", $"{Ntlm}:7"], Read(text, 1 << 20, HashMode.Ntlm, out var lines));
@@ -61,7 +61,7 @@ public sealed class ImportLineTests
     [InlineData("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:5,000", "found a count that isn't made of digits alone")]
     [InlineData("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9223372036854775808", "found a count above 9223372036854775807")]
     [InlineData("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:99999999999999999999", "found a count above 9223372036854775807")]
-    public void A_bad_line_is_named_and_not_shown(string line, string expected)
+    public void A_malformed_line_is_reported_by_number_without_its_content(string line, string expected)
     {
         (string, int)[] places = [("", 1), ($"{Sha1}:1\n\r\n", 3), ($"{Sha1}:1\r{Sha1}:2\r", 3), ($"\r\n\n\r{Sha1}:0\n", 5)];
         foreach (var (before, number) in places)
@@ -79,7 +79,7 @@ public sealed class ImportLineTests
     }
 
     [Fact]
-    public void A_line_without_end_is_not_gathered_for_ever()
+    public void A_line_above_MaxLineBytes_is_rejected()
     {
         var text = new byte[HashLines.MaxLineBytes + 1];
         text.AsSpan().Fill((byte)'A');
@@ -89,7 +89,7 @@ public sealed class ImportLineTests
     }
 
     [Fact]
-    public void A_password_is_hashed_for_both_modes()
+    public void Passwords_are_hashed_as_SHA1_and_NTLM()
     {
         var hasher = new PasswordHasher();
         Assert.Equal(Sha1, Hash(HashMode.Sha1, "password"u8));
@@ -109,7 +109,7 @@ public sealed class ImportLineTests
     }
 
     [Fact]
-    public void Passwords_are_lines_by_their_bytes()
+    public void Password_lines_keep_inner_whitespace_and_skip_empty_lines()
     {
         var expected = new[] { "a", " b ", "c\rd", "é", "e" };
         var text = Encoding.UTF8.GetBytes("\uFEFFa\n b \r\nc\rd\n\n\r\né\ne");
@@ -124,7 +124,7 @@ public sealed class ImportLineTests
     }
 
     [Fact]
-    public void A_hash_with_its_count_takes_28_bytes() => Assert.Equal(28, System.Runtime.CompilerServices.Unsafe.SizeOf<HashCount>());
+    public void HashCount_takes_28_bytes() => Assert.Equal(28, System.Runtime.CompilerServices.Unsafe.SizeOf<HashCount>());
 
     private static List<string> Read(byte[] text, int piece, HashMode mode, out HashLines lines, bool ends = true)
     {

@@ -18,7 +18,7 @@ public sealed class ImportTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public async Task Any_lines_in_any_order_come_out_sorted_each_hash_once()
+    public async Task Import_sorts_lines_in_any_order_and_merges_equal_hashes()
     {
         for (var round = 0; round < 40; round++)
         {
@@ -40,7 +40,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task Interrupted_anywhere_it_goes_on_to_the_same_end()
+    public async Task Import_interrupted_at_any_offset_resumes_to_the_same_result()
     {
         var expected = new Expected(HashMode.Sha1);
         var random = new Random(Seed);
@@ -51,23 +51,23 @@ public sealed class ImportTests : IDisposable
             ("two.txt", Encoding.UTF8.GetBytes(Lines(random, 40, expected))),
             ("more.gz", ArchiveTesting.Gzip(Encoding.UTF8.GetBytes(Lines(random, 40, expected))))]);
         byte[][] contents = [lines, ArchiveTesting.Gzip(more), zip];
-        var (goneOn, all) = (0, contents.Sum(content => content.Length));
+        var (resumed, all) = (0, contents.Sum(content => content.Length));
         for (var failAfter = 0; failAfter < all; failAfter += 503)
         {
-            // Each run must progress, or this would never end.
+            // Each run must make progress, or the loop would never end.
             for (var run = 0; ; run++)
             {
                 Assert.True(run < 200, $"no end after {failAfter} bytes");
-                var left = new Allowance { Bytes = failAfter + (run * 2_500) };
+                var allowance = new Allowance { Bytes = failAfter + (run * 2_500) };
                 using var import = HashImport.Open(
                     Options(HashMode.Sha1) with { BlockBytes = 64, CheckpointBytes = 700 },
-                    [.. contents.Select((content, i) => new ImportInput($"{i}.txt", () => new FailingStream(content, left))
+                    [.. contents.Select((content, i) => new ImportInput($"{i}.txt", () => new FailingStream(content, allowance))
                     {
                         Length = content.Length,
                         Version = "1",
                     })]);
                 Assert.Contains(import.Start, new[] { ImportStart.New, ImportStart.Continues });
-                goneOn += import.Start == ImportStart.Continues ? 1 : 0;
+                resumed += import.Start == ImportStart.Continues ? 1 : 0;
                 ImportSummary summary;
                 try
                 {
@@ -83,11 +83,11 @@ public sealed class ImportTests : IDisposable
                 break;
             }
         }
-        Assert.True(goneOn > 20, $"{goneOn} went on");
+        Assert.True(resumed > 20, $"{resumed} resumed");
     }
 
     [Fact]
-    public async Task What_was_read_is_there_after_a_restart_in_any_part()
+    public async Task A_completed_import_is_readable_in_parts_after_a_restart()
     {
         var expected = new Expected(HashMode.Sha1);
         var file = NewFile(Lines(new Random(Seed), 3_000, expected));
@@ -99,7 +99,7 @@ public sealed class ImportTests : IDisposable
             var summary = await import.ReadAsync(null, default);
             Assert.Equal((expected.Lines, expected.Rows), (summary.Lines, summary.Rows));
             var ranges = import.Ranges(HashMode.Sha1);
-            // As packs are written: several at once, each of sixteen buckets.
+            // Reads as the pack writer does: several parts concurrently, sixteen buckets each.
             var parts = new List<string>[SortedRanges.Buckets / 16];
             await Parallel.ForAsync(0, parts.Length, new ParallelOptions { MaxDegreeOfParallelism = 8 }, async (part, token) =>
                 parts[part] = await ReadAsync(ranges, HashMode.Sha1, part * 16, 16, token));
@@ -109,7 +109,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task Other_input_and_damage_begin_anew()
+    public async Task Changed_input_or_damaged_state_restarts_the_import()
     {
         var expected = new Expected(HashMode.Sha1);
         var file = NewFile(Lines(new Random(Seed), 500, expected));
@@ -145,7 +145,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task Damage_within_the_spool_is_noticed()
+    public async Task A_corrupted_spool_is_detected()
     {
         var file = NewFile(Lines(new Random(Seed), 500, new Expected(HashMode.Sha1)));
         using (var import = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(file)]))
@@ -160,7 +160,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task A_bad_line_is_counted_from_its_texts_beginning_also_when_the_import_goes_on()
+    public async Task A_malformed_lines_number_counts_from_the_texts_start_even_after_resuming()
     {
         var text = new StringBuilder();
         for (var i = 0; i < 1_000; i++)
@@ -184,7 +184,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task Passwords_come_out_in_both_modes()
+    public async Task Plain_passwords_are_imported_in_both_modes_and_never_stored()
     {
         var random = new Random(Seed);
         var passwords = Enumerable.Range(0, 2_000).Select(_ => $"pass{random.Next(500)}é").ToList();
@@ -202,11 +202,11 @@ public sealed class ImportTests : IDisposable
                     await ReadAsync(import, mode));
             }
         }
-        Assert.All(Directory.GetFiles(Work), left => Assert.Equal(-1, File.ReadAllBytes(left).AsSpan().IndexOf("pass"u8)));
+        Assert.All(Directory.GetFiles(Work), path => Assert.Equal(-1, File.ReadAllBytes(path).AsSpan().IndexOf("pass"u8)));
     }
 
     [Fact]
-    public async Task Counts_that_are_too_large_together_stay_at_the_largest()
+    public async Task Count_sums_saturate_at_the_maximum()
     {
         var hash = HashText.Sha1("a");
         var file = NewFile($"{hash}:9223372036854775807\n{hash}:5\n");
@@ -217,7 +217,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task Standard_input_begins_anew()
+    public async Task Standard_input_always_starts_a_new_import_and_rejects_a_zip()
     {
         var expected = new Expected(HashMode.Sha1);
         var text = Encoding.UTF8.GetBytes(Lines(new Random(Seed), 300, expected));
@@ -237,7 +237,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task Damaged_archives_are_named()
+    public async Task Damaged_archives_are_reported_by_name()
     {
         var text = Encoding.UTF8.GetBytes(Lines(new Random(Seed), 3_000, new Expected(HashMode.Sha1)));
         var gzip = ArchiveTesting.Gzip(text);
@@ -255,7 +255,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task A_bucket_larger_than_its_memory_is_sorted_in_pieces_unless_its_hashes_are_too_many()
+    public async Task A_bucket_above_the_memory_limit_is_sorted_in_pieces_if_each_piece_fits()
     {
         var random = new Random(Seed);
         var expected = new Expected(HashMode.Sha1);
@@ -273,7 +273,7 @@ public sealed class ImportTests : IDisposable
             (await Assert.ThrowsAsync<BadInputException>(
                 () => ReadAsync(import.Ranges(HashMode.Sha1, few), HashMode.Sha1, 0, SortedRanges.Buckets, default))).Message,
             StringComparison.Ordinal);
-        // Every slot was released: the next import continues.
+        // Every slot was released: the next read doesn't block.
         using var again = new SortSlots(1, 100);
         var ranges = import.Ranges(HashMode.Sha1, again);
         for (var i = 0; i < 3; i++)
@@ -285,7 +285,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task A_folder_is_for_one_import()
+    public async Task A_work_folder_accepts_one_import_at_a_time()
     {
         var input = ImportInput.File(NewFile(""));
         using var import = HashImport.Open(Options(HashMode.Sha1), [input]);
@@ -297,7 +297,7 @@ public sealed class ImportTests : IDisposable
     }
 
     [Fact]
-    public async Task Cancelled_it_goes_on_and_tells_how_far_it_is()
+    public async Task Import_resumes_after_cancellation_and_reports_its_progress()
     {
         var expected = new Expected(HashMode.Sha1);
         var file = NewFile(Lines(new Random(Seed), 3_000, expected));
@@ -305,9 +305,9 @@ public sealed class ImportTests : IDisposable
         using (var import = HashImport.Open(options, [ImportInput.File(file)]))
         {
             using var cancel = new CancellationTokenSource();
-            var progress = new Told(told =>
+            var progress = new ProgressSink(value =>
             {
-                if (told.Bytes > told.BytesInAll / 2)
+                if (value.Bytes > value.BytesInAll / 2)
                     cancel.Cancel();
             });
             await Assert.ThrowsAnyAsync<OperationCanceledException>(() => import.ReadAsync(progress, cancel.Token));
@@ -315,17 +315,17 @@ public sealed class ImportTests : IDisposable
         using (var import = HashImport.Open(options, [ImportInput.File(file)]))
         {
             Assert.Equal(ImportStart.Continues, import.Start);
-            var told = new List<ImportProgress>();
-            await import.ReadAsync(new Told(told.Add), default);
+            var reports = new List<ImportProgress>();
+            await import.ReadAsync(new ProgressSink(reports.Add), default);
             var length = new FileInfo(file).Length;
-            Assert.True(told[0].Bytes > length / 4, $"{told[0]}");
-            Assert.Equal(new ImportProgress(length, length, expected.Lines, expected.Rows), told[^1]);
+            Assert.True(reports[0].Bytes > length / 4, $"{reports[0]}");
+            Assert.Equal(new ImportProgress(length, length, expected.Lines, expected.Rows), reports[^1]);
             Assert.True(expected.Is(await ReadAsync(import, HashMode.Sha1)));
         }
     }
 
     [Fact]
-    public void Sorting_equals_a_comparing_sort()
+    public void SortAndSum_equals_a_comparison_sort()
     {
         for (var round = 0; round < 200; round++)
         {
@@ -435,9 +435,9 @@ public sealed class ImportTests : IDisposable
             found.SequenceEqual(_counts.Select(pair => $"{pair.Key}:{Math.Min(pair.Value, long.MaxValue):0}"));
     }
 
-    private sealed class Told(Action<ImportProgress> told) : IProgress<ImportProgress>
+    private sealed class ProgressSink(Action<ImportProgress> report) : IProgress<ImportProgress>
     {
-        public void Report(ImportProgress value) => told(value);
+        public void Report(ImportProgress value) => report(value);
     }
 
     private sealed class Allowance
@@ -446,21 +446,21 @@ public sealed class ImportTests : IDisposable
     }
 
     /// <summary>Fails once this many bytes have been read from all streams that share the allowance.</summary>
-    private sealed class FailingStream(byte[] content, Allowance left) : MemoryStream(content)
+    private sealed class FailingStream(byte[] content, Allowance allowance) : MemoryStream(content)
     {
         public const string Message = "cut off by the test";
 
         public override int Read(byte[] buffer, int offset, int count)
         {
-            if (left.Bytes == 0)
+            if (allowance.Bytes == 0)
                 throw new IOException(Message);
-            var read = base.Read(buffer, offset, Math.Min(count, left.Bytes));
-            left.Bytes -= read;
+            var read = base.Read(buffer, offset, Math.Min(count, allowance.Bytes));
+            allowance.Bytes -= read;
             return read;
         }
     }
 
-    /// <summary>Can't seek, and returns a little at a time.</summary>
+    /// <summary>A stream that can't seek and returns at most 33 bytes per read.</summary>
     private sealed class PipeStream(byte[] content) : MemoryStream(content)
     {
         public override bool CanSeek => false;

@@ -8,7 +8,7 @@ public sealed class NearestHealthTests
     private readonly TestClock _time = TestClock.WithTimersByHand();
 
     [Fact]
-    public void It_is_skipped_after_failures_in_a_row_and_tried_by_one_request_every_few_seconds()
+    public void Consecutive_failures_skip_the_nearest_account_except_for_one_trial_per_interval()
     {
         var health = new NearestHealth(_time);
         for (var failure = 1; failure < NearestHealth.MaxFailures; failure++)
@@ -31,7 +31,7 @@ public sealed class NearestHealthTests
     }
 
     [Fact]
-    public void Failures_now_and_then_are_forgotten()
+    public void A_success_resets_the_failure_count()
     {
         var health = new NearestHealth(_time);
         for (var round = 0; round < 10; round++)

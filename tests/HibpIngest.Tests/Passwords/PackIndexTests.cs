@@ -8,7 +8,7 @@ public sealed class PackIndexTests
     private const long Header = PackIndex.PackHeaderBytes;
 
     [Fact]
-    public void A_range_is_found_where_its_member_begins_and_its_length_is_up_to_the_next()
+    public void An_index_returns_each_ranges_offset_length_and_checksum()
     {
         var index = PackIndex.Parse(HashMode.Sha1, PackIndex.Make(HashMode.Sha1, Packs()));
         // Ranges 0 and 1 of each pack have 100 and 50 bytes; the last has 7; the others none.
@@ -24,7 +24,7 @@ public sealed class PackIndexTests
     }
 
     [Fact]
-    public void What_is_damaged_cut_off_or_of_another_mode_is_refused()
+    public void A_damaged_truncated_or_wrong_mode_index_is_rejected()
     {
         var bytes = PackIndex.Make(HashMode.Sha1, Packs());
         Assert.Equal(16 + (256 * 64) + (1_048_576 * 8) + 4, bytes.Length);
@@ -43,7 +43,7 @@ public sealed class PackIndexTests
     }
 
     [Fact]
-    public void A_list_of_ranges_says_which_there_are_and_is_refused_when_damaged()
+    public void PresentRanges_lists_the_present_ranges_and_rejects_damage()
     {
         var group = new byte[PresentRanges.GroupBytes];
         group[0] = 0b1000_0001;

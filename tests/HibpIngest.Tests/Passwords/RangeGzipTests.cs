@@ -7,11 +7,11 @@ namespace HibpIngest.Tests.Passwords;
 
 public sealed class RangeGzipTests
 {
-    /// <summary>Memory of the stream and an exception.</summary>
-    private const long Beside = 1 << 20;
+    /// <summary>Bytes allocated for the stream and an exception.</summary>
+    private const long Overhead = 1 << 20;
 
     [Fact]
-    public void Rows_put_behind_a_compressed_range_come_out_behind_it_with_a_right_checksum()
+    public void Append_adds_rows_to_a_compressed_range_with_a_valid_checksum()
     {
         var random = new Random(11);
         for (var i = 0; i < 100; i++)
@@ -31,7 +31,7 @@ public sealed class RangeGzipTests
     }
 
     [Fact]
-    public void What_somebody_else_compressed_is_not_added_to()
+    public void Append_returns_null_for_foreign_gzip_and_oversized_rows()
     {
         using var memory = new MemoryStream();
         using (var stream = new GZipStream(memory, CompressionLevel.Optimal, leaveOpen: true))
@@ -42,12 +42,12 @@ public sealed class RangeGzipTests
     }
 
     [Fact]
-    public void A_damaged_range_is_refused_wherever_it_is_damaged()
+    public void A_damaged_or_truncated_range_is_rejected()
     {
         var gzip = RangeGzip.Compress(Encoding.ASCII.GetBytes(RangeTextTests.Text(
             HashMode.Sha1, [.. RangeTextTests.Rows(new Random(3), HashMode.Sha1, 1, 40).Select(row => row.Row)])));
         var whole = RangeGzip.Decompress(gzip);
-        var most = gzip.Length * 1_032L; // DEFLATE's limit
+        var maxBytes = gzip.Length * 1_032L; // DEFLATE's limit
         // The header's time, flags and system don't affect the content.
         for (var at = 10; at < gzip.Length; at++)
         {
@@ -62,11 +62,11 @@ public sealed class RangeGzipTests
         {
             var before = GC.GetAllocatedBytesForCurrentThread();
             Assert.Throws<StoreMismatchException>(() => RangeGzip.Decompress(gzip.AsMemory(0, length)));
-            Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, most + Beside);
+            Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, maxBytes + Overhead);
         }
     }
 
-    /// <summary>Bits that no decoder reads may be changed.</summary>
+    /// <summary>Asserts an error or the same text, since no decoder reads some of the bits.</summary>
     private static void AssertRefusedOrSame(byte[] damaged, byte[] whole)
     {
         try

@@ -10,7 +10,7 @@ public sealed class RangeTextTests
     [Theory]
     [InlineData(HashMode.Sha1, 35)]
     [InlineData(HashMode.Ntlm, 27)]
-    public void A_range_is_rows_with_CRLF_between_them_and_none_at_the_end(HashMode mode, int suffix)
+    public void A_range_separates_rows_by_CRLF_without_a_trailing_one(HashMode mode, int suffix)
     {
         var random = new Random(7);
         var rows = Rows(random, mode, 0xABCDE, 50);
@@ -26,7 +26,7 @@ public sealed class RangeTextTests
     }
 
     [Fact]
-    public void The_largest_count_fits_and_an_empty_range_is_a_row_of_zeros()
+    public void The_maximum_count_fits_and_an_empty_range_is_one_row_of_zeros()
     {
         Span<byte> hash = stackalloc byte[20];
         hash.Fill(0xFF);
@@ -42,11 +42,11 @@ public sealed class RangeTextTests
     [InlineData("00000000000000000000000000000000000:1 ")]
     [InlineData("0000000000000000000000000000000000G:1")]
     [InlineData("00000000000000000000000000000000000:1\n00000000000000000000000000000000001:1")]
-    public void What_is_no_range_is_refused(string text) =>
+    public void Malformed_ranges_are_rejected(string text) =>
         Assert.Throws<StoreMismatchException>(() => RangeText.Read(HashMode.Sha1, 1, Encoding.ASCII.GetBytes(text), []));
 
     [Fact]
-    public void Padding_is_10_to_209_rows_that_say_nothing_and_other_ones_each_time()
+    public void Padding_is_10_to_209_random_rows_with_a_count_of_zero()
     {
         foreach (var (mode, digits) in new[] { (HashMode.Sha1, 35), (HashMode.Ntlm, 27) })
         {

@@ -7,7 +7,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Tests finding where groups begin in a sorted text, and reading between two such places.</summary>
+/// <summary>Tests locating the groups of a sorted text, and reading the lines of one group.</summary>
 public sealed class SortedTextTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -18,7 +18,7 @@ public sealed class SortedTextTests(ITestOutputHelper output)
     [InlineData(3, 300)]
     [InlineData(4, 20_000)]
     [InlineData(5, 60_000)]
-    public async Task Every_line_is_in_the_piece_of_its_group_and_few_bytes_are_read_to_find_out(int seed, int rows)
+    public async Task Each_piece_holds_its_groups_lines_and_locating_needs_few_reads(int seed, int rows)
     {
         var random = new Random(seed);
         // Few groups in some, all in others; some groups far larger than the rest.
@@ -32,7 +32,7 @@ public sealed class SortedTextTests(ITestOutputHelper output)
             if (random.Next(10) == 0)
                 text.Append(random.Next(4) switch { 0 => "\uFEFF", 1 => "\r\n", 2 => " \t\n\uFEFF", _ => "\uFEFF\n\r" });
             text.Append(line).Append(random.Next(4) switch { 0 => "\r\n", 1 => "\r", _ => "\n" });
-            // Longer than what is searched at once.
+            // Longer than one read of the search.
             if (random.Next(5_000) == 0)
                 text.Append('\n', random.Next(600_000));
         }
@@ -62,7 +62,7 @@ public sealed class SortedTextTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_text_that_is_not_sorted_is_never_taken_for_one_that_is()
+    public async Task An_unsorted_text_is_rejected_with_the_offset_of_a_line()
     {
         const int Seed = 6;
         var random = new Random(Seed);
@@ -99,7 +99,7 @@ public sealed class SortedTextTests(ITestOutputHelper output)
     [Theory]
     [InlineData("00")]
     [InlineData("nonsense")]
-    public async Task Lines_that_are_none_are_told_by_their_place_alone(string line)
+    public async Task A_malformed_line_is_reported_by_offset_without_its_content(string line)
     {
         var before = string.Concat(Enumerable.Range(0, 10_000).Select(row => $"0000000000000000000000000{row:X7}:1\n"));
         var drops = new Dropped(Encoding.ASCII.GetBytes($"{before}{line}:secret\n"));
@@ -115,7 +115,7 @@ public sealed class SortedTextTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Equal_hashes_add_up_to_the_largest_number()
+    public async Task Counts_of_equal_hashes_are_summed_up_to_the_maximum()
     {
         var hash = new string('A', 32);
         var drops = new Dropped(Encoding.ASCII.GetBytes($"{hash}:{long.MaxValue}\n{hash}:1\n{hash}:0\n{hash.ToLowerInvariant()}:3"));

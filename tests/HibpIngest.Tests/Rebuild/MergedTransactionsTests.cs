@@ -5,7 +5,7 @@ using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Tests.Rebuild;
 
-/// <summary>Tests the transactions that a merge of loads makes in a layout.</summary>
+/// <summary>Tests the transactions that a merge of loads writes into a layout.</summary>
 public sealed class MergedTransactionsTests
 {
     private const int Loads = 5;
@@ -15,13 +15,13 @@ public sealed class MergedTransactionsTests
     public static TheoryData<int[], bool, int> Cases() => new()
     {
         { [1, 2, 3, 4, 5], true, 1 << 30 },
-        { [250, 251, 7, 7, 1_203], true, 100_000 }, // three rows of an account; two loads of one mark
+        { [250, 251, 7, 7, 1_203], true, 100_000 }, // three rows of one account; two loads share a mark
         { [9, 8, 300, 20, 250], false, 100_000 },
     };
 
     [Theory]
     [MemberData(nameof(Cases))]
-    public async Task Each_row_is_written_once_where_the_documents_say_with_all_its_marks(int[] marks, bool withRanges, int memory)
+    public async Task Each_row_is_written_once_to_its_documented_place_with_all_its_marks(int[] marks, bool withRanges, int memory)
     {
         var facts = new LayoutFacts
         {
@@ -41,10 +41,10 @@ public sealed class MergedTransactionsTests
             var hash = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account.Key)));
             foreach (var row in account.Distinct().Order().GroupBy(mark => (mark - 1) / 250))
             {
-                var behind = $"{row.Key}: {string.Join(' ', row)}";
-                expected.Add($"{PlacementReference.Find(facts, alias, domain)} {alias} {behind}");
+                var rowAndMarks = $"{row.Key}: {string.Join(' ', row)}";
+                expected.Add($"{PlacementReference.Find(facts, alias, domain)} {alias} {rowAndMarks}");
                 if (withRanges)
-                    expected.Add($"{new PartitionPlace(hash[..2], PlacementReference.OfHash(facts, hash))} {hash[2..]} {behind}");
+                    expected.Add($"{new PartitionPlace(hash[..2], PlacementReference.OfHash(facts, hash))} {hash[2..]} {rowAndMarks}");
             }
         }
         var found = written.SelectMany(one => one.Rows.Select(row => $"{one.Place} {row}")).ToList();
@@ -53,12 +53,12 @@ public sealed class MergedTransactionsTests
     }
 
     [Fact]
-    public async Task No_partition_comes_in_one_run()
+    public async Task Transactions_of_a_partition_are_spread_evenly()
     {
         var (written, _) = await WriteAsync(new LayoutFacts(), [1, 2, 3, 4, 5], false, 1 << 30);
         var large = written.Select((one, i) => (one.Place.Partition, i)).Where(one => one.Partition == "gmail.com").ToList();
         Assert.True(large.Count > 10);
-        // Wherever it is cut, it has its share, within a few transactions.
+        // Every prefix contains the partition's share, within a few transactions.
         for (var k = 0; k < large.Count; k++)
             Assert.InRange((double)large[k].i / written.Count, ((double)(k - 2)) / large.Count, ((double)(k + 2)) / large.Count);
     }

@@ -11,11 +11,11 @@ public sealed class SampleBreachTests
     private static readonly SampleOptions Contoso = new() { Accounts = 5_000, Seed = 2025 };
 
     [Fact]
-    public void Holds_exactly_the_accounts_of_its_seed_with_duplicates_mixed_case_and_junk_of_every_kind()
+    public void A_sample_holds_exactly_its_seeds_accounts_with_duplicates_and_every_kind_of_junk()
     {
         var (accounts, counts, text) = Read(Make(new SampleOptions { Accounts = 60_000, Seed = 7 }));
-        var own = new SampleAccounts(7);
-        var expected = Enumerable.Range(0, 60_000).Select(i => own[i]).ToList();
+        var accountsOfSeed = new SampleAccounts(7);
+        var expected = Enumerable.Range(0, 60_000).Select(i => accountsOfSeed[i]).ToList();
         Assert.Equal(60_000, expected.Distinct().Count());
         Assert.Equal(expected.Order(), accounts.Distinct().Order());
 
@@ -31,7 +31,7 @@ public sealed class SampleBreachTests
     }
 
     [Fact]
-    public void Shares_the_asked_for_part_with_the_other_sample_and_nothing_else()
+    public void A_sample_shares_exactly_the_requested_part_with_another_one()
     {
         var first = Read(Make(new SampleOptions { Accounts = 20_000, Seed = 1 })).Accounts.ToHashSet();
         var second =
@@ -44,11 +44,11 @@ public sealed class SampleBreachTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(10)]
-    public void Makes_small_samples(int accounts) =>
+    public void Small_samples_have_the_requested_number_of_accounts(int accounts) =>
         Assert.Equal(accounts, Read(Make(new SampleOptions { Accounts = accounts })).Accounts.Distinct().Count());
 
     [Fact]
-    public void Makes_the_same_text_for_the_same_seed_on_every_machine()
+    public void A_seed_makes_the_same_text_on_every_machine()
     {
         var text = Read(Make(Contoso)).Text;
         Assert.Equal(
@@ -57,11 +57,11 @@ public sealed class SampleBreachTests
     }
 
     [Fact]
-    public void Stops_when_told_to() =>
+    public void Write_stops_on_cancellation() =>
         Assert.Throws<OperationCanceledException>(() => SampleBreach.Write(Stream.Null, Contoso, new CancellationToken(canceled: true)));
 
     [Fact]
-    public void The_sample_in_the_repository_is_the_generator_s()
+    public void The_repositorys_sample_matches_the_generator()
     {
         Assert.Equal(Read(Make(Contoso)).Text, Read(File.ReadAllBytes(RepositoryFile.Path("samples/Contoso.zip"))).Text);
         var metadata = BreachMetadata.Parse(File.ReadAllBytes(RepositoryFile.Path("samples/Contoso.json")));
@@ -69,7 +69,7 @@ public sealed class SampleBreachTests
     }
 
     [Fact]
-    public void The_subscribers_in_the_repository_find_some_of_their_accounts()
+    public void The_repositorys_subscribers_match_some_accounts_and_domains_of_the_sample()
     {
         var accounts = Read(File.ReadAllBytes(RepositoryFile.Path("samples/Contoso.zip"))).Accounts.ToHashSet();
         var domains = accounts.Select(account => account.Split('@')[1]).ToHashSet();

@@ -29,7 +29,7 @@ public sealed class SliceBuffersTests
     ];
 
     [Fact]
-    public void Each_account_is_in_each_layout_once_where_the_documents_say()
+    public void Each_account_is_once_in_each_layout_at_its_documented_place()
     {
         var rows = Fill(20251122, out var expected);
         var transactions = Read(rows, Layouts());
@@ -62,7 +62,7 @@ public sealed class SliceBuffersTests
     }
 
     [Fact]
-    public void The_order_is_the_same_whatever_was_in_the_buffers_before()
+    public void Transaction_order_does_not_depend_on_earlier_buffer_contents()
     {
         var rows = Fill(1, out _);
         var order = Shown(Read(rows, Layouts()));
@@ -81,13 +81,13 @@ public sealed class SliceBuffersTests
     }
 
     [Fact]
-    public void No_partition_and_no_layout_comes_in_one_run()
+    public void Transactions_of_each_layout_are_spread_evenly()
     {
         var rows = Fill(20251122, out _);
         var transactions = Read(rows, Layouts());
         foreach (var group in transactions.GroupBy(one => (one.Layout, one.OfRanges)))
         {
-            // Wherever it is cut, each has its share, within a few transactions.
+            // Every prefix contains each layout's share, within a few transactions.
             var soFar = 0;
             for (var i = 0; i < transactions.Count; i++)
             {
@@ -99,7 +99,7 @@ public sealed class SliceBuffersTests
     }
 
     [Fact]
-    public void Nothing_is_allocated_for_an_account_or_a_transaction()
+    public void Grouping_allocates_nothing_per_account_or_transaction()
     {
         var rows = Fill(1, out _);
         var layouts = Layouts();
@@ -113,7 +113,7 @@ public sealed class SliceBuffersTests
             for (var i = 0; i < count; i++)
                 keys += rows.Transaction(i).Rows.Length;
         });
-        Assert.InRange(allocated, 0, 1_000); // the comparison, once
+        Assert.InRange(allocated, 0, 1_000); // the comparison, allocated once
         Assert.True(keys > 4 * rows.Entities);
         SliceBuffers.Return(rows);
     }
