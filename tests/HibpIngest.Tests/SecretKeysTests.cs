@@ -2,14 +2,14 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Tests;
 
-/// <summary>Tests sealing with HIBP_SECRET_KEY, and opening with it.</summary>
+/// <summary>Tests sealing and opening with HIBP_SECRET_KEY.</summary>
 public sealed class SecretKeysTests
 {
     private static readonly string First = Convert.ToBase64String([.. Enumerable.Range(0, 32).Select(i => (byte)i)]);
     private static readonly string Second = Convert.ToBase64String([.. Enumerable.Range(32, 32).Select(i => (byte)i)]);
 
     [Fact]
-    public void The_first_key_seals_and_all_open()
+    public void The_first_key_seals_and_every_key_opens()
     {
         using var old = SecretKeys.Parse(First)!;
         using var both = SecretKeys.Parse($"{Second}, {First}")!;
@@ -24,7 +24,7 @@ public sealed class SecretKeysTests
     }
 
     [Fact]
-    public void It_opens_for_what_it_was_sealed_for_and_unchanged_only()
+    public void Open_requires_the_same_context_and_unmodified_bytes()
     {
         using var keys = SecretKeys.Parse(First)!;
         var sealedText = keys.Seal("secret"u8, "client 1"u8);
@@ -40,9 +40,9 @@ public sealed class SecretKeysTests
     }
 
     [Fact]
-    public void What_is_sealed_is_what_it_always_was()
+    public void Open_reads_the_original_format_and_Seal_uses_a_new_nonce_each_time()
     {
-        // As archive passwords were sealed when there was only one key: nonce, tag, text.
+        // Archive passwords had this format when there was only one key: nonce, tag, text.
         using var aes = new AesGcm(Convert.FromBase64String(First), 16);
         var nonce = RandomNumberGenerator.GetBytes(12);
         var (text, tag) = (new byte[6], new byte[16]);
@@ -57,7 +57,7 @@ public sealed class SecretKeysTests
     [InlineData("AAAA")]
     [InlineData("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=,")]
     [InlineData("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=,short")]
-    public void What_is_no_key_is_refused_and_not_repeated(string text)
+    public void Malformed_keys_are_rejected_without_being_echoed(string text)
     {
         var refused = Assert.Throws<BadInputException>(() => SecretKeys.Parse(text));
         Assert.Contains("HIBP_SECRET_KEY", refused.Message, StringComparison.Ordinal);
@@ -65,7 +65,7 @@ public sealed class SecretKeysTests
     }
 
     [Fact]
-    public void There_may_be_none()
+    public void Parse_returns_null_for_an_empty_setting()
     {
         Assert.Null(SecretKeys.Parse(null));
         Assert.Null(SecretKeys.Parse(""));

@@ -22,7 +22,7 @@ public sealed class AccessFrameTests
     }
 
     [Fact]
-    public void A_frame_has_the_documented_head()
+    public void A_frame_has_the_documented_header()
     {
         var frame = AccessFrame.End(Instance);
         var expected = "48414331" + "03000000" + "00000000" + "........" + "0000000000000000" + "33221100554477668899AABBCCDDEEFF";
@@ -31,7 +31,7 @@ public sealed class AccessFrameTests
     }
 
     [Fact]
-    public async Task Every_changed_bit_and_every_cut_is_found()
+    public async Task Every_flipped_bit_and_every_truncation_is_detected()
     {
         var blob = Blob();
         Assert.Equal((true, 3), await ReadAsync(blob));
@@ -41,7 +41,7 @@ public sealed class AccessFrameTests
             {
                 var damaged = blob.ToArray();
                 damaged[at] ^= (byte)(1 << bit);
-                // A length that is too large means that more is still to come.
+                // A frame length that is too large looks like a blob that is still being written.
                 try
                 {
                     Assert.False((await ReadAsync(damaged)).Ended, $"bit {bit} of byte {at}");
@@ -56,7 +56,7 @@ public sealed class AccessFrameTests
     }
 
     [Fact]
-    public async Task A_block_that_stands_there_twice_is_read_once()
+    public async Task A_duplicated_block_is_read_once()
     {
         var (routes, records) = (AccessFrame.Routes(["(none)", "/a"], Instance), Records(5, 3));
         var read = await ReadAsync([.. routes, .. records, .. records, .. Records(8, 1), .. AccessFrame.End(Instance)]);
@@ -64,7 +64,7 @@ public sealed class AccessFrameTests
     }
 
     [Fact]
-    public async Task Records_of_no_route_are_refused()
+    public async Task Records_without_their_route_are_rejected()
     {
         await Assert.ThrowsAsync<StoreMismatchException>(() => ReadAsync(Records(0, 1)));
         await Assert.ThrowsAsync<StoreMismatchException>(() => ReadAsync([.. AccessFrame.Routes(["(none)"], Instance), .. Records(0, 1)]));
@@ -83,7 +83,7 @@ public sealed class AccessFrameTests
     [InlineData("python-requests/2.31", ClientKind.Python)]
     [InlineData("Go-http-client/1.1", ClientKind.Go)]
     [InlineData("hibp 14.0.0", ClientKind.JavaScript)]
-    public void A_client_is_known_by_its_family(string agent, ClientKind kind) => Assert.Equal(kind, ClientKinds.Of(agent));
+    public void A_user_agent_maps_to_its_client_kind(string agent, ClientKind kind) => Assert.Equal(kind, ClientKinds.Of(agent));
 
     private static byte[] Blob() =>
         [.. AccessFrame.Routes(["(none)", "/a"], Instance), .. Records(0, 2), .. Records(2, 1), .. AccessFrame.End(Instance)];

@@ -9,12 +9,12 @@ public sealed class MemoryAccessBlobsTests : AccessBlobsContract
 }
 
 /// <summary>
-/// Tests that each request is recorded once in spite of store faults: durable if the log said so, refused if it can't
-/// be.
+/// Tests that each request is recorded once despite store faults: it is durable once acknowledged, and rejected if it
+/// can't be recorded.
 /// </summary>
 public sealed class GroupCommitLogTests
 {
-    private const int Room = 1_000;
+    private const int Capacity = 1_000;
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
     private static readonly CancellationToken None = CancellationToken.None;
@@ -31,7 +31,7 @@ public sealed class GroupCommitLogTests
     }
 
     [Fact]
-    public async Task What_comes_while_an_append_is_under_way_is_appended_at_once_behind_it()
+    public async Task Records_added_during_an_append_are_committed_together_by_the_next_one()
     {
         await using (var log = NewLog())
         {
@@ -54,24 +54,24 @@ public sealed class GroupCommitLogTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task A_lost_answer_is_looked_into_before_anything_is_appended_again(bool wasCarriedOut)
+    public async Task A_lost_response_is_resolved_before_the_next_append(bool wasWritten)
     {
         await using (var log = NewLog())
         {
             await log.AppendAsync(Record(0));
-            _blobs.NextIsLost = wasCarriedOut;
+            _blobs.NextIsLost = wasWritten;
             await Assert.ThrowsAsync<AccessLogDownException>(() => log.AppendAsync(Record(1)).AsTask());
-            await TryAgainAsync(log);
+            await RecoverAsync(log);
         }
         var found = await AccessLogContents.ReadAsync(_memory);
         Assert.Equal([0, 1, 2], found.Select(one => one.Record.Microseconds));
-        // The caller got a 503, and so says the log, unless the record had already been written.
-        Assert.Equal([200, wasCarriedOut ? 200 : 503, 200], found.Select(one => (int)one.Record.Status));
+        // The caller got a 503, and the record says so unless it had already been written.
+        Assert.Equal([200, wasWritten ? 200 : 503, 200], found.Select(one => (int)one.Record.Status));
         AssertNumbered(found);
     }
 
     [Fact]
-    public async Task While_the_store_is_down_who_must_be_logged_is_refused_and_others_are_kept_as_far_as_there_is_room()
+    public async Task An_outage_rejects_durable_records_and_buffers_the_others_up_to_the_capacity()
     {
         await using (var log = NewLog())
         {
@@ -79,44 +79,44 @@ public sealed class GroupCommitLogTests
             _blobs.IsDown = true;
             await Assert.ThrowsAsync<AccessLogDownException>(() => log.AppendAsync(Record(1)).AsTask());
             Assert.Throws<AccessLogDownException>(() => { _ = log.AppendAsync(Record(2)); });
-            for (var i = 3; i < Room + 10; i++)
+            for (var i = 3; i < Capacity + 10; i++)
                 log.Add(Record(i));
             Assert.Equal(9, log.NotLogged);
-            Assert.Throws<AccessLogDownException>(() => { _ = log.AppendAsync(Record(Room + 10)); });
+            Assert.Throws<AccessLogDownException>(() => { _ = log.AppendAsync(Record(Capacity + 10)); });
             Assert.Equal(10, log.NotLogged);
             _blobs.IsDown = false;
-            await TryAgainAsync(log);
+            await RecoverAsync(log);
             Assert.Equal(10, log.NotLogged);
         }
         var found = await AccessLogContents.ReadAsync(_memory);
-        Assert.Equal(Enumerable.Range(0, Room + 1), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
+        Assert.Equal(Enumerable.Range(0, Capacity + 1), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
         // The length of a response that was never sent is unknown.
         Assert.All(
             found.Skip(1).Take(2), one => Assert.Equal((503, AccessRecord.UnknownBytes), (one.Record.Status, one.Record.Bytes)));
-        AssertSaid((EventIds.AccessLogDown, ""), (EventIds.AccessLogUp, "10 requests were not logged"));
+        AssertLogged((EventIds.AccessLogDown, ""), (EventIds.AccessLogUp, "10 requests were not logged"));
         AssertNumbered(found);
     }
 
     [Fact]
-    public async Task A_store_that_is_slow_makes_who_must_be_logged_wait()
+    public async Task A_slow_store_delays_durable_records_and_drops_others_once_the_buffer_is_full()
     {
         await using (var log = NewLog())
         {
             await log.AppendAsync(Record(0));
             _blobs.Hold();
-            var waiting = Enumerable.Range(1, 3 * Room).Select(i => log.AppendAsync(Record(i)).AsTask()).ToList();
+            var waiting = Enumerable.Range(1, 3 * Capacity).Select(i => log.AppendAsync(Record(i)).AsTask()).ToList();
             await _blobs.Begun;
             log.Add(Record(-1));
             Assert.Equal(1, log.NotLogged);
             _blobs.Release();
             await Task.WhenAll(waiting);
         }
-        await AssertHoldsAsync((3 * Room) + 1);
-        AssertSaid((EventIds.AccessLogFull, "1 requests were not logged"));
+        await AssertHoldsAsync((3 * Capacity) + 1);
+        AssertLogged((EventIds.AccessLogFull, "1 requests were not logged"));
     }
 
     [Fact]
-    public async Task A_blob_that_somebody_has_ended_is_left_and_another_begun()
+    public async Task A_blob_sealed_or_deleted_by_another_process_is_replaced()
     {
         await using (var log = NewLog())
         {
@@ -150,7 +150,7 @@ public sealed class GroupCommitLogTests
     }
 
     [Fact]
-    public async Task A_blob_is_left_before_it_has_as_many_blocks_as_it_may()
+    public async Task A_blob_is_sealed_before_it_reaches_the_block_limit()
     {
         var writer = new AccessBlobWriter(_memory, Guid.NewGuid(), ["(none)"], _clock);
         for (var i = 0; i < AccessBlobWriter.MaxBlocks; i++)
@@ -161,12 +161,12 @@ public sealed class GroupCommitLogTests
     }
 
     [Fact]
-    public async Task A_log_that_ends_while_the_store_is_down_gives_up_after_a_while_and_says_so()
+    public async Task Disposal_during_an_outage_gives_up_after_a_timeout_and_logs_the_loss()
     {
         var log = NewLog();
         await log.AppendAsync(Record(0));
         _blobs.IsDown = true;
-        for (var i = 1; i <= Room + 5; i++)
+        for (var i = 1; i <= Capacity + 5; i++)
             log.Add(Record(i));
         var ended = log.DisposeAsync().AsTask();
         while (!ended.IsCompleted)
@@ -175,13 +175,13 @@ public sealed class GroupCommitLogTests
             await Task.Yield();
         }
         await ended;
-        Assert.Equal(Room + 5, log.NotLogged);
+        Assert.Equal(Capacity + 5, log.NotLogged);
         await AssertHoldsAsync(1);
-        AssertSaid((EventIds.AccessLogDown, ""), (EventIds.AccessLogLost, $"{Room + 5} of the requests"));
+        AssertLogged((EventIds.AccessLogDown, ""), (EventIds.AccessLogLost, $"{Capacity + 5} of the requests"));
     }
 
     [Fact]
-    public async Task Nobody_waits_for_the_end_of_the_hours_blob()
+    public async Task Appends_do_not_wait_until_the_previous_hours_blob_is_sealed()
     {
         var finding = new TaskCompletionSource();
         await using (var log = NewLog())
@@ -198,21 +198,21 @@ public sealed class GroupCommitLogTests
     }
 
     [Fact]
-    public async Task Nothing_is_allocated_for_a_record_that_is_written_behind()
+    public async Task Add_allocates_nothing_per_record()
     {
         await using var log = NewLog();
         _blobs.Hold();
         log.Add(Record(0));
         await _blobs.Begun;
-        for (var i = 0; i < Room / 2; i++)
+        for (var i = 0; i < Capacity / 2; i++)
             log.Add(Record(i)); // the buffer grows
         Assert.Equal(0, Allocations.Of(() => log.Add(Record(1))));
         _blobs.Release();
     }
 
-    private GroupCommitLog NewLog() => new(_blobs, ["(none)", "/a"], Room, _clock, _lines.For<GroupCommitLog>());
+    private GroupCommitLog NewLog() => new(_blobs, ["(none)", "/a"], Capacity, _clock, _lines.For<GroupCommitLog>());
 
-    private void AssertSaid(params (int Event, string Text)[] expected)
+    private void AssertLogged(params (int Event, string Text)[] expected)
     {
         Assert.Equal(expected.Select(one => one.Event), _lines.Lines.Select(line => line.Event));
         Assert.All(expected.Zip(_lines.Lines), one => Assert.Contains(one.First.Text, one.Second.Text, StringComparison.Ordinal));
@@ -220,8 +220,8 @@ public sealed class GroupCommitLogTests
 
     private static AccessRecord Record(int i) => new(i, 1, 2, 3, 1, 200, ClientKind.Other);
 
-    /// <summary>Retries until the log has noticed that the store is back.</summary>
-    private async Task TryAgainAsync(GroupCommitLog log)
+    /// <summary>Advances the clock until the log has recovered, then appends a record.</summary>
+    private async Task RecoverAsync(GroupCommitLog log)
     {
         while (log.IsDown)
         {

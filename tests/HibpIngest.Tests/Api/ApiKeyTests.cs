@@ -6,7 +6,7 @@ public sealed class ApiKeyTests
     [Theory]
     [InlineData("0123456789abcdef0123456789abcdef")]
     [InlineData("0123456789ABCDEF0123456789ABCDEF")]
-    public void A_key_is_known_by_the_SHA256_of_its_lower_case_digits(string key) =>
+    public void HashOf_returns_the_SHA256_of_the_lower_case_key(string key) =>
         // printf 0123456789abcdef0123456789abcdef | sha256sum
         Assert.Equal("3eb1bd439947eb762998e566ccc2e099c791118b2f40579cc4f7da2b5061b7f9", ApiKey.HashOf(key));
 
@@ -19,5 +19,5 @@ public sealed class ApiKeyTests
     [InlineData("0123456789abcdef0123456789abcdeg", false)]
     [InlineData(" 123456789abcdef0123456789abcdef", false)]
     [InlineData("\uFF10123456789abcdef0123456789abcdef", false)]
-    public void A_key_is_32_hex_digits(string key, bool isOne) => Assert.Equal(isOne, ApiKey.IsWellFormed(key));
+    public void A_key_is_32_hex_digits(string key, bool expected) => Assert.Equal(expected, ApiKey.IsWellFormed(key));
 }

@@ -25,7 +25,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
     [InlineData($$""" { "note": [{}, [1e9, null]], "num" : 15 , "ntlm" : "{{Ntlm}}", "sha1" : "{{Sha1}}", "SHA1": 5 } """)]
     [InlineData($$"""{"num":-1,"sha1":"","ntlm":null,"sha1":"{{Sha1}}","ntlmHash":"{{Ntlm}}","prevalence":15}""")]
     [InlineData($$"""{"\u0073ha1":"\u0046\u0034A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D","ntlm":"{{Ntlm}}","num":15}""")]
-    public void An_item_is_read(string item)
+    public void Items_are_read_in_every_accepted_spelling(string item)
     {
         foreach (var text in (string[])[$"[{item}]", $"\uFEFF [{item}]\r\n", $"[{item},{item}]"])
         {
@@ -55,7 +55,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
         "Missing or invalid prevalence value for item at index 1")]
     [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":1.5}]""", "Missing or invalid prevalence value for item at index 1")]
     [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":null}]""", "Missing or invalid prevalence value for item at index 1")]
-    public void What_is_wrong_with_an_item_is_said_of_the_first_one(string text, string refusal)
+    public void The_first_invalid_item_is_reported_with_its_index(string text, string refusal)
     {
         var answer = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
         Assert.Equal((400, refusal), (answer.StatusCode, answer.Message));
@@ -79,7 +79,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
     [InlineData($$"""[{"num":"15"}]""")]
     [InlineData($$"""[{"sha1":"\ud800{{Sha1}}"}]""")]
     [InlineData($$"""[{'sha1':"{{Sha1}}"}]""")]
-    public void What_is_no_such_JSON_is_refused_and_not_repeated(string text)
+    public void Invalid_JSON_is_rejected_without_being_echoed(string text)
     {
         var answer = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
         Assert.Equal(400, answer.StatusCode);
@@ -89,7 +89,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Deep_nesting_and_bytes_that_are_no_text_are_refused()
+    public void Deep_nesting_and_invalid_UTF8_are_rejected()
     {
         var deep = $$"""[{"x":{{new string('[', 10_000)}}{{new string(']', 10_000)}}}]""";
         Assert.StartsWith("Unable to parse JSON: ", Refusal(Encoding.UTF8.GetBytes(deep)), StringComparison.Ordinal);
@@ -99,18 +99,18 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void As_many_as_are_allowed_are_taken_and_one_more_is_not()
+    public void MaxRows_items_are_accepted_and_one_more_gets_413()
     {
-        var most = string.Join(',', Enumerable.Repeat(Good, AppendRows.MaxRows));
-        Assert.Null(AppendDocument.Read(Encoding.UTF8.GetBytes($"[{most}]"), out var document));
+        var maximum = string.Join(',', Enumerable.Repeat(Good, AppendRows.MaxRows));
+        Assert.Null(AppendDocument.Read(Encoding.UTF8.GetBytes($"[{maximum}]"), out var document));
         Assert.Equal((AppendRows.MaxRows, AppendRows.MaxRows), (document.Sha1.Count, document.Ntlm.Count));
-        Assert.Equal(413, AppendDocument.Read(Encoding.UTF8.GetBytes($"[{most},null]"), out _)!.StatusCode);
+        Assert.Equal(413, AppendDocument.Read(Encoding.UTF8.GetBytes($"[{maximum},null]"), out _)!.StatusCode);
         Assert.Null(AppendDocument.Read("[]"u8, out document));
         Assert.Empty(document.Sha1);
     }
 
     [Fact]
-    public void Drawn_documents_are_read_as_another_reader_does()
+    public void Random_documents_are_read_as_by_the_reference_parser()
     {
         var seed = Environment.TickCount & 0xFFFFFF;
         output.WriteLine($"seed {seed}");
@@ -118,7 +118,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
         var counts = new Dictionary<string, int>();
         for (var i = 0; i < FuzzedDocuments; i++)
         {
-            var text = Drawn(random);
+            var text = RandomDocument(random);
             var refused = AppendDocument.Read(text, out var document)?.Message;
             var (expected, rows) = Expected(text);
             // In unparsable text, the item before the error may be invalid as well.
@@ -195,14 +195,14 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
         hash.Length == 0 ? $"Missing {mode} hash"
         : hash.Length != digits || !hash.All(char.IsAsciiHexDigit) ? $"The {mode} hash was not in a valid format" : null;
 
-    private static byte[] Drawn(Random random)
+    private static byte[] RandomDocument(Random random)
     {
         var text = new StringBuilder(random.Next(9) == 0 ? "\uFEFF" : "").Append('[');
         for (var item = random.Next(5); item > 0; item--)
             text.Append(random.Next(30) == 0 ? Pick("null", "1", "[]", "\"x\"", "{}") : Item()).Append(item > 1 ? "," : "");
         text.Append(random.Next(60) == 0 ? "" : "]").Append(random.Next(60) == 0 ? Pick("x", "]", "null", "//") : Pick("", " ", "\r\n"));
         var bytes = Encoding.UTF8.GetBytes(text.ToString()).ToList();
-        // A few random bits in every fourth.
+        // Corrupts up to three bytes in one document out of four.
         for (var noise = random.Next(4) == 0 ? random.Next(1, 4) : 0; noise > 0 && bytes.Count > 0; noise--)
         {
             var at = random.Next(bytes.Count);

@@ -4,7 +4,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace HibpIngest.Tests.Api;
 
-/// <summary>Tests a request's client address, by the connection and by the number of our own proxies.</summary>
+/// <summary>Tests a caller's address, derived from the connection and the number of our own proxies.</summary>
 public sealed class CallerAddressTests
 {
     // Not in the recordings, where everything was on one machine.
@@ -23,7 +23,7 @@ public sealed class CallerAddressTests
     [InlineData(RecordedRequest.Forwarding, "headers-many", 1, "192.0.2.1")]
     [InlineData(RecordedRequest.Forwarding, "headers-many", 2, Peer)]
     [InlineData(RecordedRequest.Forwarding, "headers-no-user-agent", 1, Peer)]
-    public void Recorded_requests_are_of(string mode, string recording, int proxies, string expected)
+    public void Recorded_requests_yield_the_callers_address(string mode, string recording, int proxies, string expected)
     {
         var recorded = RecordedRequest.Of(mode, recording);
         Assert.Equal(expected, Of(proxies, [.. recorded.Headers.Where(one => one.Name == "X-Forwarded-For").Select(one => one.Value)]));
@@ -34,13 +34,13 @@ public sealed class CallerAddressTests
     [InlineData(1, "203.0.113.4", "198.51.100.7, 203.0.113.4:51234")]
     [InlineData(2, "198.51.100.7", "198.51.100.7, 203.0.113.4:51234")]
     [InlineData(3, Peer, "198.51.100.7, 203.0.113.4:51234")]
-    [InlineData(1, "203.0.113.4", "198.51.100.7", "203.0.113.4")] // in two lines
+    [InlineData(1, "203.0.113.4", "198.51.100.7", "203.0.113.4")] // two header lines
     [InlineData(1, "2001:db8::1", "[2001:db8::1]:443")]
     [InlineData(1, "2001:db8::1", "2001:db8::1")]
     [InlineData(1, Peer, "unknown")]
     [InlineData(1, Peer, "198.51.100.7, ")]
     [InlineData(1, Peer)]
-    public void The_entry_counts_that_the_outermost_of_our_proxies_wrote(int proxies, string expected, params string[] forwarded) =>
+    public void The_entry_written_by_our_outermost_proxy_is_used(int proxies, string expected, params string[] forwarded) =>
         Assert.Equal(expected, Of(proxies, forwarded));
 
     private static string? Of(int proxies, string[] forwarded)

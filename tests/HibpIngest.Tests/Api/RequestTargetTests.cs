@@ -25,7 +25,7 @@ public sealed class RequestTargetTests
     [InlineData("/a/1%2", "1%2")]
     [InlineData("/a/%zz%4", "%zz%4")]
     [InlineData("/a/%%41", "%A")]
-    // Dots are not resolved, and no path is taken for another one.
+    // Dots are not resolved, and a missing segment is empty.
     [InlineData("/a/..", "..")]
     [InlineData("/a/%2e%2e", "..")]
     [InlineData("/a/..%2F..%2Fb", "../../b")]
@@ -49,7 +49,7 @@ public sealed class RequestTargetTests
     [InlineData("%ED%A0%80")]
     [InlineData("%FF")]
     [InlineData("%C3")]
-    public void Bytes_that_are_no_UTF8_become_no_character_that_means_anything(string bytes)
+    public void Invalid_UTF8_becomes_replacement_characters(string bytes)
     {
         var second = RequestTarget.Parse($"/a/b{bytes}c")[1];
         Assert.Equal(['b', 'c'], second.Where(character => character != '\uFFFD'));
@@ -63,6 +63,6 @@ public sealed class RequestTargetTests
     [InlineData("/a/../b", "/a/../b")]
     [InlineData("//a", "//a")]
     [InlineData("/a/?b", "/a/")]
-    public void Routes_are_matched_with_decoded_segments_and_a_slash_within_one_is_none(string target, string path) =>
+    public void Path_decodes_segments_but_keeps_an_encoded_slash(string target, string path) =>
         Assert.Equal(path, RequestTarget.Parse(target).Path is { } own ? own.Value : target.Split('?')[0]);
 }

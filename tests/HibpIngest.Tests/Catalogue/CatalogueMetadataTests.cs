@@ -2,11 +2,11 @@ using System.Text;
 
 namespace HibpIngest.Tests.Catalogue;
 
-/// <summary>Tests the catalogue fields for readers only: the data's source, and where it was disclosed.</summary>
+/// <summary>Tests the catalogue fields that only inform readers: the data's source, and where it was disclosed.</summary>
 public sealed class CatalogueMetadataTests
 {
     [Fact]
-    public void They_are_read_kept_and_written()
+    public void Attribution_and_DisclosureUrl_are_parsed_merged_and_published()
     {
         var metadata = Parse("""{"attribution":" somebody ","DisclosureUrl":"https://example.com/a?b=c"}""");
         Assert.Equal(("somebody", "https://example.com/a?b=c"), (metadata.Attribution, metadata.DisclosureUrl));
@@ -16,12 +16,12 @@ public sealed class CatalogueMetadataTests
         var none = Parse("""{"Attribution":null,"DisclosureUrl":" "}""");
         Assert.Equal((null, null), (none.Attribution, none.DisclosureUrl));
 
-        var told = PublicBreach.Of(new Breach { Name = "Adobe", Metadata = metadata });
-        Assert.Equal((metadata.Attribution, metadata.DisclosureUrl), (told.Attribution, told.DisclosureUrl));
+        var published = PublicBreach.Of(new Breach { Name = "Adobe", Metadata = metadata });
+        Assert.Equal((metadata.Attribution, metadata.DisclosureUrl), (published.Attribution, published.DisclosureUrl));
     }
 
     [Fact]
-    public void What_means_nothing_is_found_with_what_is_near()
+    public void FindUnknown_returns_unknown_fields_with_the_closest_known_name()
     {
         var all = BreachMetadata.FindUnknown(Encoding.UTF8.GetBytes(
             """
@@ -40,7 +40,7 @@ public sealed class CatalogueMetadataTests
     [InlineData("\"https://\"")]
     [InlineData("\"https://good.example@bad.example\"")]
     [InlineData("7")]
-    public void A_disclosure_is_an_address_of_a_web_page(string value)
+    public void DisclosureUrl_must_be_a_web_address(string value)
     {
         var error = Assert.Throws<BadInputException>(() => Parse($$"""{"DisclosureUrl":{{value}}}"""));
         Assert.Contains("'disclosureurl' is expected to be a", error.Message, StringComparison.Ordinal);
@@ -49,7 +49,7 @@ public sealed class CatalogueMetadataTests
     [Theory]
     [InlineData("in/Adobe.2.zip", "in/Adobe.2.png", "in/Adobe.png")]
     [InlineData("Adobe.ZIP", "Adobe.png")]
-    public void A_logo_lies_beside_its_zip(string zip, params string[] logos) => Assert.Equal(logos, BreachName.LogoBlobs(zip));
+    public void LogoBlobs_are_in_the_folder_of_the_zip(string zip, params string[] logos) => Assert.Equal(logos, BreachName.LogoBlobs(zip));
 
     private static BreachMetadata Parse(string json) => BreachMetadata.Parse(Encoding.UTF8.GetBytes(json));
 }

@@ -21,7 +21,7 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
     [InlineData("<strong>never closed", "<strong>never closed</strong>")]
     [InlineData("<b>bold</b> <div class=x>in</div> <h1>it</h1>", "bold in it")]
     [InlineData("<p onclick=\"alert(1)\" style='x'>a</p>", "<p>a</p>")]
-    public void Text_and_five_elements_stay(string description, string expected) =>
+    public void Reduce_keeps_text_and_five_elements(string description, string expected) =>
         Assert.Equal(expected, DescriptionHtml.Reduce(description));
 
     [Theory]
@@ -39,7 +39,7 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
     [InlineData("<a href=\"/local\">x</a>", "x")]
     [InlineData("<a href=\"https://good.example@bad.example/\">x</a>", "x")]
     [InlineData("<a>x</a>", "x")]
-    public void A_link_leads_to_a_web_page_or_is_none(string description, string expected) =>
+    public void Reduce_keeps_links_to_web_pages_only(string description, string expected) =>
         Assert.Equal(expected, DescriptionHtml.Reduce(description));
 
     [Theory]
@@ -57,18 +57,18 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
     [InlineData("a<!-- never closed", "a")]
     [InlineData("a<em title=\"never closed", "a")]
     [InlineData("a<", "a&lt;")]
-    public void What_nobody_is_to_see_is_gone(string description, string expected = "ab") =>
+    public void Reduce_removes_scripts_comments_and_embedded_content(string description, string expected = "ab") =>
         Assert.Equal(expected, DescriptionHtml.Reduce(description));
 
     [Fact]
-    public void Characters_that_no_page_may_hold_are_left_out()
+    public void Reduce_drops_characters_that_HTML_forbids()
     {
         // Includes half a surrogate pair, which a test's attribute can't contain.
         Assert.Equal("a\n\tb\ud83d\ude00c", DescriptionHtml.Reduce("a\n\t\u0001\u001bb\ud83d\ude00\ud83dc"));
     }
 
     [Fact]
-    public void Whatever_comes_in_is_well_formed_and_reduces_to_itself()
+    public void Reduced_descriptions_are_well_formed_and_reduce_to_themselves()
     {
         const int Seed = 20260122;
         output.WriteLine($"seed {Seed}");
@@ -93,7 +93,7 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void A_long_one_takes_time_by_its_length_alone()
+    public void A_megabyte_of_nested_elements_is_reduced_safely()
     {
         // For nested elements with attributes, a browser's tree would grow with the square of their number.
         var hostile = new StringBuilder();
@@ -112,7 +112,7 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
             foreach (var element in tree.Descendants())
             {
                 Assert.Contains(element.Name.LocalName, (string[])["a", "br", "em", "p", "strong"]);
-                Assert.DoesNotContain(element.Ancestors(), above => above.Name == element.Name);
+                Assert.DoesNotContain(element.Ancestors(), ancestor => ancestor.Name == element.Name);
                 Assert.True(element.Name == "a" == element.HasAttributes);
                 Assert.All(element.Attributes(), attribute => Assert.Matches("^https?://[^\"<>]+$", attribute.Value));
             }

@@ -14,7 +14,7 @@ public sealed class LogoImageTests
     [InlineData(0, 1, false)]
     [InlineData(1, 0, false)]
     [InlineData(uint.MaxValue, 1, false)]
-    public void A_logo_has_a_size_that_a_page_can_bear(uint width, uint height, bool isGood)
+    public void A_logo_has_1_to_1024_pixels_per_side(uint width, uint height, bool isGood)
     {
         var fault = LogoImage.FindFault(Png(width, height));
         Assert.True(isGood == fault is null, fault);
@@ -23,7 +23,7 @@ public sealed class LogoImageTests
     }
 
     [Fact]
-    public void Anything_else_is_none()
+    public void Truncated_damaged_and_oversized_logos_are_rejected()
     {
         var png = Png(1, 1);
         for (var length = 0; length < png.Length; length++)

@@ -11,7 +11,7 @@ public sealed class WebAddressTests
     [InlineData("https://breaches.example.com/", "https://breaches.example.com")]
     [InlineData("https://example.com/breaches//", "https://example.com/breaches")]
     [InlineData("HTTPS://Example.com:443", "https://example.com")]
-    public void Links_begin_with_the_setting(string? setting, string expected) =>
+    public void WebUrl_is_the_normalized_setting(string? setting, string expected) =>
         Assert.Equal(expected, Read(setting).Get<SiteOptions>().WebUrl);
 
     [Theory]
@@ -21,7 +21,7 @@ public sealed class WebAddressTests
     [InlineData("https://user@example.com")]
     [InlineData("https://example.com/?a=b")]
     [InlineData("https://example.com/#a")]
-    public void What_is_no_address_of_a_web_is_refused_by_name(string setting) =>
+    public void An_invalid_HIBP_WEB_URL_is_rejected_by_name(string setting) =>
         Assert.StartsWith(
             "HIBP_WEB_URL is expected", Assert.Throws<WrongSettingsException>(() => Read(setting)).Message, StringComparison.Ordinal);
 

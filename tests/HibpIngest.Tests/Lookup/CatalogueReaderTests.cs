@@ -3,13 +3,13 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;
 
-/// <summary>Tests how fresh the catalogue in memory is, and its behaviour while blobs are unavailable.</summary>
+/// <summary>Tests when the catalogue in memory is revalidated, and its behaviour while blobs are unavailable.</summary>
 public sealed class CatalogueReaderTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    /// <summary>How soon a hidden breach disappears, according to docs/api.md.</summary>
-    private static readonly TimeSpan OutWithin = TimeSpan.FromSeconds(10);
+    /// <summary>The maximum time until a hidden breach disappears, according to docs/api.md.</summary>
+    private static readonly TimeSpan HiddenWithin = TimeSpan.FromSeconds(10);
 
     private readonly TestClock _clock = TestClock.WithTimersByHand();
     private readonly MemoryCatalogue _blobs = new();
@@ -18,18 +18,18 @@ public sealed class CatalogueReaderTests
     public CatalogueReaderTests() => _reader = new CatalogueReader(_blobs, _clock, NullLogger<CatalogueReader>.Instance);
 
     [Fact]
-    public async Task A_hidden_breach_is_out_in_time_where_nobody_revalidates()
+    public async Task A_request_drops_a_hidden_breach_in_time_without_background_revalidation()
     {
         _blobs.Publish("Alpha", "Beta");
         Assert.NotNull((await _reader.GetAsync(None)).Find("beta"));
         _blobs.Publish("Alpha");
         // As if the process had been suspended, so that no timer ran.
-        _clock.Advance(OutWithin);
+        _clock.Advance(HiddenWithin);
         Assert.Null((await _reader.GetAsync(None)).Find("Beta"));
     }
 
     [Fact]
-    public async Task A_hidden_breach_is_out_in_time_where_nobody_asks()
+    public async Task Background_revalidation_drops_a_hidden_breach_in_time_without_requests()
     {
         _blobs.Publish("Alpha", "Beta");
         await _reader.GetAsync(None);
@@ -44,22 +44,22 @@ public sealed class CatalogueReaderTests
         await stop.CancelAsync();
         await running;
         Assert.Null((await _reader.GetAsync(None)).Find("Beta"));
-        Assert.True(CatalogueReader.RevalidateEvery * 3 < OutWithin);
+        Assert.True(CatalogueReader.RevalidateEvery * 3 < HiddenWithin);
     }
 
     [Fact]
-    public async Task What_is_told_may_change_while_marks_and_version_stay()
+    public async Task Changed_breach_details_are_returned_even_if_marks_and_version_stay()
     {
         _blobs.Publish("Alpha");
         await _reader.GetAsync(None);
-        _blobs.Retell([MemoryCatalogue.Breach("Alpha") with { LogoPath = "https://elsewhere.example/logos/Alpha.png" }]);
-        _clock.Advance(OutWithin);
+        _blobs.RewriteBreaches([MemoryCatalogue.Breach("Alpha") with { LogoPath = "https://elsewhere.example/logos/Alpha.png" }]);
+        _clock.Advance(HiddenWithin);
         Assert.Equal(
             "https://elsewhere.example/logos/Alpha.png", (await _reader.GetAsync(None)).Find("Alpha")!.Model.LogoPath);
     }
 
     [Fact]
-    public async Task It_is_not_read_again_while_it_is_fresh()
+    public async Task A_fresh_catalogue_is_not_read_again()
     {
         _blobs.Publish("Alpha");
         var first = await _reader.GetAsync(None);
@@ -67,45 +67,45 @@ public sealed class CatalogueReaderTests
         Assert.Same(first, await _reader.GetAsync(None));
         Assert.Equal(1, _blobs.Reads);
         // Revalidated, and found unchanged.
-        _clock.Advance(OutWithin);
+        _clock.Advance(HiddenWithin);
         Assert.Same(first, await _reader.GetAsync(None));
         Assert.Equal(2, _blobs.Reads);
     }
 
     [Fact]
-    public async Task While_blobs_are_down_what_was_read_last_counts_on()
+    public async Task The_last_catalogue_is_returned_while_blobs_are_unavailable()
     {
         _blobs.Publish("Alpha");
         var read = await _reader.GetAsync(None);
         _blobs.IsDown = true;
         for (var i = 0; i < 3; i++)
         {
-            _clock.Advance(OutWithin);
+            _clock.Advance(HiddenWithin);
             Assert.Same(read, await _reader.GetAsync(None));
         }
         _blobs.IsDown = false;
         _blobs.Publish("Alpha", "Beta");
-        _clock.Advance(OutWithin);
+        _clock.Advance(HiddenWithin);
         Assert.NotNull((await _reader.GetAsync(None)).Find("Beta"));
     }
 
     [Fact]
-    public async Task Blobs_that_never_answer_are_blobs_that_are_down()
+    public async Task The_last_catalogue_is_returned_if_blobs_never_respond()
     {
         _blobs.Publish("Alpha");
         var read = await _reader.GetAsync(None);
         _blobs.Gate = new TaskCompletionSource().Task;
-        _clock.Advance(OutWithin);
-        var asked = _reader.GetAsync(None).AsTask();
-        Assert.False(asked.IsCompleted);
-        _clock.Advance(OutWithin);
-        Assert.Same(read, await asked.WaitAsync(TimeSpan.FromSeconds(30)));
+        _clock.Advance(HiddenWithin);
+        var request = _reader.GetAsync(None).AsTask();
+        Assert.False(request.IsCompleted);
+        _clock.Advance(HiddenWithin);
+        Assert.Same(read, await request.WaitAsync(TimeSpan.FromSeconds(30)));
         // Only the first request waits for the failure.
         Assert.True(_reader.GetAsync(None).IsCompletedSuccessfully);
     }
 
     [Fact]
-    public async Task One_that_was_never_published_is_no_empty_one()
+    public async Task An_unpublished_catalogue_is_an_error_instead_of_empty()
     {
         var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => _reader.GetAsync(None).AsTask());
         Assert.Contains("hibp catalogue publish", error.Message, StringComparison.Ordinal);
@@ -114,7 +114,7 @@ public sealed class CatalogueReaderTests
     }
 
     [Fact]
-    public async Task One_that_could_not_be_read_yet_is_read_when_it_can_be()
+    public async Task A_catalogue_unavailable_at_first_is_read_once_blobs_are_available()
     {
         _blobs.Publish("Alpha");
         _blobs.IsDown = true;
@@ -124,29 +124,29 @@ public sealed class CatalogueReaderTests
     }
 
     [Fact]
-    public async Task Those_who_ask_at_once_share_one_read()
+    public async Task Concurrent_requests_share_one_read()
     {
         _blobs.Publish("Alpha");
         var gate = new TaskCompletionSource();
         _blobs.Gate = gate.Task;
-        var asked = Enumerable.Range(0, 50).Select(_ => _reader.GetAsync(None).AsTask()).ToList();
+        var requests = Enumerable.Range(0, 50).Select(_ => _reader.GetAsync(None).AsTask()).ToList();
         gate.SetResult();
-        Assert.Single((await Task.WhenAll(asked)).Distinct());
+        Assert.Single((await Task.WhenAll(requests)).Distinct());
         Assert.Equal(1, _blobs.Reads);
     }
 
     [Fact]
-    public async Task Who_leaves_takes_nobody_elses_answer_along()
+    public async Task A_cancelled_request_does_not_cancel_the_others()
     {
         _blobs.Publish("Alpha");
         _blobs.Gate = new TaskCompletionSource().Task;
-        using var leaving = new CancellationTokenSource();
-        var left = _reader.GetAsync(leaving.Token).AsTask();
-        var stayed = _reader.GetAsync(None).AsTask();
+        using var cancellation = new CancellationTokenSource();
+        var cancelled = _reader.GetAsync(cancellation.Token).AsTask();
+        var other = _reader.GetAsync(None).AsTask();
         _blobs.Gate = Task.CompletedTask;
-        await leaving.CancelAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => left);
-        Assert.NotNull((await stayed).Find("Alpha"));
+        await cancellation.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => cancelled);
+        Assert.NotNull((await other).Find("Alpha"));
     }
 
     private Task NextRead()

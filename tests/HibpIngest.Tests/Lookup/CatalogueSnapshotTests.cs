@@ -3,13 +3,13 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;
 
-/// <summary>Tests which breaches the marks of an account mean.</summary>
+/// <summary>Tests which breaches an account's marks resolve to.</summary>
 public sealed class CatalogueSnapshotTests
 {
     private readonly MemoryCatalogue _blobs = new();
 
     [Fact]
-    public async Task A_mark_that_counts_in_one_of_the_two_documents_only_says_nothing()
+    public async Task A_mark_missing_from_either_document_is_ignored()
     {
         // One breach is being added, and one is being removed.
         _blobs.Publish(
@@ -20,7 +20,7 @@ public sealed class CatalogueSnapshotTests
     }
 
     [Fact]
-    public async Task Many_marks_of_one_breach_say_it_once_and_the_order_is_by_name()
+    public async Task Breaches_are_returned_once_each_in_ordinal_name_order()
     {
         _blobs.Publish(
             ((string[])["Beta", "alpha", "Alpha2"]).Select(MemoryCatalogue.Breach),
@@ -32,7 +32,7 @@ public sealed class CatalogueSnapshotTests
     }
 
     [Fact]
-    public async Task Marks_beyond_a_row_and_beyond_the_highest_are_taken()
+    public async Task Marks_beyond_one_row_resolve_and_those_above_the_highest_are_ignored()
     {
         var names = Enumerable.Range(1, 600).Select(i => $"B{i:D3}").ToArray();
         _blobs.Publish(names);
@@ -42,7 +42,7 @@ public sealed class CatalogueSnapshotTests
     }
 
     [Fact]
-    public async Task Sensitive_ones_are_for_owners_and_retired_ones_for_nobody()
+    public async Task Sensitive_breaches_are_returned_on_request_only_and_retired_ones_never()
     {
         _blobs.Publish(
             [MemoryCatalogue.Breach("Any"), MemoryCatalogue.Breach("Sensitive") with { IsSensitive = true },
@@ -55,7 +55,7 @@ public sealed class CatalogueSnapshotTests
     }
 
     [Fact]
-    public async Task An_empty_catalogue_means_nothing_by_any_mark()
+    public async Task An_empty_catalogue_ignores_all_marks()
     {
         _blobs.Publish();
         Assert.Equal(0, (await ReadAsync()).HighestMark);

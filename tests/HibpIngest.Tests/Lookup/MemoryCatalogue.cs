@@ -36,7 +36,7 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
     }
 
     /// <summary>Rewrites only the visible breaches, as when logo links change: marks and version stay.</summary>
-    public void Retell(IReadOnlyList<PublicBreach> shown) =>
+    public void RewriteBreaches(IReadOnlyList<PublicBreach> shown) =>
         Write(CatalogueDocuments.Breaches, JsonSerializer.SerializeToUtf8Bytes(shown, CatalogueJson.Default.IReadOnlyListPublicBreach));
 
     /// <summary>Publishes breaches with one mark each, numbered from 1.</summary>
