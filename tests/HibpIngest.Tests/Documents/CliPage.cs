@@ -5,7 +5,7 @@ using HibpIngest.Cli.Commands;
 
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>Makes the page of all commands from the command tree.</summary>
+/// <summary>Generates the page of all commands from the command tree.</summary>
 internal static class CliPage
 {
     public const string Path = "docs/cli.md";
@@ -41,9 +41,9 @@ internal static class CliPage
         return page.ToString();
     }
 
-    private static void Add(StringBuilder page, string above, Command command)
+    private static void Add(StringBuilder page, string parent, Command command)
     {
-        var path = $"{above} {command.Name}";
+        var path = $"{parent} {command.Name}";
         page.Append($"## {path}\n\n{Wrap(command.Description!)}\n\n");
         if (command.Subcommands.Count == 0)
         {
@@ -67,8 +67,8 @@ internal static class CliPage
                 page.Append(line).Append(width <= 60 ? new string(' ', width - line.Length) : "").Append($"   # {purpose}\n");
             page.Append("```\n\n");
         }
-        foreach (var below in command.Subcommands.Where(below => !below.Hidden))
-            Add(page, path, below);
+        foreach (var child in command.Subcommands.Where(child => !child.Hidden))
+            Add(page, path, child);
     }
 
     private static void AddOptions(StringBuilder page, IEnumerable<Option> options)

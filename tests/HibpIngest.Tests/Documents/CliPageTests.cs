@@ -4,7 +4,7 @@ namespace HibpIngest.Tests.Documents;
 public sealed class CliPageTests
 {
     [Fact]
-    public void The_page_says_what_the_commands_say()
+    public void The_page_matches_the_command_tree()
     {
         var made = CliPage.Make();
         if (Environment.GetEnvironmentVariable("HIBP_GOLDEN") == "write")

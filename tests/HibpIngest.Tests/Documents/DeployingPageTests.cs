@@ -10,7 +10,7 @@ public sealed partial class DeployingPageTests
     private static readonly string Page = DocumentFiles.Read("docs/deploying.md");
 
     [Fact]
-    public void Functions_instances_and_alerts_are_those_of_the_templates()
+    public void Function_instance_and_alert_counts_match_the_templates()
     {
         var functions = AppFunctions.Pipeline.Count;
         var (smallest, full) = (Instances("smallest"), Instances("full-power"));
@@ -30,7 +30,7 @@ public sealed partial class DeployingPageTests
     }
 
     [Fact]
-    public void The_web_function_s_methods_are_those_that_it_takes()
+    public void The_web_functions_methods_match_its_trigger()
     {
         var methods = ((HttpTriggerAttribute)AppFunctions.Api["Web"]).Methods!.Select(method => $"`{method.ToUpperInvariant()}`").ToList();
         Assert.Contains(

@@ -27,19 +27,19 @@ public sealed partial class DocumentTests
                 var parts = target.Split('#', 2);
                 var folder = Path.GetDirectoryName(Path.Combine(DocumentFiles.Root, document))!;
                 var path = Path.GetFullPath(Path.Combine(folder, parts[0].Length == 0 ? Path.GetFileName(document) : parts[0]));
-                Assert.True(File.Exists(path) || Directory.Exists(path), $"{document}: nothing is where the link ({target}) leads");
+                Assert.True(File.Exists(path) || Directory.Exists(path), $"{document}: the target of the link ({target}) doesn't exist");
                 if (parts.Length == 1)
                     continue;
                 var name = Path.GetRelativePath(DocumentFiles.Root, path).Replace(Path.DirectorySeparatorChar, '/');
-                Assert.True(anchors.TryGetValue(name, out var known), $"{document}: ({target}) has an anchor, and {name} is no document");
-                Assert.True(known.Contains(parts[1]), $"{document}: no heading is ({target}); there are {string.Join(", ", known)}");
+                Assert.True(anchors.TryGetValue(name, out var known), $"{document}: ({target}) has an anchor, but {name} isn't a document");
+                Assert.True(known.Contains(parts[1]), $"{document}: no heading matches ({target}); found {string.Join(", ", known)}");
             }
         }
         Assert.True(checkedLinks > 30, "the documents were expected to link to one another");
     }
 
     [Fact]
-    public void Every_page_can_be_reached_from_the_readme()
+    public void The_readme_links_to_every_page()
     {
         var linked = Link().Matches(DocumentFiles.Read("README.md"))
             .Select(match => match.Groups["target"].Value.Split('#')[0]).ToHashSet();
@@ -55,7 +55,7 @@ public sealed partial class DocumentTests
     }
 
     [Fact]
-    public void Files_and_folders_that_are_named_exist()
+    public void Named_files_and_folders_exist()
     {
         foreach (var document in DocumentFiles.All)
         {
@@ -64,7 +64,7 @@ public sealed partial class DocumentTests
                 .Where(path => !path.Contains('*', StringComparison.Ordinal) && !path.Contains("/bin/", StringComparison.Ordinal)))
             {
                 var full = Path.Combine(DocumentFiles.Root, path);
-                Assert.True(File.Exists(full) || Directory.Exists(full), $"{document} names {path}, which is not there");
+                Assert.True(File.Exists(full) || Directory.Exists(full), $"{document} names {path}, which doesn't exist");
             }
         }
     }

@@ -6,7 +6,7 @@ using HibpIngest.Hosting;
 namespace HibpIngest.Tests.Documents;
 
 /// <summary>
-/// Tests that everything Dockerfile, compose file and service name in this repository and in the program exists.
+/// Tests that every path, setting and command named by the Dockerfile, the compose file and the service exists.
 /// Images and services themselves are neither built nor run.
 /// </summary>
 public sealed partial class MachineFilesTests
@@ -19,16 +19,16 @@ public sealed partial class MachineFilesTests
     [InlineData(Dockerfile, 2)]
     [InlineData(Compose, 2)]
     [InlineData(Service, 1)]
-    public void Paths_are_the_repositorys(string file, int atLeast)
+    public void Named_paths_exist(string file, int atLeast)
     {
         var named = RepositoryPath().Matches(DocumentFiles.Read(file)).Select(match => match.Value.TrimEnd('.')).Distinct().ToList();
         Assert.True(named.Count >= atLeast, $"{file} names {named.Count} paths");
-        Assert.All(named, path => Assert.True(Path.Exists(Path.Combine(DocumentFiles.Root, path)), $"{file}: there is no {path}"));
+        Assert.All(named, path => Assert.True(Path.Exists(Path.Combine(DocumentFiles.Root, path)), $"{file}: {path} doesn't exist"));
         Assert.True(File.Exists(Path.Combine(DocumentFiles.Root, Dockerfile + ".dockerignore")));
     }
 
     [Fact]
-    public void Settings_exist()
+    public void Named_settings_exist()
     {
         foreach (var file in (string[])[Dockerfile, Compose, Service])
         {
@@ -36,7 +36,7 @@ public sealed partial class MachineFilesTests
             var named = Variable().Matches(DocumentFiles.Read(file)).Select(match => match.Value)
                 .Except(["HIBP_LOG", "HIBP_LOG_STORAGE"]).ToList();
             Assert.NotEmpty(named);
-            Assert.All(named, name => Assert.True(Exists(name), $"{file}: there is no setting {name}"));
+            Assert.All(named, name => Assert.True(Exists(name), $"{file}: the setting {name} doesn't exist"));
         }
 
         static bool Exists(string name)
@@ -47,18 +47,18 @@ public sealed partial class MachineFilesTests
             }
             catch (BadInputException)
             {
-                return true; // known, and not 1
+                return true; // the setting exists, but 1 isn't a valid value
             }
         }
     }
 
     [Fact]
-    public void Compose_passes_every_setting_that_is_documented()
+    public void Compose_passes_every_documented_setting()
     {
         // Not passed on: paths within the containers, and settings of the Functions apps and of the emulator, which is an image.
-        string[] own = ["HIBP_STORAGE", "HIBP_DATABASE", "HIBP_HOME", "HIBP_EMULATOR_DIR", "HIBP_EMULATOR_PORT"];
+        string[] excluded = ["HIBP_STORAGE", "HIBP_DATABASE", "HIBP_HOME", "HIBP_EMULATOR_DIR", "HIBP_EMULATOR_PORT"];
         var documented = SettingRow().Matches(DocumentFiles.Read("docs/settings.md")).SelectMany(row => SettingName().Matches(row.Value))
-            .Select(match => match.Value).Except(own).Distinct().ToList();
+            .Select(match => match.Value).Except(excluded).Distinct().ToList();
         Assert.True(documented.Count > 60, $"{documented.Count} settings");
         var compose = DocumentFiles.Read(Compose);
         Assert.DoesNotContain(documented, name => !compose.Contains($"\n      {name}: ${{{name}:-}}\n", StringComparison.Ordinal));
@@ -76,13 +76,13 @@ public sealed partial class MachineFilesTests
             foreach (var word in words)
             {
                 at = at.Subcommands.FirstOrDefault(command => command.Name == word && !command.Hidden)
-                    ?? throw new InvalidOperationException($"there is no command 'hibp {string.Join(' ', words)}'");
+                    ?? throw new InvalidOperationException($"unknown command 'hibp {string.Join(' ', words)}'");
             }
         }
     }
 
     [Fact]
-    public void Command_lines_are_understood()
+    public void Command_lines_parse()
     {
         string[] lines =
         [
@@ -97,7 +97,7 @@ public sealed partial class MachineFilesTests
     }
 
     [Fact]
-    public void Versions_and_connections_are_the_programs()
+    public void Versions_and_the_storage_connection_match_the_program()
     {
         var compose = DocumentFiles.Read(Compose);
         var package = DocumentFiles.Read("src/HibpIngest.Cli/Emulator/Azurite/package.json");

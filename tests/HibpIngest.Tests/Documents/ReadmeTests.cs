@@ -11,7 +11,7 @@ namespace HibpIngest.Tests.Documents;
 
 /// <summary>
 /// Tests that the program accepts every command in README.md, docs/*.md and the pages next to them, and that
-/// docs/settings.md has every setting.
+/// docs/settings.md lists every setting.
 /// </summary>
 public sealed partial class ReadmeTests
 {
@@ -53,17 +53,17 @@ public sealed partial class ReadmeTests
                 if (word.StartsWith('-'))
                 {
                     var known = options.Any(option => option.Name == word.Split('=')[0] || option.Aliases.Contains(word.Split('=')[0]));
-                    Assert.True(known, $"{document}: hibp {command.Trim()}: there is no option {word}");
+                    Assert.True(known, $"{document}: hibp {command.Trim()}: unknown option {word}");
                 }
-                else if (at.Subcommands.FirstOrDefault(below => below.Name == word && (!below.Hidden || IsListOfOldSpellings(document)))
-                    is { } below)
+                else if (at.Subcommands.FirstOrDefault(child => child.Name == word && (!child.Hidden || IsListOfOldSpellings(document)))
+                    is { } child)
                 {
-                    at = below;
-                    options.AddRange(below.Options);
+                    at = child;
+                    options.AddRange(child.Options);
                 }
                 else
                 {
-                    Assert.True(at.Subcommands.Count == 0, $"{document}: hibp {command.Trim()}: there is no command {word}");
+                    Assert.True(at.Subcommands.Count == 0, $"{document}: hibp {command.Trim()}: unknown command {word}");
                 }
             }
         }
@@ -72,14 +72,14 @@ public sealed partial class ReadmeTests
     private static bool IsListOfOldSpellings(string document) => document is CliPage.Path or "CHANGELOG.md";
 
     [Fact]
-    public void The_readmes_two_commands_are_the_demo_and_the_tests()
+    public void The_readmes_first_two_commands_run_the_demo_and_the_tests()
     {
         var two = ShellLines("README.md").Where(line => line.StartsWith("dotnet ", StringComparison.Ordinal)).Take(2).ToList();
         Assert.Equal(["dotnet run --project src/HibpIngest.Cli -c Release -- demo", "dotnet test -c Release"], two);
     }
 
     [Fact]
-    public void The_settings_page_has_every_setting_with_its_default()
+    public void The_settings_page_lists_every_setting_with_its_default()
     {
         var text = DocumentFiles.Read(Settings);
         var options = typeof(TestOptions).GetProperties().SelectMany(part => part.PropertyType.GetProperties())
@@ -109,7 +109,7 @@ public sealed partial class ReadmeTests
     }
 
     [Fact]
-    public void Settings_that_are_named_exist()
+    public void Named_settings_exist()
     {
         var named = DocumentFiles.All.SelectMany(document => Variable().Matches(DocumentFiles.Read(document))
             .Select(match => (document, match.Value))).Distinct().ToList();
@@ -119,7 +119,7 @@ public sealed partial class ReadmeTests
         string[] former = ["HIBP_APP", "HIBP_LOG", "HIBP_LOG_STORAGE"];
         named.RemoveAll(one => ofTheTests.Contains(one.Value) || (one.document == "CHANGELOG.md" && former.Contains(one.Value)));
         foreach (var (document, name) in named)
-            Assert.True(Exists(name), $"{document}: there is no setting {name}");
+            Assert.True(Exists(name), $"{document}: the setting {name} doesn't exist");
 
         static bool Exists(string name)
         {
@@ -129,13 +129,13 @@ public sealed partial class ReadmeTests
             }
             catch (BadInputException)
             {
-                return true; // known, and not 1
+                return true; // the setting exists, but 1 isn't a valid value
             }
         }
     }
 
     [Fact]
-    public void The_settings_page_has_what_the_deployment_reads_and_nothing_else()
+    public void The_settings_page_lists_exactly_the_variables_that_deploy_sh_reads()
     {
         var script = DocumentFiles.Read("infra/deploy.sh");
         var usage = script[..script.IndexOf("\nEND\n", StringComparison.Ordinal)];

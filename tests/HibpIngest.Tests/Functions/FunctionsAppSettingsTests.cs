@@ -3,7 +3,7 @@ using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>Tests settings of the Functions apps that differ from other hosts'.</summary>
+/// <summary>Tests the settings of the Functions apps that differ from those of other hosts.</summary>
 public sealed class FunctionsAppSettingsTests
 {
     [Theory]
@@ -11,7 +11,7 @@ public sealed class FunctionsAppSettingsTests
     [InlineData("00:25:00", null, "00:25:00", "00:26:30")]
     [InlineData("00:25:00", "00:29:00", "00:25:00", "00:29:00")]
     [InlineData("00:00:00", null, "00:00:00", "00:00:00")]
-    public void The_budget_has_a_default_and_the_limit_follows_it(
+    public void The_time_budget_has_a_default_and_the_plan_limit_follows_it(
         string? budget, string? limit, string expectedBudget, string expectedLimit)
     {
         var options = Read(("HIBP_TIMEBUDGET", budget), ("HIBP_PLANLIMIT", limit)).Get<IngestOptions>();
@@ -19,7 +19,7 @@ public sealed class FunctionsAppSettingsTests
     }
 
     [Fact]
-    public void The_account_that_the_triggers_watch_is_the_pipelines_unless_another_is_named()
+    public void BreachStorage_is_the_fallback_for_HIBP_STORAGE()
     {
         Assert.Equal("one", Read(("HIBP_STORAGE", "one"), ("BreachStorage", "two")).Storage);
         Assert.Equal("two", Read(("HIBP_STORAGE", null), ("BreachStorage", "two"), ("BreachStorage__blobServiceUri", "three")).Storage);
@@ -27,7 +27,7 @@ public sealed class FunctionsAppSettingsTests
     }
 
     [Fact]
-    public void The_hosts_own_account_is_never_the_pipelines()
+    public void AzureWebJobsStorage_is_never_used_as_the_pipelines_account()
     {
         foreach (var name in new[] { "AzureWebJobsStorage", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__blobServiceUri" })
         {

@@ -13,7 +13,7 @@ public sealed class FunctionsAppTests
     [InlineData("Logging:LogLevel:Microsoft")]
     [InlineData("Logging:LogLevel:Microsoft.AspNetCore.Hosting.Diagnostics")]
     [InlineData("Logging:Debug:LogLevel:Default")]
-    public void Configuration_lowers_the_log_level_of_no_framework(string setting)
+    public void Configuration_cannot_lower_a_frameworks_log_level(string setting)
     {
         var builder = Host.CreateApplicationBuilder();
         builder.Configuration.AddInMemoryCollection([new(setting, "Trace"), new("Logging:LogLevel:HibpIngest.Hosting", "Debug")]);

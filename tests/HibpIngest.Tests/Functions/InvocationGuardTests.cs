@@ -6,7 +6,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>Tests which errors leave an invocation of a Functions app, and what its end waits for.</summary>
+/// <summary>Tests the failures that invocations of a Functions app report, and what its shutdown waits for.</summary>
 public sealed class InvocationGuardTests
 {
     private const string Address = "somebody@example.com";
@@ -27,23 +27,23 @@ public sealed class InvocationGuardTests
 
     [Theory]
     [MemberData(nameof(Thrown))]
-    public async Task What_is_thrown_leaves_as_one_line_without_what_it_held(Exception thrown, string expected)
+    public async Task Exceptions_become_one_line_failures_without_stack_or_inner_exception(Exception thrown, string expected)
     {
-        var left = await Assert.ThrowsAsync<InvocationFailedException>(
+        var failure = await Assert.ThrowsAsync<InvocationFailedException>(
             () => Guard().Invoke(new Context("UpsertSlice"), _ => throw thrown));
-        Assert.Equal((expected, null, null), (left.Message, left.StackTrace, left.InnerException));
-        Assert.DoesNotContain(Address, left.ToString(), StringComparison.Ordinal);
+        Assert.Equal((expected, null, null), (failure.Message, failure.StackTrace, failure.InnerException));
+        Assert.DoesNotContain(Address, failure.ToString(), StringComparison.Ordinal);
         Assert.DoesNotContain(_log.Lines, line => line.Text.Contains('@', StringComparison.Ordinal));
         Assert.Contains(_log.Lines, line => line.Event == 9040);
     }
 
     [Fact]
-    public async Task Wrong_settings_fail_every_function_but_health_before_it_runs()
+    public async Task Wrong_settings_fail_every_function_except_Health_before_it_runs()
     {
         _settings.Add("HIBP_MAIL is wrong");
         var ran = new List<string>();
-        var left = await Assert.ThrowsAsync<InvocationFailedException>(() => Guard().Invoke(new Context("Sweep"), RunAsync));
-        Assert.Equal("Sweep failed: HIBP_MAIL is wrong", left.Message);
+        var failure = await Assert.ThrowsAsync<InvocationFailedException>(() => Guard().Invoke(new Context("Sweep"), RunAsync));
+        Assert.Equal("Sweep failed: HIBP_MAIL is wrong", failure.Message);
         await Guard().Invoke(new Context("Health"), RunAsync);
         Assert.Equal(["Health"], ran);
 
@@ -55,7 +55,7 @@ public sealed class InvocationGuardTests
     }
 
     [Fact]
-    public async Task A_stop_cancels_what_runs_and_waits_for_its_end()
+    public async Task StopAsync_cancels_running_invocations_and_waits_for_them()
     {
         var guard = Guard();
         var end = new TaskCompletionSource();

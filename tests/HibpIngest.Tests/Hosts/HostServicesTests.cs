@@ -5,11 +5,11 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Hosts;
 
-/// <summary>Tests a host's services as created from its settings.</summary>
+/// <summary>Tests the services that a host registers from its settings.</summary>
 public sealed class HostServicesTests
 {
     [Fact]
-    public async Task Everything_that_is_added_can_be_made()
+    public async Task Every_registered_service_can_be_resolved()
     {
         using var folder = new TemporaryFolder();
         var services = Add(
@@ -29,7 +29,7 @@ public sealed class HostServicesTests
     [InlineData("HIBP_JOURNAL_STORAGE", "AccountName=only")]
     [InlineData("HIBP_SECRET_KEY", "short")]
     [InlineData("HIBP_SUPPRESSION_KEY", "short")]
-    public void A_setting_that_opens_nothing_is_told_before_anything_is_done(string variable, string value)
+    public void Invalid_connection_mail_and_key_settings_are_rejected_at_startup(string variable, string value)
     {
         using var folder = new TemporaryFolder();
         Assert.Throws<WrongSettingsException>(() => Add(folder, (variable, value)).OpenHibp());

@@ -3,13 +3,13 @@ using HibpIngest.Hosting;
 
 namespace HibpIngest.Tests.Hosts;
 
-/// <summary>Tests what a host reports and remembers of unavailable stores.</summary>
+/// <summary>Tests what a host logs and remembers about unavailable stores.</summary>
 public sealed class StoreHealthTests
 {
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(10);
 
     [Fact]
-    public void Each_cause_is_said_once_and_the_end_of_all_once()
+    public void Each_outage_cause_is_logged_once_and_full_recovery_once()
     {
         var log = new CollectingLogger();
         var health = new StoreHealth(log);
@@ -29,12 +29,12 @@ public sealed class StoreHealthTests
     }
 
     [Fact]
-    public void What_is_down_is_remembered_until_its_next_try_has_had_time()
+    public void Blocked_work_is_listed_until_its_next_attempt_has_had_time()
     {
         var clock = TestClock.Standing();
-        var troubles = new BlockedWork(clock);
-        var health = new StoreHealth(new CollectingLogger(), (what, reason, pause) => troubles.Note(0, what, reason, pause));
-        troubles.Note(3, "breach-mail", "refused", TimeSpan.FromMinutes(2));
+        var blockedWork = new BlockedWork(clock);
+        var health = new StoreHealth(new CollectingLogger(), (what, reason, pause) => blockedWork.Note(0, what, reason, pause));
+        blockedWork.Note(3, "breach-mail", "refused", TimeSpan.FromMinutes(2));
         health.Down("sweep", Reason("listing"), Pause);
         health.Down("sweep", Reason("reading"), Pause);
         Assert.Equal(
@@ -42,11 +42,11 @@ public sealed class StoreHealthTests
                 (0, "sweep", "reading failed: no connection", clock.GetUtcNow() + Pause),
                 (3, "breach-mail", "refused", clock.GetUtcNow().AddMinutes(2)),
             ],
-            troubles.List().Select(one => ((int)one.Load, one.What, one.Reason, one.NextTry)));
+            blockedWork.List().Select(one => ((int)one.Load, one.What, one.Reason, one.NextTry)));
         clock.Advance(TimeSpan.FromMinutes(1));
-        Assert.Equal("breach-mail", Assert.Single(troubles.List()).What);
+        Assert.Equal("breach-mail", Assert.Single(blockedWork.List()).What);
         clock.Advance(TimeSpan.FromMinutes(2));
-        Assert.Empty(troubles.List());
+        Assert.Empty(blockedWork.List());
     }
 
     private static StoreUnavailableException Reason(string what) => new(what, "no connection");

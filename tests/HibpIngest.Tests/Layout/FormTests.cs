@@ -6,7 +6,7 @@ public sealed class FormTests
     private const int LongestLine = 140;
 
     [Fact]
-    public void No_line_of_code_is_too_long()
+    public void Code_lines_have_at_most_140_columns()
     {
         var files = new[] { "src", "tests", "infra" }
             .SelectMany(folder => Directory.EnumerateFiles(RepositoryFile.Path(folder), "*.cs", SearchOption.AllDirectories))

@@ -60,10 +60,10 @@ public sealed partial class LayoutTests
     };
 
     [Fact]
-    public void Projects_know_those_that_they_may_and_no_other() => AssertReferences(References, "src");
+    public void Projects_reference_exactly_the_allowed_projects() => AssertReferences(References, "src");
 
     [Fact]
-    public void Test_projects_know_what_they_share_and_not_one_another() => AssertReferences(TestReferences, "tests");
+    public void Test_projects_reference_exactly_the_allowed_projects() => AssertReferences(TestReferences, "tests");
 
     [Fact]
     public void Fast_tests_start_no_process_and_no_emulator()
@@ -90,7 +90,7 @@ public sealed partial class LayoutTests
     [InlineData("HibpIngest.Api", "SqlClient", "SQLite", "Azure.", "Queue")]
     [InlineData("HibpIngest.Core", "SqlClient", "SQLite", "Azure.", "SharpZipLib")]
     [InlineData("HibpIngest.Pipeline", "SqlClient", "SQLite", "Azure.")]
-    public void Capabilities_know_no_driver(string project, params string[] drivers)
+    public void Capabilities_reference_no_driver_package(string project, params string[] drivers)
     {
         var packages = XDocument.Load(RepositoryFile.Path($"src/{project}/{project}.csproj"))
             .Descendants("PackageReference").Select(package => (string)package.Attribute("Include")!).ToList();
@@ -155,7 +155,7 @@ public sealed partial class LayoutTests
     }
 
     [Fact]
-    public void A_provider_of_services_is_taken_by_hosts_and_commands_alone()
+    public void Only_hosts_and_commands_take_an_IServiceProvider()
     {
         // Compiler-generated closures hold what they capture; nothing is passed to them.
         var takers =
@@ -173,7 +173,7 @@ public sealed partial class LayoutTests
     }
 
     [Fact]
-    public void Stages_leave_failures_to_their_runner()
+    public void Stages_catch_no_general_exception_and_call_no_other_stage()
     {
         var stages = typeof(StageRunner).Assembly.GetTypes()
             .Where(type => type.GetInterfaces().Any(port => port.IsGenericType && port.GetGenericTypeDefinition() == typeof(IStage<,>)))

@@ -9,7 +9,7 @@ using OpenTelemetry.Trace;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Tests that Application Insights gets all spans and log lines of a process, and nothing else.</summary>
+/// <summary>Tests that Application Insights receives all spans and log lines of a process, and nothing else.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class ApplicationInsightsTests
 {
@@ -18,7 +18,7 @@ public sealed class ApplicationInsightsTests
     private static readonly ActivitySource Source = new(TelemetryNames.Source);
 
     [Fact]
-    public async Task Every_span_and_line_arrives_and_no_item_of_the_exporters_own()
+    public async Task All_spans_and_log_lines_are_exported_and_none_of_the_exporters_own_metrics()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
         Send(endpoint.ConnectionString, Spans);
@@ -42,7 +42,7 @@ public sealed class ApplicationInsightsTests
     }
 
     [Fact]
-    public void An_endpoint_that_never_answers_delays_the_end_by_seconds()
+    public void An_unresponsive_endpoint_delays_shutdown_by_seconds_only()
     {
         using var silent = new TcpListener(IPAddress.Loopback, 0);
         silent.Start();

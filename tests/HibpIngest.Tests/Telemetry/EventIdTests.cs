@@ -18,7 +18,7 @@ namespace HibpIngest.Tests.Telemetry;
 public sealed class EventIdTests
 {
     [Fact]
-    public void No_two_lines_share_an_event_id()
+    public void Event_ids_are_unique_and_listed_in_EventIds()
     {
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),

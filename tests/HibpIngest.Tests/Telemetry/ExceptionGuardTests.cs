@@ -4,14 +4,14 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Tests what may leave the process of log lines and exceptions of other libraries.</summary>
+/// <summary>Tests that telemetry exports neither exception messages nor log lines of other libraries.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class ExceptionGuardTests
 {
     private const string Address = "somebody@example.com";
 
     [Fact]
-    public async Task An_exception_goes_out_without_its_message_and_others_lines_do_not_go_out()
+    public async Task Exceptions_are_exported_without_messages_and_other_libraries_log_lines_are_not()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
         using (

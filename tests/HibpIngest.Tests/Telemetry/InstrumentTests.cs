@@ -11,17 +11,17 @@ namespace HibpIngest.Tests.Telemetry;
 public sealed class InstrumentTests
 {
     [Fact]
-    public void Nothing_is_allocated_while_nobody_listens()
+    public void Telemetry_allocates_nothing_without_a_listener()
     {
         var rejected = new long[Enum.GetValues<AccountRule>().Length];
-        Tell(); // allocations made only once
+        Emit(); // one-time allocations
         Assert.Equal(0, Allocations.Of(() =>
         {
             for (var i = 0; i < 1_000; i++)
-                Tell();
+                Emit();
         }));
 
-        void Tell()
+        void Emit()
         {
             HibpTelemetry.Extracted(8_192, 1, rejected, rejected);
             HibpTelemetry.BatchCopied(20_000, 500_000, TimeSpan.FromSeconds(1));
@@ -33,7 +33,7 @@ public sealed class InstrumentTests
     }
 
     [Fact]
-    public void The_documents_have_every_name_with_its_unit()
+    public void The_telemetry_page_lists_every_instrument_and_span()
     {
         var page = DocumentFiles.Read("docs/telemetry.md");
         var published = new List<Instrument>();
@@ -55,7 +55,7 @@ public sealed class InstrumentTests
     }
 
     [Fact]
-    public void Every_name_is_its_own()
+    public void Names_of_spans_tags_and_instruments_are_unique()
     {
         foreach (var kind in (Type[])[typeof(Spans), typeof(Tags), typeof(Instruments)])
             Assert.Equal(Constants.Of(kind).Distinct(), Constants.Of(kind));

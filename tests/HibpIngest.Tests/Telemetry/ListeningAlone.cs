@@ -1,6 +1,9 @@
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Tests that listen to this process's spans and instruments, or need that nothing does: they run when no others run.</summary>
+/// <summary>
+/// Collection of tests that listen to this process's spans and instruments, or require that nothing does. No other test
+/// runs concurrently.
+/// </summary>
 [CollectionDefinition(Name, DisableParallelization = true)]
 public sealed class ListeningAlone
 {
