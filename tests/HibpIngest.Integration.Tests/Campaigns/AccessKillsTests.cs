@@ -45,7 +45,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     }
 
     [Fact]
-    public async Task What_was_answered_is_logged_whatever_is_killed_or_stopped()
+    public async Task Answered_requests_are_logged_despite_kills_and_an_emulator_outage()
     {
         var random = new Random(Seed);
         Say("| kill | durable: answered | logged | behind: answered | logged | missing |");
@@ -57,7 +57,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     }
 
     [Fact]
-    public async Task Some_two_thousand_requests_a_second_are_answered_and_each_is_logged()
+    public async Task Two_thousand_requests_per_second_are_all_answered_and_logged()
     {
         var server = await ServeAsync("--open");
         var load = new AccessLoad(server.Address, DurableRoute, Connections, TimeSpan.FromSeconds(1) * Connections / HeldRate);

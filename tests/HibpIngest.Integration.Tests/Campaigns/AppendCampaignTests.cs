@@ -35,7 +35,7 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
     private int _sentTwice;
 
     [Fact]
-    public async Task Appends_count_once_while_processes_are_killed_and_messages_come_twice()
+    public async Task Appends_count_once_while_processes_are_killed_and_messages_arrive_twice()
     {
         var random = new Random(Seed);
         int[] prefixes = [.. Enumerable.Range(0, Prefixes).Select(_ => random.Next(HashModes.Ranges)).Distinct()];

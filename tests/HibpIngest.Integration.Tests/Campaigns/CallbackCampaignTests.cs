@@ -26,7 +26,7 @@ public sealed class CallbackCampaignTests(ITestOutputHelper output) : Campaign(o
     private static readonly TimeSpan LongestQuiet = TimeSpan.FromMinutes(4);
 
     [Fact]
-    public async Task Clients_are_told_what_a_script_expects_though_a_host_is_killed()
+    public async Task Clients_receive_the_expected_calls_while_a_host_is_killed()
     {
         Variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
         (Variables["HIBP_CALLLOOPBACK"], Variables["HIBP_CALLPAUSE"]) = ("true", "00:00:00.5");

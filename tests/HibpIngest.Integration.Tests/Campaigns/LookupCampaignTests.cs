@@ -34,7 +34,7 @@ public sealed class LookupCampaignTests(ITestOutputHelper output) : Campaign(out
     private static readonly UriCreationOptions Verbatim = new() { DangerousDisablePathAndQueryCanonicalization = true };
 
     [Fact]
-    public async Task Accounts_and_ranges_are_answered_as_a_script_expects_while_another_breach_is_half_loaded()
+    public async Task Lookups_match_the_script_while_another_breach_is_half_loaded()
     {
         // Some slices of the breach being loaded are done, and most aren't.
         Variables["HIBP_SLICEROWS"] = $"{Math.Clamp(LoadingAccounts / LoadingSlices, 100, 10_000)}";

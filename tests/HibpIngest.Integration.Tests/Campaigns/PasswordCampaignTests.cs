@@ -32,7 +32,7 @@ public sealed class PasswordCampaignTests(ITestOutputHelper output) : Campaign(o
     protected override string? DataFolder => IsLong ? File("emulator") : null;
 
     [Fact]
-    public async Task Ranges_are_answered_as_a_script_expects_from_each_back_end_and_after_imports_were_killed()
+    public async Task Ranges_of_each_back_end_match_the_script_even_after_killed_imports()
     {
         var random = new Random(Seed);
         var list = new PasswordList(Rows, Prefixes, Seed);

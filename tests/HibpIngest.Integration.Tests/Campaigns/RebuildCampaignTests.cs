@@ -29,7 +29,7 @@ public sealed class RebuildCampaignTests(ITestOutputHelper output) : Campaign(ou
     }
 
     [Fact]
-    public async Task A_rebuild_that_is_killed_beside_a_load_comes_to_what_a_script_expects()
+    public async Task Rebuild_killed_repeatedly_during_a_load_matches_the_script()
     {
         var random = new Random(Seed);
         using var passed = OpenPassedTime();

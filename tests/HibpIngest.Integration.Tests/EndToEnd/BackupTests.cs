@@ -23,7 +23,7 @@ public sealed class BackupTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task Mails_that_went_out_since_are_not_sent_again_though_no_load_came()
+    public async Task Restore_holds_mails_that_were_sent_after_the_backup()
     {
         await using var rig = await StartAsync();
         await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
@@ -56,7 +56,7 @@ public sealed class BackupTests : IDisposable
     }
 
     [Fact]
-    public async Task What_is_not_whole_or_not_of_this_store_is_refused_and_nothing_is_touched()
+    public async Task Restore_refuses_a_bad_backup_or_a_database_in_use_and_changes_nothing()
     {
         await using var rig = await StartAsync();
         await DropAsync(rig, "Adobe.zip", 0);
@@ -123,7 +123,7 @@ public sealed class BackupTests : IDisposable
     }
 
     [Fact]
-    public async Task A_database_that_is_lost_or_damaged_is_replaced_and_what_was_left_of_it_is_kept()
+    public async Task Restore_replaces_a_lost_or_damaged_database_and_keeps_the_damaged_files()
     {
         await using var rig = await StartAsync();
         await DropAsync(rig, "Adobe.zip", 0);
@@ -150,7 +150,7 @@ public sealed class BackupTests : IDisposable
     }
 
     [Fact]
-    public async Task One_that_was_put_back_by_other_means_is_moved_on_though_no_load_came()
+    public async Task Reconcile_holds_sent_mails_after_a_manual_restore_without_newer_loads()
     {
         await using var rig = await StartAsync();
         await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");

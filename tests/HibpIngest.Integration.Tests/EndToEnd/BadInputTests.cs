@@ -85,7 +85,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     [InlineData("Described", "the breach's metadata is not JSON (line 1, byte ")]
     [InlineData("Nothing", "not a zip: the file is empty")]
     [InlineData("Plain", "not a zip: found a file of ")]
-    public async Task What_another_tool_uploads_is_judged_as_well(string name, string reason)
+    public async Task Bad_file_uploaded_by_another_tool_fails_its_load_with_the_reason(string name, string reason)
     {
         var load = await FailedLoadAsync(name + ".zip");
         Assert.StartsWith(reason, Property(load, "error"), StringComparison.Ordinal);
@@ -94,7 +94,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     }
 
     [Fact]
-    public async Task Nothing_of_them_is_published()
+    public async Task Failed_loads_publish_nothing_and_send_no_mail()
     {
         foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
             await FailedLoadAsync(blob);
@@ -109,7 +109,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     }
 
     [Fact]
-    public async Task The_host_goes_on_and_says_each_reason_once_and_no_address()
+    public async Task Host_logs_each_reason_once_without_addresses_and_keeps_running()
     {
         foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
             await FailedLoadAsync(blob);
@@ -125,7 +125,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     }
 
     [Fact]
-    public async Task An_empty_file_is_not_even_uploaded()
+    public async Task Drop_refuses_an_empty_file_before_the_upload()
     {
         var line = (await host.RunAsync("drop", host.Write("Empty.zip", []), "--wait")).FailedWithOneLine();
         Assert.Contains("'Empty.zip': the file is empty (0 bytes)", line, StringComparison.Ordinal);

@@ -23,7 +23,7 @@ public sealed class BadStoreTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Storage_that_refuses()
+    public async Task Commands_report_status_403_when_storage_refuses_the_key()
     {
         const string Begin = "AccountKey=";
         var at = _storage.IndexOf(Begin, StringComparison.Ordinal) + Begin.Length;
@@ -38,7 +38,7 @@ public sealed class BadStoreTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Storage_that_is_not_there()
+    public async Task Commands_report_a_refused_connection_when_storage_is_unreachable()
     {
         var closed = ClosedPort();
         var nowhere = string.Join(';', _storage.Split(';')
@@ -53,7 +53,7 @@ public sealed class BadStoreTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_database_that_is_none()
+    public async Task Commands_refuse_a_file_that_is_not_a_database_and_leave_it_unchanged()
     {
         var text = _folder.Write("text.db", new string('x', 5000) + "somebody@example.com");
         foreach (var command in new[] { "run", "status", "breaches" })
@@ -66,7 +66,7 @@ public sealed class BadStoreTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_database_of_another_table()
+    public async Task Host_refuses_a_database_that_belongs_to_another_account_table()
     {
         await HibpInProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
         Assert.Contains(
@@ -79,7 +79,7 @@ public sealed class BadStoreTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_database_file_that_is_replaced_under_a_host()
+    public async Task Host_stops_when_its_database_file_is_deleted()
     {
         await using var host = await HibpProcess.StartAsync(_folder.Path, Variables(_storage, "hibp.db"), "ready", "run");
         File.Delete(Path.Combine(_folder.Path, "hibp.db"));

@@ -15,7 +15,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_crash_at_any_call_leaves_nothing_unsaid()
+    public async Task Callbacks_are_all_delivered_after_a_crash_at_any_call()
     {
         var draw = new CallDraw(oneOf: 6, output.WriteLine);
         var calls = await RunAsync(new CrashPoint(int.MaxValue, afterwards: false));

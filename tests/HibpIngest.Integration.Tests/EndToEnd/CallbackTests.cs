@@ -17,7 +17,7 @@ public sealed class CallbackTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task Each_client_is_called_of_exactly_what_it_watches_and_the_breach_holds()
+    public async Task Clients_are_called_exactly_for_the_watched_accounts_in_each_breach()
     {
         await using var rig = await CallRig.StartAsync();
         // One client watches half of all prefixes, another those of some accounts in the breach and of some that aren't.
@@ -63,7 +63,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task What_fails_is_tried_again_under_the_same_key_and_what_doesn_t_is_not()
+    public async Task Failed_calls_are_retried_with_the_same_key_and_accepted_ones_are_not()
     {
         var clock = new TestClock();
         // Pauses between the calls of one turn are in real time.
@@ -89,7 +89,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task One_that_fails_for_three_days_delays_nobody_and_waits_for_an_operator()
+    public async Task Client_that_fails_for_three_days_delays_no_other_and_waits_for_an_operator()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -128,7 +128,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task A_message_that_comes_before_its_client_may_be_called_comes_again()
+    public async Task Message_that_arrives_before_its_client_may_be_called_is_deferred()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -149,7 +149,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task One_that_answers_410_is_paused_and_what_it_was_to_be_called_of_is_kept()
+    public async Task Client_that_answers_410_is_paused_and_its_calls_are_kept()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -184,7 +184,7 @@ public sealed class CallbackTests
     [Theory]
     [InlineData("hold")]
     [InlineData("hide")]
-    public async Task What_is_held_or_hidden_is_called_of_when_it_is_released(string how)
+    public async Task Holding_or_hiding_a_breach_stops_its_calls_until_it_is_released(string how)
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -234,7 +234,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task Of_a_sensitive_breach_those_are_called_that_were_added_so_and_of_a_retired_one_nobody()
+    public async Task Sensitive_breach_calls_only_clients_added_for_it_and_a_retired_one_calls_none()
     {
         await using var rig = await CallRig.StartAsync();
         await rig.AddAsync("usual", CallRig.AllPrefixes);
@@ -247,7 +247,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task One_that_replaces_another_is_called_of_for_what_that_didn_t_hold()
+    public async Task Replacing_load_calls_only_for_accounts_new_to_the_breach()
     {
         await using var rig = await CallRig.StartAsync();
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
@@ -260,7 +260,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task A_slice_that_two_look_through_at_once_is_called_of_whatever_becomes_of_the_second()
+    public async Task Slice_evaluated_by_two_workers_is_called_for_even_if_the_second_is_held()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -281,7 +281,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task A_removed_client_or_breach_is_called_of_no_more_and_leaves_nothing()
+    public async Task Removing_a_client_or_breach_stops_its_calls_and_deletes_their_content()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -307,7 +307,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task A_host_without_the_secret_key_says_so_and_loses_nothing()
+    public async Task Host_without_the_secret_key_reports_it_and_loses_no_call()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -322,7 +322,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task A_slice_that_cannot_be_read_fails_visibly_and_is_not_sent_again_until_an_operator_retries_it()
+    public async Task Unreadable_slice_reports_its_error_and_waits_for_an_operators_retry()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -355,7 +355,7 @@ public sealed class CallbackTests
     }
 
     [Fact]
-    public async Task A_database_that_was_put_back_calls_again_of_what_was_to_be_looked_through_then()
+    public async Task Restored_database_repeats_calls_pending_at_the_backup_with_the_same_keys()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock, options => options.Journal.Mode = JournalMode.On);

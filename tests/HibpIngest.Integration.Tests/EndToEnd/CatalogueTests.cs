@@ -15,7 +15,7 @@ public sealed class CatalogueTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_published_breach_is_told_in_every_document()
+    public async Task Published_breach_is_listed_in_every_document()
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Site.WebUrl = "https://breaches.example.com");
         var catalogue = new RawCatalogue(rig.Context.Catalogue);
@@ -52,7 +52,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task What_an_operator_changes_is_told_when_it_is_done_and_what_is_the_same_keeps_its_etag()
+    public async Task Operator_changes_are_published_at_once_and_unchanged_documents_keep_their_etag()
     {
         await using var rig = await PipelineRig.StartAsync();
         var catalogue = new RawCatalogue(rig.Context.Catalogue);
@@ -86,7 +86,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task What_is_refused_leaves_no_mark()
+    public async Task Refused_changes_leave_no_stale_mark()
     {
         await using var rig = await PipelineRig.StartAsync();
         await DropAsync(rig, "Adobe", 3, null);
@@ -101,7 +101,7 @@ public sealed class CatalogueTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_change_that_dies_anywhere_is_told_after_the_next_sweep(bool afterwards)
+    public async Task Change_interrupted_at_any_call_is_published_by_the_next_sweep(bool afterwards)
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
@@ -137,7 +137,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task A_mark_that_nobody_takes_back_is_looked_at_less_and_less_often()
+    public async Task Sweep_retries_an_abandoned_stale_mark_ever_less_often_and_then_clears_it()
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
@@ -162,7 +162,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task A_sweep_asks_no_database_where_no_mark_is_set()
+    public async Task Sweep_makes_no_database_call_without_a_stale_mark()
     {
         await using var rig = await PipelineRig.StartAsync();
         await rig.Context.Get<Sweep>().RunAsync(None);
@@ -179,7 +179,7 @@ public sealed class CatalogueTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_slow_writer_resurrects_nothing(bool repairs)
+    public async Task Slow_writer_does_not_republish_a_hidden_breach(bool repairs)
     {
         for (var at = 1; ; at++)
         {
@@ -223,7 +223,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task A_match_is_done_without_the_catalogue_and_hiding_says_that_it_is_still_shown()
+    public async Task Load_completes_while_the_catalogue_is_down_and_hiding_reports_the_failure()
     {
         await using var rig = await PipelineRig.StartAsync();
         var catalogue = new RawCatalogue(rig.Context.Catalogue);
@@ -258,7 +258,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task A_database_put_back_to_a_backup_is_published_again_as_readers_had_it()
+    public async Task Publish_after_a_restore_keeps_hidden_breaches_hidden()
     {
         await using var rig = await PipelineRig.StartAsync();
         var catalogue = new RawCatalogue(rig.Context.Catalogue);
@@ -283,7 +283,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task A_logo_beside_the_zip_is_published_and_outlives_it()
+    public async Task Logo_next_to_the_zip_is_published_and_outlives_its_blob()
     {
         await using var rig = await PipelineRig.StartAsync();
         var catalogue = new RawCatalogue(rig.Context.Catalogue);
@@ -322,7 +322,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task Blobs_carry_what_a_cache_in_front_of_them_needs()
+    public async Task Blobs_have_content_type_encoding_and_cache_control()
     {
         await using var rig = await PipelineRig.StartAsync();
         var blob = new Azure.Storage.Blobs.BlobClient(rig.Connection, "catalogue", CatalogueDocuments.Ids);

@@ -18,7 +18,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         [("a.csv", PipelineRig.Accounts(0, 7)), ("b.csv", PipelineRig.Accounts(4, 8))];
 
     [Fact]
-    public async Task A_crash_at_any_call_changes_nothing_in_the_result()
+    public async Task Pipeline_reaches_the_same_result_after_a_crash_at_any_call()
     {
         var draw = new CallDraw(oneOf: 5, output.WriteLine);
         var calls = await RunAsync(new CrashPoint(int.MaxValue, afterwards: false));

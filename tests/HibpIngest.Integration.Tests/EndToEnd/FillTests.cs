@@ -20,7 +20,7 @@ public sealed class FillTests(ITestOutputHelper output)
             = (40, 20, 4, RangesMode.Off);
 
     [Fact]
-    public async Task A_store_from_before_is_filled_and_read()
+    public async Task Fill_writes_existing_accounts_to_the_ranges_and_makes_them_readable()
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Old", 0, 100);
@@ -42,7 +42,7 @@ public sealed class FillTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Marks_past_250_are_filled_with_their_accounts()
+    public async Task Fill_includes_marks_beyond_250()
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Old", 0, 30);
@@ -56,7 +56,7 @@ public sealed class FillTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_crash_at_any_call_leaves_a_fill_that_is_gone_on_with()
+    public async Task Fill_interrupted_at_any_call_is_completed_by_the_next_one()
     {
         // The first and the last steps are tested more often than the walk between them.
         const int Steps = 20;
@@ -89,7 +89,7 @@ public sealed class FillTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Stopped_it_goes_on_where_it_was()
+    public async Task Cancelled_fill_resumes_from_its_recorded_progress()
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Old", 0, 100);
@@ -109,7 +109,7 @@ public sealed class FillTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Loads_beside_it_are_in_both_tables_whatever_was_first()
+    public async Task Fill_and_concurrent_loads_write_every_account_to_both_tables()
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Old", 0, 200);
@@ -124,7 +124,7 @@ public sealed class FillTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_slice_that_was_begun_before_the_fill_is_in_the_ranges_after_it()
+    public async Task Slice_begun_before_a_fill_is_in_the_ranges_after_it()
     {
         // Its accounts are written after the walk, with the earlier set of layouts.
         await using var rig = await PipelineRig.StartAsync(options =>
@@ -148,7 +148,7 @@ public sealed class FillTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Two_fills_are_one_after_the_other_and_one_beside_the_other_does_no_harm()
+    public async Task Second_fill_is_refused_and_concurrent_fills_without_a_lock_do_no_harm()
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Old", 0, 100);
@@ -171,7 +171,7 @@ public sealed class FillTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_breach_that_is_removed_beside_it_leaves_nothing_in_ranges(bool purged)
+    public async Task Breach_removed_during_a_fill_leaves_nothing_in_the_ranges(bool purged)
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Gone", 0, 60);
@@ -195,7 +195,7 @@ public sealed class FillTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_is_being_removed_is_not_filled()
+    public async Task Fill_skips_breaches_that_are_being_removed()
     {
         await using var rig = await PipelineRig.StartAsync(Off);
         await LoadAsync(rig, "Gone", 0, 20);

@@ -33,7 +33,7 @@ public sealed class FormatTests
     ];
 
     [Fact]
-    public async Task A_host_takes_every_format_that_is_dropped()
+    public async Task Host_loads_every_supported_format()
     {
         Assert.Equal(
             BreachFiles.Extensions.Except([".txt.gz", ".sql.gz"]).Order(StringComparer.Ordinal),
@@ -79,7 +79,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public async Task A_load_goes_on_behind_each_checkpoint_in_every_format()
+    public async Task Load_resumes_from_each_checkpoint_in_every_format()
     {
         // One batch per invocation: each message resumes from the checkpoint.
         await using var rig = await PipelineRig.StartAsync(
@@ -103,7 +103,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public async Task One_that_is_damaged_names_what_and_one_of_the_same_name_takes_its_place()
+    public async Task Damaged_archive_reports_its_fault_and_an_upload_of_the_same_name_replaces_it()
     {
         await using var rig = await PipelineRig.StartAsync();
         await rig.DropAsync("Adobe.tar.gz", ArchiveTesting.Gzip(Tar(0))[..^20]);
@@ -139,7 +139,7 @@ public sealed class FormatTests
     }
 
     [Fact]
-    public async Task A_load_that_began_with_the_extractor_before_goes_on_by_its_rules()
+    public async Task Resumed_load_keeps_its_extractor_version_and_an_unknown_version_is_refused()
     {
         await using var rig = await PipelineRig.StartAsync();
         var tar = ArchiveTesting.Tar(TarEntryFormat.Ustar, ("somebody@example.com", "a@example.com"u8.ToArray()));

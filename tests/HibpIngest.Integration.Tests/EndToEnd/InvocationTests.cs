@@ -20,7 +20,7 @@ public sealed class InvocationTests
     private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1_000)));
 
     [Fact]
-    public async Task Reading_again_beyond_the_plans_limit_fails_the_load_with_the_way_out()
+    public async Task Rereading_beyond_the_plan_limit_fails_the_load_and_names_the_resume_command()
     {
         await using var rig = await PipelineRig.StartAsync(
             options =>
@@ -62,7 +62,7 @@ public sealed class InvocationTests
     }
 
     [Fact]
-    public async Task The_plans_limit_after_a_commit_hands_over()
+    public async Task Ingest_continues_in_a_new_message_when_a_commit_exceeds_the_plan_limit()
     {
         await using var rig = await PipelineRig.StartAsync(
             options =>
@@ -92,7 +92,7 @@ public sealed class InvocationTests
     }
 
     [Fact]
-    public async Task A_second_ingest_in_a_process_waits_and_then_goes_back_to_its_queue()
+    public async Task Second_ingest_in_a_process_waits_and_is_then_deferred()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         await rig.DropAsync("First.zip", _zip);
@@ -130,7 +130,7 @@ public sealed class InvocationTests
     }
 
     [Fact]
-    public async Task An_event_fires_once_for_a_version_whatever_its_folder()
+    public async Task Blob_event_starts_one_load_per_version_in_any_folder()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var breaches = rig.Context.Get<DroppedBreaches>();
@@ -154,7 +154,7 @@ public sealed class InvocationTests
     [Theory]
     [InlineData("user@example.com.zip")]
     [InlineData("user@example.com/X.zip")]
-    public async Task A_name_with_an_address_in_it_is_recorded_as_failed_without_it(string blob)
+    public async Task Blob_name_with_an_address_fails_the_load_and_is_not_in_its_error(string blob)
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         await rig.DropAsync(blob, _zip);

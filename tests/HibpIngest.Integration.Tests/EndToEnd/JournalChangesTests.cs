@@ -7,12 +7,12 @@ using HibpIngest.Pipeline.Removal;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>Tests that an operator's change is in the account log when the command ends, or that the command reports otherwise.</summary>
-public sealed class TellLogTests
+public sealed class JournalChangesTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_change_is_told_by_the_time_its_command_ends()
+    public async Task Changes_are_in_the_journal_when_their_command_ends()
     {
         await using var rig = await StartAsync();
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
@@ -27,7 +27,7 @@ public sealed class TellLogTests
     }
 
     [Fact]
-    public async Task A_load_that_is_not_logged_yet_is_written_within_the_command()
+    public async Task Command_writes_a_load_that_is_not_in_the_journal_yet()
     {
         await using var rig = await StartAsync(JournalMode.Off);
         rig.Options.Journal.Mode = JournalMode.On;
@@ -38,7 +38,7 @@ public sealed class TellLogTests
     }
 
     [Fact]
-    public async Task A_log_that_is_down_is_reported_and_the_catalogue_is_published()
+    public async Task Hide_reports_an_unavailable_journal_and_still_publishes_the_catalogue()
     {
         await using var rig = await StartAsync();
         var down = rig.Context with
@@ -59,7 +59,7 @@ public sealed class TellLogTests
     }
 
     [Fact]
-    public async Task A_removal_does_not_begin_while_the_log_is_down()
+    public async Task Removal_does_not_begin_while_the_journal_is_unavailable()
     {
         await using var rig = await StartAsync();
         var down = rig.Context with

@@ -11,7 +11,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     [Theory]
     [InlineData(RangesMode.On, RangesState.On)]
     [InlineData(RangesMode.Off, RangesState.Off)]
-    public async Task A_new_store_begins_as_it_was_asked_for_and_stays_so(RangesMode mode, RangesState state)
+    public async Task New_store_gets_the_configured_ranges_mode_and_keeps_it(RangesMode mode, RangesState state)
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Upsert.Ranges = mode);
         Assert.Equal(state, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
@@ -21,7 +21,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_set_up_that_dies_at_any_call_is_ended_by_the_next()
+    public async Task Setup_interrupted_at_any_call_is_completed_by_the_next_one()
     {
         var draw = new CallDraw(oneOf: 3, output.WriteLine);
         var calls = 0;
@@ -45,7 +45,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     [Theory]
     [InlineData(RangesState.Filling)]
     [InlineData(RangesState.On)]
-    public async Task A_change_that_only_the_database_has_comes_to_readers_with_the_next_start(RangesState state)
+    public async Task Setup_copies_a_layout_change_from_the_database_to_the_register(RangesState state)
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.Off);
         await rig.Context.Database.RaiseRangesAsync(1, state, None);
@@ -55,7 +55,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_database_that_was_put_back_to_before_a_change_takes_it_from_the_register()
+    public async Task Setup_copies_a_layout_change_from_the_register_to_a_restored_database()
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.Off);
         var version = (await rig.Context.Database.GetLayoutsAsync(None)).Version;
@@ -66,7 +66,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Layouts_of_a_newer_program_are_refused_before_anything_is_written()
+    public async Task Setup_refuses_layouts_of_a_newer_program_before_writing_anything()
     {
         await using var rig = await PipelineRig.NewAsync();
         await rig.Context.Database.UpgradeAsync(None);

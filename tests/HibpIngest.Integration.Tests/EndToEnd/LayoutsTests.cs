@@ -23,7 +23,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges) = (100, 50, RangesMode.On);
 
     [Fact]
-    public async Task Every_layout_has_every_account_where_the_documents_say_and_readers_find_it_there()
+    public async Task Layouts_hold_every_account_in_its_documented_place_and_can_be_switched()
     {
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 4);
         await rig.ImportAsync(("boss@example.net", "example.com"));
@@ -54,7 +54,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_slice_whose_writes_fail_wherever_they_may_is_in_every_layout_once_it_is_done(bool afterwards)
+    public async Task Slice_that_retries_failed_writes_is_complete_in_every_layout(bool afterwards)
     {
         const int Rows = 5;
         await using var rig = await PipelineRig.StartAsync(
@@ -101,7 +101,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_layout_that_is_added_under_a_slice_has_it_and_what_was_done_before_is_missing_until_it_was_written()
+    public async Task Layout_added_during_a_slice_receives_it_and_misses_earlier_rows_until_rewritten()
     {
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, Accounts);
@@ -186,7 +186,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_change_of_the_layouts_keeps_its_lock_however_long_it_takes()
+    public async Task Layout_change_renews_its_lock_for_as_long_as_it_runs()
     {
         var clock = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(Small, clock, storageAccounts: 2);
@@ -213,7 +213,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Work_under_a_lock_that_is_lost_is_aborted(bool isHeldByAnother)
+    public async Task Work_is_aborted_when_its_lock_is_lost(bool isHeldByAnother)
     {
         var clock = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
@@ -238,7 +238,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_layout_is_dropped_once_nobody_writes_or_reads_it_and_its_name_is_not_given_again()
+    public async Task Layout_drop_waits_for_the_last_writer_and_retires_the_name()
     {
         var clock = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(Small, clock, storageAccounts: 2);
@@ -277,7 +277,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_database_that_was_put_back_to_before_a_change_of_the_set_takes_it_from_the_register()
+    public async Task Setup_copies_added_and_dropped_layouts_from_the_register_to_a_restored_database()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var register = rig.Context.Register;
@@ -303,7 +303,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     [InlineData("too few", "the store has 3 storage accounts, and this process knows 2")]
     [InlineData("another order", "storage account 2 is number 3 of the store")]
     [InlineData("another store's", "storage account 3 belongs to another store")]
-    public async Task A_process_that_knows_other_storage_accounts_than_the_store_s_is_told_so(string what, string message)
+    public async Task Setup_and_reads_refuse_storage_accounts_that_differ_from_the_stores(string what, string message)
     {
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 3);
         await using var other = await PipelineRig.StartAsync(Small);
@@ -335,7 +335,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_store_is_given_more_storage_accounts()
+    public async Task Store_accepts_an_added_storage_account_and_then_requires_it()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         using var account = StorageAccount.Open(
@@ -354,7 +354,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     [InlineData("")]
     [InlineData("Wide")]
     [InlineData("wi-de")]
-    public async Task A_name_that_no_table_could_have_is_refused(string name)
+    public async Task Layout_name_that_cannot_be_a_table_name_is_refused(string name)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await Assert.ThrowsAsync<BadInputException>(

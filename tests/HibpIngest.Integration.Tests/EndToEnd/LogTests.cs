@@ -21,7 +21,7 @@ public sealed class LogTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_load_is_logged_row_by_row_and_its_document_tells_everything_of_it()
+    public async Task Journal_holds_every_row_of_a_load_and_a_document_that_describes_it()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0, """{"Title":"Adobe Systems","IsSensitive":true,"BreachDate":"2013-10-04"}""");
@@ -49,7 +49,7 @@ public sealed class LogTests
     }
 
     [Fact]
-    public async Task A_later_change_is_a_successor_and_the_newest_tells()
+    public async Task Later_changes_write_a_new_document_and_the_newest_one_applies()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);
@@ -75,7 +75,7 @@ public sealed class LogTests
     }
 
     [Fact]
-    public async Task A_lost_message_is_sent_again_and_a_load_that_could_not_be_logged_says_why_until_it_is()
+    public async Task Lost_journal_messages_are_resent_and_a_failed_write_shows_its_error_until_fixed()
     {
         var clock = new TestClock();
         await using var rig = await StartAsync(time: clock);
@@ -114,7 +114,7 @@ public sealed class LogTests
     }
 
     [Fact]
-    public async Task What_was_written_before_a_crash_and_not_recorded_is_compared_and_kept()
+    public async Task Blobs_written_but_not_recorded_before_a_crash_are_verified_and_kept()
     {
         await using var rig = await StartAsync();
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
@@ -129,7 +129,7 @@ public sealed class LogTests
     }
 
     [Fact]
-    public async Task A_failed_load_is_not_told_of_and_one_that_was_replaced_counts_no_more()
+    public async Task Failed_loads_are_not_in_the_journal_and_replaced_ones_do_not_count()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);
@@ -149,7 +149,7 @@ public sealed class LogTests
     }
 
     [Fact]
-    public async Task A_removal_leaves_nothing_in_the_log_but_that_it_was_and_whoever_is_just_writing_takes_it_away_again()
+    public async Task Removal_leaves_only_its_document_in_the_journal_even_during_a_write()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Bold.zip", 0);
@@ -176,7 +176,7 @@ public sealed class LogTests
     }
 
     [Fact]
-    public async Task A_purge_reads_the_log_back_and_a_slice_is_then_written_from_it()
+    public async Task Purge_verifies_the_journal_first_and_slices_are_then_written_from_it()
     {
         await using var rig = await StartAsync();
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
@@ -224,7 +224,7 @@ public sealed class LogTests
     }
 
     [Fact]
-    public async Task Without_the_log_nothing_is_written_and_a_purge_has_to_be_meant()
+    public async Task Journal_off_writes_nothing_and_purge_requires_an_explicit_option()
     {
         await using var rig = await StartAsync(options => options.Journal.Mode = JournalMode.Off);
         await LoadAsync(rig, "Adobe.zip", 0);

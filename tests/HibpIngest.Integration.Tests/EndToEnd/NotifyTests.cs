@@ -23,7 +23,7 @@ public sealed class NotifyTests
     [InlineData("RCPT", "450 4.2.1 busy", "450 4.2.1")]
     [InlineData("DATA", "451 4.3.0 not now", "451 4.3.0")]
     [InlineData(".", "452 4.2.2 full", "452 4.2.2")]
-    public async Task A_recipient_that_is_put_off_holds_up_nobody_else_and_is_refused_after_three_days(string at, string answer,
+    public async Task Deferred_recipient_delays_no_other_and_is_rejected_after_three_days(string at, string answer,
         string codes)
     {
         var clock = new TestClock();
@@ -68,7 +68,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task A_domain_whose_accounts_can_t_be_listed_now_holds_up_nobody_else()
+    public async Task Domain_that_cannot_be_listed_delays_no_other_recipient()
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
@@ -97,7 +97,7 @@ public sealed class NotifyTests
     [InlineData("MAIL", "451 4.3.0 not now")]
     [InlineData("RCPT", "421 4.7.0 slow down")]
     [InlineData("DATA", null)]
-    public async Task What_is_the_server_s_puts_the_whole_message_off(string at, string? answer)
+    public async Task Server_fault_defers_the_whole_queue_message(string at, string? answer)
     {
         await using var rig = await PipelineRig.StartAsync();
         await using var server = new SmtpTestServer
@@ -115,7 +115,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task Hiding_a_breach_stops_its_mails_at_once_and_showing_it_goes_on()
+    public async Task Hiding_a_breach_stops_its_mails_at_once_and_showing_it_resumes_them()
     {
         await using var rig = await PipelineRig.StartAsync();
         await using var server = new SmtpTestServer();
@@ -145,7 +145,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task The_rate_is_that_of_the_whole_system()
+    public async Task Mail_rate_limits_all_workers_together()
     {
         const int Each = 25;
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerSecond = 20);
@@ -178,7 +178,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task Mail_messages_that_do_not_fit_into_one_invocation_are_all_sent_in_the_end()
+    public async Task Mails_are_all_sent_when_their_messages_exceed_one_invocation()
     {
         const int Mails = 200;
         var clock = new TestClock();
@@ -231,7 +231,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task A_match_that_ends_its_process_each_time_fails_with_the_reason()
+    public async Task Match_that_crashes_its_process_each_time_fails_the_load_with_the_reason()
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
@@ -253,7 +253,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task Mails_that_end_their_process_each_time_fail_the_load_with_the_reason()
+    public async Task Mail_that_crashes_its_process_each_time_fails_the_load_with_the_reason()
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
@@ -278,7 +278,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task A_match_message_that_meets_a_living_lease_comes_again_after_it()
+    public async Task Match_message_is_deferred_while_another_worker_holds_the_lease()
     {
         await using var rig = await PipelineRig.StartAsync();
         var load = await MatchingAsync(rig);
@@ -292,7 +292,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task A_mail_message_counts_nothing()
+    public async Task Mail_message_is_processed_without_reading_the_load()
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerMessage = 2);
         await rig.ImportAsync([.. PipelineRig.Expected(0, 6).Select(account => (account, (string?)null))]);
@@ -309,7 +309,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task What_was_held_stays_held_when_another_load_takes_it_over()
+    public async Task Held_mails_stay_held_when_a_later_load_takes_them_over()
     {
         await using var rig = await PipelineRig.StartAsync();
         await rig.ImportAsync(("user3@example.com", null), ("user5@d5.example.org", null));
@@ -330,7 +330,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task Hibp_hold_stops_what_is_being_sent_and_holds_what_is_not_matched_yet()
+    public async Task Hold_stops_mails_in_progress_and_holds_a_load_that_is_not_matched_yet()
     {
         await using var rig = await PipelineRig.StartAsync();
         await using var server = new SmtpTestServer();
@@ -379,7 +379,7 @@ public sealed class NotifyTests
     [Theory]
     [InlineData("""{"notify":"send"}""")]
     [InlineData("{}")]
-    public async Task Where_the_operator_s_setting_says_hold_metadata_can_t_ask_for_send(string metadata)
+    public async Task Operator_setting_hold_overrides_metadata_that_asks_for_send(string metadata)
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.Notify = NotifyMode.Hold);
         await rig.ImportAsync(("user3@example.com", null));
@@ -393,7 +393,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task A_time_budget_ends_matching_in_the_same_mails_by_continuations()
+    public async Task Matching_continued_under_a_time_budget_sends_the_same_mails()
     {
         static void Small(TestOptions options) => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Mail.MatchRows,
             options.Ingest.DedupeCap) = (50, 25, 7, 60);
@@ -419,7 +419,7 @@ public sealed class NotifyTests
     }
 
     [Fact]
-    public async Task Only_so_many_messages_are_ever_ahead_of_the_mails()
+    public async Task Queued_mail_messages_are_limited_to_five_minutes_of_the_rate()
     {
         const int Mails = 60;
         await using var rig = await PipelineRig.StartAsync(options => (options.Mail.MailsPerMessage, options.Mail.MailsPerSecond)

@@ -40,7 +40,7 @@ public sealed class OddNamesTests
     }
 
     [Fact]
-    public async Task A_restore_starts_the_other_blobs()
+    public async Task Reconcile_starts_the_remaining_blobs_when_a_name_has_control_characters()
     {
         await using var rig = await PipelineRig.StartAsync();
         await DropAsync(rig, "Alpha.zip");
@@ -57,7 +57,7 @@ public sealed class OddNamesTests
     }
 
     [Fact]
-    public async Task Every_page_of_a_listing_can_be_read_whatever_name_it_ends_with()
+    public async Task Listing_returns_every_name_whatever_character_a_page_ends_with()
     {
         await using var rig = await PipelineRig.StartAsync();
         string[] names = ["a.zip", "a\u0001\u001f.zip", "a\u000b", "b\uFFFF.zip", "b\uFFFFz", "c&lt;\t\n\r%41.zip", "d"];

@@ -20,7 +20,7 @@ public sealed class OwnershipTests
     private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300)));
 
     [Fact]
-    public async Task A_message_that_meets_a_living_lease_comes_again_when_that_lease_has_ended()
+    public async Task Ingest_message_is_deferred_until_the_current_lease_expires()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var version = await rig.DropAsync("X.zip", _zip);
@@ -42,7 +42,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task A_load_whose_ingester_died_is_swept_while_other_messages_wait_in_its_queue()
+    public async Task Sweep_resends_an_abandoned_load_while_other_messages_wait_in_its_queue()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
@@ -68,7 +68,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task A_load_that_ends_its_process_each_time_fails_with_its_reason_and_can_be_resumed()
+    public async Task Load_that_crashes_its_process_each_time_fails_and_can_be_resumed()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
@@ -92,7 +92,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task Tries_that_got_on_or_gave_the_load_back_do_not_count()
+    public async Task Attempts_that_made_progress_or_released_the_load_are_not_counted()
     {
         await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.Ingest.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 3_000))));
@@ -113,7 +113,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task A_loser_that_wakes_up_late_does_not_fail_the_winners_load()
+    public async Task Former_owner_does_not_fail_the_new_owners_load()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
@@ -136,7 +136,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task A_renewal_that_is_refused_keeps_nobody_from_the_next_ingest()
+    public async Task Refused_renewal_does_not_block_the_next_ingest()
     {
         await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.Ingest.LoadLease = TimeSpan.FromSeconds(1)), _time);
         var first = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
@@ -166,7 +166,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task A_failure_that_can_not_be_recorded_now_is_put_off_with_its_message()
+    public async Task Failure_that_cannot_be_recorded_defers_the_message()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
@@ -187,7 +187,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task A_recorded_dedupe_cap_that_no_memory_here_can_hold_is_refused_with_what_to_do()
+    public async Task Recorded_dedupe_cap_beyond_the_memory_fails_with_the_restart_command()
     {
         await using var rig = await PipelineRig.StartAsync(
             SmallBut(options => options.Ingest.DedupeCap = DedupeSet.MaxThatFit() + 1), _time);
@@ -205,7 +205,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public void Owners_name_no_host_and_no_process()
+    public void Lease_owners_contain_no_host_name_and_are_unique()
     {
         Assert.DoesNotContain(Environment.MachineName, LoadLeases.NewOwner(), StringComparison.OrdinalIgnoreCase);
         Assert.NotEqual(LoadLeases.NewOwner(), LoadLeases.NewOwner());
@@ -214,7 +214,7 @@ public sealed class OwnershipTests
     [Theory]
     [InlineData("john.doe%40example.com.zip")]
     [InlineData("john.doe@example.com/dump.zip")]
-    public async Task A_blob_named_by_an_address_is_refused_and_named_in_no_message(string name)
+    public async Task Blob_named_by_an_address_is_refused_and_appears_in_no_message(string name)
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         await rig.DropAsync(name, _zip);
@@ -249,7 +249,7 @@ public sealed class OwnershipTests
     }
 
     [Fact]
-    public async Task A_superseded_load_stops_its_slices_and_its_version_is_never_gone_on_with()
+    public async Task Superseded_load_stops_its_slices_and_cannot_be_resumed()
     {
         await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.Ingest.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))));

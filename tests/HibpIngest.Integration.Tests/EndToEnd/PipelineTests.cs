@@ -123,7 +123,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_hidden_breach_is_out_of_every_lookup_until_it_is_shown()
+    public async Task Hidden_breach_is_not_found_until_it_is_shown()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
@@ -136,7 +136,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_held_load_waits_matched_and_counted_until_it_is_released()
+    public async Task Held_load_is_matched_and_sends_its_mails_only_when_released()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null), ("owner@example.net", "example.com"));
@@ -163,7 +163,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task Metadata_may_arrive_after_the_zip_and_is_mended_by_resume()
+    public async Task Metadata_is_optional_and_resume_reads_its_corrected_version()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
@@ -188,7 +188,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_second_loads_metadata_changes_only_what_it_says()
+    public async Task Second_loads_metadata_changes_only_the_properties_it_contains()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync(
@@ -223,7 +223,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_truncated_archive_keeps_what_was_copied_and_is_never_done()
+    public async Task Damaged_archive_keeps_its_committed_batches_and_fails()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1_000)), ("b.csv", PipelineRig.Accounts(1_000, 1_000)));
@@ -249,7 +249,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_time_budget_ends_in_the_same_rows_by_continuations()
+    public async Task Ingest_continued_under_a_time_budget_copies_the_same_rows()
     {
         await using var whole = await PipelineRig.StartAsync(Small);
         await using var budgeted = await PipelineRig.StartAsync(options =>
@@ -273,7 +273,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task Past_the_dedupe_cap_positions_stay_the_same_and_the_count_is_taken_exactly()
+    public async Task Load_beyond_the_dedupe_cap_keeps_stable_positions_and_an_exact_count()
     {
         static void Capped(TestOptions options) => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Ingest.DedupeCap)
             = (100, 50, 150);
@@ -300,7 +300,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_password_given_at_the_drop_or_at_the_resume_opens_the_archive()
+    public async Task Resume_opens_an_encrypted_archive_only_with_the_right_password()
     {
         var key = Convert.ToBase64String(Enumerable.Range(0, 32).Select(i => (byte)i).ToArray());
         await using var rig = await PipelineRig.StartAsync(Small, secretKey: key);
@@ -333,7 +333,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_database_of_another_table_is_refused()
+    public async Task Setup_refuses_a_database_that_belongs_to_another_table()
     {
         await using var one = await PipelineRig.StartAsync(Small);
         await using var two = await PipelineRig.StartAsync(Small);
@@ -343,7 +343,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_fresh_database_on_an_old_table_and_a_fresh_table_under_an_old_database_are_refused()
+    public async Task Setup_refuses_a_fresh_database_or_table_paired_with_a_used_one()
     {
         await using var used = await PipelineRig.StartAsync(Small);
         await used.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
@@ -367,7 +367,7 @@ public sealed class PipelineTests
     }
 
     [Fact]
-    public async Task A_check_beside_a_set_up_never_takes_it_for_two_stores()
+    public async Task Check_during_a_concurrent_setup_reports_no_mismatch()
     {
         var calls = 0;
         for (var setUpBefore = 1; calls >= setUpBefore - 1; setUpBefore++)

@@ -19,7 +19,7 @@ public sealed class PublishingTests
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     [Fact]
-    public async Task Nothing_of_a_second_load_shows_while_it_loads_and_all_of_it_at_once()
+    public async Task Second_load_becomes_visible_all_at_once_when_it_is_complete()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", Zip(0, 100));
@@ -43,7 +43,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task A_new_version_of_a_zip_takes_the_old_ones_place_in_one_step()
+    public async Task New_version_of_a_zip_replaces_the_old_one_in_one_step()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", Zip(0, 100));
@@ -61,7 +61,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task What_a_failed_load_wrote_is_never_seen()
+    public async Task Failed_load_is_never_visible()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var zip = Zip(0, 1_000);
@@ -76,7 +76,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task A_database_restored_from_a_backup_is_refused_and_moved_on_relabels_and_mails_nobody()
+    public async Task Restored_database_is_refused_until_reconciled_then_reuses_no_mark_and_resends_no_mail()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null), ("user501@example.com", null), ("user1002@example.com", null));
@@ -119,7 +119,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task Mails_that_were_on_their_way_at_the_backup_are_held()
+    public async Task Reconcile_holds_mails_that_were_in_progress_at_the_backup()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
@@ -157,7 +157,7 @@ public sealed class PublishingTests
     [Theory]
     [InlineData("poison")]
     [InlineData("lost")]
-    public async Task A_zip_whose_message_went_before_there_was_a_load_is_found_again(string _)
+    public async Task Scan_restarts_a_zip_whose_message_was_lost_before_its_load_began(string _)
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
@@ -176,7 +176,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task A_zip_whose_breach_was_removed_before_the_backup_is_not_loaded_again()
+    public async Task Zip_of_a_breach_removed_before_the_backup_is_not_reloaded()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Old.zip", Zip(0, 100));
@@ -197,7 +197,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task Moving_on_that_was_broken_off_is_refused_by_hosts_and_gone_on_with()
+    public async Task Interrupted_reconcile_is_refused_by_hosts_and_completed_by_the_next_one()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("First.zip", Zip(0, 100));
@@ -225,7 +225,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task Metadata_beside_a_zip_changes_its_breach_when_its_load_is_published_and_not_before()
+    public async Task Metadata_next_to_a_zip_applies_only_when_its_load_is_published()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", Zip(0, 100), """{"Title":"X"}""");
@@ -294,7 +294,7 @@ public sealed class PublishingTests
     }
 
     [Fact]
-    public async Task The_password_of_a_new_version_outlives_the_end_of_the_old_one_and_goes_with_its_own_whatever_that_is()
+    public async Task Password_of_a_new_version_outlives_the_old_one_and_is_deleted_with_its_own_load()
     {
         var key = Convert.ToBase64String(Enumerable.Range(0, 32).Select(i => (byte)i).ToArray());
         await using var rig = await PipelineRig.StartAsync(Small, secretKey: key);

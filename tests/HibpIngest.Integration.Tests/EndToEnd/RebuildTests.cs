@@ -20,7 +20,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
             options.Upsert.Ranges) = (100, 50, 1, JournalMode.On, RangesMode.On);
 
     [Fact]
-    public async Task Loads_of_every_kind_are_in_it_and_it_is_switched_to_and_back_and_dropped()
+    public async Task Rebuilt_layout_holds_loads_of_every_kind_and_can_be_switched_both_ways()
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 4);
         await LoadAllAsync(rig);
@@ -51,7 +51,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Broken_off_at_any_call_it_goes_on_and_comes_to_the_same(bool logged)
+    public async Task Rebuild_interrupted_at_any_call_resumes_and_gives_the_same_result(bool logged)
     {
         await using var rig = await PipelineRig.StartAsync(
             options =>
@@ -87,7 +87,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_load_that_runs_beside_it_is_in_both_and_the_switch_may_be_in_its_middle()
+    public async Task Load_during_a_rebuild_is_in_both_layouts_even_if_reads_switch_midway()
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 150);
@@ -113,7 +113,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task What_is_removed_beside_it_is_in_it_no_more(bool brokenOff)
+    public async Task Breach_removed_during_a_rebuild_is_not_in_the_new_layout(bool brokenOff)
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
         await LoadAsync(rig, "Gone", 0, 120);
@@ -150,7 +150,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Ranges_that_are_filled_while_a_rebuild_has_lost_its_lock_lack_no_hash(bool brokenOff)
+    public async Task Fill_during_a_rebuild_that_lost_its_lock_misses_no_hash(bool brokenOff)
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 150);
@@ -186,7 +186,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_can_t_be_done_is_said_before_anything_is_written()
+    public async Task Impossible_rebuilds_are_refused_before_anything_is_written()
     {
         await using var rig = await PipelineRig.StartAsync(
             options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges)
@@ -214,7 +214,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_damaged_segment_is_named_and_what_was_removed_from_the_log_is_had_from_nowhere()
+    public async Task Rebuild_names_a_missing_journal_segment()
     {
         await using var rig = await PipelineRig.StartAsync(Logged);
         await LoadAsync(rig, "Adobe", 0, 100);

@@ -18,7 +18,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_crash_at_any_call_leaves_a_removal_that_is_gone_on_with(bool purged)
+    public async Task Removal_interrupted_at_any_call_is_completed_by_the_next_one(bool purged)
     {
         await using var rig = await PipelineRig.StartAsync(options =>
         {

@@ -22,7 +22,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_new_drop_at_any_step_keeps_all_it_has(bool halfWay)
+    public async Task New_drop_at_any_step_of_a_removal_keeps_all_of_its_data(bool halfWay)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync((InBoth, null), ("owner@example.net", "example.com"));

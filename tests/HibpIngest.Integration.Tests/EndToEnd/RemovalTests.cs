@@ -20,7 +20,7 @@ public sealed class RemovalTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Stopped_it_can_be_gone_on_with_and_does_nothing_twice(bool purged)
+    public async Task Cancelled_removal_resumes_and_repeats_nothing(bool purged)
     {
         const int Accounts = 300;
         await using var rig = await PipelineRig.StartAsync(
@@ -61,7 +61,7 @@ public sealed class RemovalTests
     }
 
     [Fact]
-    public async Task Two_who_remove_the_same_breach_do_it_together()
+    public async Task Concurrent_removals_of_one_breach_complete_it_together()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await LoadAsync(rig, "Adobe", 0, 200);
@@ -78,7 +78,7 @@ public sealed class RemovalTests
     }
 
     [Fact]
-    public async Task A_slice_that_is_under_way_is_waited_for_and_one_that_comes_late_writes_nothing()
+    public async Task Removal_waits_for_a_running_slice_and_a_late_one_writes_nothing()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Old))));
@@ -120,7 +120,7 @@ public sealed class RemovalTests
     }
 
     [Fact]
-    public async Task A_slice_that_never_ends_is_not_waited_for_for_ever()
+    public async Task Removal_gives_up_waiting_for_a_slice_that_never_ends()
     {
         var time = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(Small, time);
@@ -143,7 +143,7 @@ public sealed class RemovalTests
     [InlineData(true, 5)]
     [InlineData(false, 50)]
     [InlineData(true, 50)]
-    public async Task A_table_that_is_down_for_a_moment_is_waited_for_and_one_that_stays_so_is_not(bool purged, int failures)
+    public async Task Removal_retries_during_a_short_table_outage_and_fails_after_a_long_one(bool purged, int failures)
     {
         var time = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(options => options.Upsert.TransactionsInFlight = 1, time);
@@ -172,7 +172,7 @@ public sealed class RemovalTests
     [InlineData(0)]
     [InlineData(1)]
     [InlineData(2)]
-    public async Task Loads_that_share_a_mark_go_together(int purgedLoads)
+    public async Task Loads_that_share_a_mark_are_removed_together(int purgedLoads)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await LoadAsync(rig, "Adobe", 0, Old);
@@ -196,7 +196,7 @@ public sealed class RemovalTests
     }
 
     [Fact]
-    public async Task A_mark_stays_where_another_breachs_load_has_it_too()
+    public async Task Removal_keeps_a_mark_that_another_breachs_load_shares()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await LoadAsync(rig, "Adobe", 0, Old);
@@ -211,7 +211,7 @@ public sealed class RemovalTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Marks_about_250_go_from_the_rows_they_lie_in(bool purged)
+    public async Task Removal_deletes_marks_around_250_from_the_rows_that_hold_them(bool purged)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.Context.Database.MoveOnAsync(new StoreIds(0, 249), "nothing", None);
@@ -229,7 +229,7 @@ public sealed class RemovalTests
     }
 
     [Fact]
-    public async Task Rows_that_are_half_purged_are_no_measure()
+    public async Task Removal_of_a_partly_purged_load_deletes_every_account()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await LoadAsync(rig, "Adobe", 0, 100);

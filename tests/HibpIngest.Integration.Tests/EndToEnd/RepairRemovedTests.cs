@@ -11,7 +11,7 @@ public sealed class RepairRemovedTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task Leftovers_of_removed_loads_go_from_the_log_and_from_all_layouts_and_nothing_else_does()
+    public async Task Repair_deletes_leftovers_of_removed_loads_from_journal_and_layouts_and_nothing_else()
     {
         await using var rig = await PipelineRig.StartAsync(Logging, storageAccounts: 2);
         var wide = (await rig.Context.Get<LayoutOperations>().AddAsync(
@@ -51,7 +51,7 @@ public sealed class RepairRemovedTests
     }
 
     [Fact]
-    public async Task A_repair_that_is_interrupted_at_any_call_is_completed_by_the_next()
+    public async Task Repair_interrupted_at_any_call_is_completed_by_the_next_one()
     {
         await using var rig = await PipelineRig.StartAsync(Logging);
         await LoadAsync(rig, "Bold", 0, 8);

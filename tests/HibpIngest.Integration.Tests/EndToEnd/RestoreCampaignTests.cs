@@ -61,7 +61,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
     [InlineData(Step.Replace, 60)]
     [InlineData(Step.Import, 4)]
     [InlineData(Step.Unsubscribe, 6)]
-    public async Task A_restore_shows_nobody_what_was_taken_back(Step step, int oneOf)
+    public async Task Restore_reveals_nothing_that_was_hidden_or_removed_before_it(Step step, int oneOf)
     {
         var draw = new CallDraw(oneOf, output.WriteLine);
         var kinds = Enum.GetValues<Backup>();

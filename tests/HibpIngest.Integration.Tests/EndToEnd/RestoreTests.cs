@@ -28,7 +28,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_database_put_back_to_any_point_tells_again_what_was_published_and_mails_nobody()
+    public async Task Restore_to_any_point_shows_what_was_published_and_sends_no_mail()
     {
         await using var rig = await StartAsync();
         var backups = await TellStoryAsync(rig);
@@ -53,7 +53,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Who_was_forgotten_since_the_backup_is_forgotten_again_before_anything_is_sent()
+    public async Task Suppressions_since_the_backup_are_applied_before_anything_is_sent()
     {
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         await using var rig = await StartAsync();
@@ -96,7 +96,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_breach_that_was_removed_before_it_was_logged_stays_removed()
+    public async Task Breach_removed_before_it_was_in_the_journal_stays_removed()
     {
         await using var rig = await StartAsync();
         rig.Options.Journal.Mode = JournalMode.Off;
@@ -115,7 +115,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_database_that_is_lost_comes_back_empty_of_rows_beside_the_tables()
+    public async Task Lost_database_is_recovered_without_rows_and_sends_no_mail()
     {
         await using var rig = await StartAsync();
         await TellStoryAsync(rig);
@@ -176,7 +176,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Of_a_log_in_an_account_of_its_own_all_comes_back_though_everything_else_is_lost(bool bySlices)
+    public async Task Journal_in_its_own_account_recovers_the_store_when_all_else_is_lost(bool bySlices)
     {
         var logConnection = await AzuriteFixture.NewAccountAsync();
         await using var rig = await StartAsync(logConnection);
@@ -228,7 +228,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_zip_that_was_dropped_since_and_never_published_is_loaded_again_and_held()
+    public async Task Unpublished_zip_dropped_since_the_backup_is_reloaded_and_held()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);
@@ -256,7 +256,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_restore_that_is_broken_off_anywhere_is_refused_by_hosts_and_gone_on_with()
+    public async Task Restore_interrupted_at_any_call_is_refused_by_hosts_and_completed_by_the_next_one()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0, """{"IsSensitive":true}""");
@@ -298,7 +298,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_cannot_be_gone_by_is_named_and_the_others_come_back()
+    public async Task Damaged_journal_entries_are_named_and_the_other_loads_are_recovered()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);
@@ -353,7 +353,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_log_of_another_store_is_refused_before_anything_is_made()
+    public async Task Journal_of_another_store_is_refused_before_anything_is_created()
     {
         var logConnection = await AzuriteFixture.NewAccountAsync();
         await using var rig = await StartAsync(logConnection);

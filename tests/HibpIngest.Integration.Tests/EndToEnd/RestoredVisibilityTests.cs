@@ -17,7 +17,7 @@ public sealed class RestoredVisibilityTests
     [InlineData(JournalMode.On, true)]
     [InlineData(JournalMode.On, false)]
     [InlineData(JournalMode.Off, true)]
-    public async Task What_a_command_hid_stays_hidden_though_no_host_has_run_since(JournalMode log, bool hasBackup)
+    public async Task Hidden_breaches_stay_hidden_after_a_restore_even_if_no_host_has_run(JournalMode log, bool hasBackup)
     {
         await using var rig = await StartAsync(log);
         await LoadAsync(rig, "Alpha", 0);
@@ -42,7 +42,7 @@ public sealed class RestoredVisibilityTests
     }
 
     [Fact]
-    public async Task A_load_that_was_given_to_a_hidden_breach_is_not_shown_again()
+    public async Task Load_assigned_to_a_hidden_breach_stays_hidden_after_a_restore()
     {
         await using var rig = await StartAsync(JournalMode.On);
         await LoadAsync(rig, "Alpha", 0);
@@ -60,7 +60,7 @@ public sealed class RestoredVisibilityTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task A_removal_that_was_interrupted_is_ended_by_a_restore_to_before_the_load(bool hasBackup)
+    public async Task Restore_to_before_the_load_completes_an_interrupted_removal(bool hasBackup)
     {
         await using var rig = await StartAsync(JournalMode.On);
         await LoadAsync(rig, "Alpha", 0);
@@ -89,7 +89,7 @@ public sealed class RestoredVisibilityTests
     [Theory]
     [InlineData(JournalMode.On)]
     [InlineData(JournalMode.Off)]
-    public async Task A_zip_that_is_loaded_again_is_published_by_notify_alone(JournalMode log)
+    public async Task Zip_reloaded_after_a_restore_is_published_only_by_notify(JournalMode log)
     {
         await using var rig = await StartAsync(log);
         await LoadAsync(rig, "Alpha", 0);
@@ -122,7 +122,7 @@ public sealed class RestoredVisibilityTests
     }
 
     [Fact]
-    public async Task A_host_that_starts_on_a_database_put_back_by_other_means_shows_nothing_that_was_hidden()
+    public async Task Host_started_on_a_manually_restored_database_shows_nothing_hidden()
     {
         await using var rig = await StartAsync(JournalMode.On);
         await LoadAsync(rig, "Alpha", 0);

@@ -20,7 +20,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
     [Fact]
-    public async Task A_message_that_meets_a_living_lease_comes_again_after_its_end()
+    public async Task Slice_message_is_deferred_while_another_worker_holds_the_lease()
     {
         await using var rig = await IngestedAsync(OneSlice);
         Assert.Null(
@@ -37,7 +37,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task What_was_done_before_a_slice_was_put_off_is_not_done_again(bool throttled)
+    public async Task Deferred_slice_skips_transactions_that_are_already_written(bool throttled)
     {
         await using var rig = await IngestedAsync(OneSlice);
         var table = new RecordingTable(rig.Context.Table);
@@ -59,7 +59,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_was_done_in_another_order_counts_for_nothing()
+    public async Task Progress_recorded_for_another_order_is_ignored()
     {
         await using var rig = await IngestedAsync(OneSlice);
         var done = new byte[64];
@@ -80,7 +80,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     [Theory]
     [InlineData("superseded")]
     [InlineData("requeued")]
-    public async Task A_slice_that_is_stopped_under_way_ends_without_a_failure(string by)
+    public async Task Slice_superseded_or_requeued_while_running_ends_without_a_failure(string by)
     {
         await using var rig = await IngestedAsync(options =>
         {
@@ -102,7 +102,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_slice_that_waits_for_the_table_longer_than_half_of_the_plans_limit_is_put_off_and_costs_no_try()
+    public async Task Slice_throttled_for_half_the_plan_limit_is_deferred_without_costing_an_attempt()
     {
         await using var rig = await IngestedAsync(options =>
         {
@@ -128,7 +128,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Transactions_of_one_domain_lie_evenly_in_the_order_which_is_always_the_same()
+    public void Transactions_of_one_domain_are_spread_evenly_in_a_stable_order()
     {
         var orders = Enumerable.Range(0, 2).Select(_ => Order()).ToArray();
         Assert.Equal(orders[0], orders[1]);
@@ -153,7 +153,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_slice_whose_writes_fail_wherever_they_may_is_in_both_tables_once_it_is_done(bool afterwards)
+    public async Task Slice_that_retries_failed_writes_is_complete_in_both_tables(bool afterwards)
     {
         // In each round, one write of a new slice fails once, at a later write than before. Accounts need a
         // transaction each, except the third of them that share a domain.
@@ -202,7 +202,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     [Theory]
     [InlineData(RangesState.Off, RangesState.Filling)]
     [InlineData(RangesState.Filling, RangesState.On)]
-    public async Task A_set_of_layouts_that_changes_under_a_slice_has_it_done_again(RangesState before, RangesState after)
+    public async Task Slice_is_rewritten_when_the_layouts_change_while_it_runs(RangesState before, RangesState after)
     {
         await using var rig = await IngestedAsync(options =>
         {
@@ -228,7 +228,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_was_done_in_other_layouts_counts_for_nothing()
+    public async Task Progress_recorded_for_other_layouts_is_ignored()
     {
         await using var rig = await IngestedAsync(OneSlice);
         var transactions = 0;
@@ -253,7 +253,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_store_without_ranges_writes_none()
+    public async Task Store_with_ranges_off_writes_no_ranges()
     {
         await using var rig = await IngestedAsync(options =>
         {
@@ -267,7 +267,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Transactions_of_both_tables_lie_evenly_each_account_in_each_once()
+    public void Transactions_of_both_tables_are_spread_evenly_and_hold_each_account_once()
     {
         const int Rows = 10_000;
         var random = new Random(20251122);

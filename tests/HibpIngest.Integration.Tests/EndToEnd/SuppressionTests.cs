@@ -10,7 +10,7 @@ public sealed class SuppressionTests
     private static readonly SuppressionKey Key = KeyOf(1);
 
     [Fact]
-    public async Task Whoever_wished_to_be_told_again_is_not_suppressed_by_a_backup()
+    public async Task Resubscribed_address_is_not_suppressed_after_a_restore()
     {
         await using var rig = await PipelineRig.StartAsync();
         var context = rig.Context with { SuppressionKey = Key };
@@ -26,7 +26,7 @@ public sealed class SuppressionTests
     }
 
     [Fact]
-    public async Task A_removal_that_did_not_reach_the_database_is_lifted_as_well()
+    public async Task Resubscribing_lifts_a_removal_that_did_not_reach_the_database()
     {
         await using var rig = await PipelineRig.StartAsync();
         var context = rig.Context with { SuppressionKey = Key };
@@ -42,7 +42,7 @@ public sealed class SuppressionTests
     }
 
     [Fact]
-    public async Task A_bounce_makes_nobody_less_forgotten_and_another_key_binds_nothing()
+    public async Task Bounce_does_not_weaken_a_forgotten_address_and_another_key_is_refused()
     {
         await using var rig = await PipelineRig.StartAsync();
         var operations = (rig.Context with { SuppressionKey = Key }).Get<SubscriberOperations>();

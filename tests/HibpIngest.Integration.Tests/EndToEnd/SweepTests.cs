@@ -50,7 +50,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task A_process_that_dies_in_mid_sweep_delays_the_next_sweep_by_a_minute()
+    public async Task Process_that_crashes_during_a_sweep_delays_the_next_sweep_by_a_minute()
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
@@ -74,7 +74,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task Nothing_is_sent_again_while_it_may_still_come()
+    public async Task Sweep_resends_no_message_that_may_still_arrive()
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
@@ -97,7 +97,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task A_sweep_asks_no_database_while_no_load_is_open_and_starts_zips_without_a_load()
+    public async Task Sweep_makes_no_database_call_without_open_loads_and_starts_zips_without_a_load()
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
@@ -119,7 +119,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task A_table_that_is_down_costs_no_try_and_the_message_comes_again_later()
+    public async Task Slice_is_deferred_without_costing_an_attempt_while_the_table_is_down()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
@@ -134,7 +134,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task A_message_that_was_put_off_is_not_taken_for_lost()
+    public async Task Sweep_does_not_resend_a_deferred_message()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
@@ -153,7 +153,7 @@ public sealed class SweepTests
     [InlineData(3, 240)]
     [InlineData(4, 300)]
     [InlineData(int.MaxValue, 300)]
-    public void The_delay_grows_from_30_seconds_to_10_minutes_with_as_much_again_at_random(int deferrals, int seconds)
+    public void Retry_delay_grows_from_30_seconds_to_10_minutes_with_random_jitter(int deferrals, int seconds)
     {
         var delays = Enumerable.Range(0, 100).Select(_ => StageRunner.Delay(deferrals)).ToList();
         Assert.All(delays, delay => Assert.InRange(delay.TotalSeconds, seconds, 2 * seconds));
@@ -161,7 +161,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task A_slice_that_uses_up_its_tries_fails_the_load_visibly_and_requeueing_repairs_it()
+    public async Task Slice_that_uses_up_its_attempts_fails_the_load_and_resending_it_repairs_the_load()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
@@ -206,7 +206,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task Poison_goes_back_to_its_queue()
+    public async Task Requeue_moves_all_poison_messages_back_to_their_queue()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var poison = rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix);
@@ -226,7 +226,7 @@ public sealed class SweepTests
     [InlineData("{}")]
     [InlineData("""{"version":2,"load":1,"slice":1}""")]
     [InlineData("[1]")]
-    public async Task A_message_of_another_shape_is_thrown_back_without_its_text(string body)
+    public async Task Unreadable_message_is_rejected_without_repeating_its_text(string body)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var error = await Assert.ThrowsAsync<UnreadableMessageException>(
@@ -254,7 +254,7 @@ public sealed class SweepTests
     }
 
     [Fact]
-    public async Task Two_deliveries_of_one_mail_message_at_once_send_each_mail_once()
+    public async Task Concurrent_deliveries_of_a_mail_message_send_each_mail_once()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));

@@ -18,7 +18,7 @@ public sealed class UpgradeTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_store_of_schema_1_is_taken_over_with_what_was_public_hidden_and_held()
+    public async Task Upgrade_from_schema_1_keeps_what_was_public_hidden_and_held()
     {
         await using var rig = await OpenStore1Async();
         var context = rig.Context;

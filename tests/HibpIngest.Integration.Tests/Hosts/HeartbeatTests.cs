@@ -20,7 +20,7 @@ public sealed class HeartbeatTests
     private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(60);
 
     [Fact]
-    public async Task Heartbeats_arrive_while_no_connection_is_accepted_and_no_thread_of_the_pool_is_free()
+    public async Task Heartbeats_are_sent_with_a_full_accept_queue_and_no_free_pool_thread()
     {
         using var server = new OneConnectionServer();
         using var account = StorageAccount.Open(server.Connection, NullLoggerFactory.Instance);
@@ -44,7 +44,7 @@ public sealed class HeartbeatTests
     }
 
     [Fact]
-    public async Task An_emulator_whose_accept_queue_is_full_is_busy_and_one_that_refuses_is_not_running()
+    public async Task Emulator_with_a_full_accept_queue_is_busy_and_a_refusing_one_is_stopped()
     {
         using var listeners = new ThreeListeners();
         var emulator = new LocalEmulator("unused", listeners.FirstPort) { AcceptTimeout = TimeSpan.FromSeconds(1) };
@@ -60,7 +60,7 @@ public sealed class HeartbeatTests
     }
 
     [Fact]
-    public async Task An_emulator_that_is_started_again_is_waited_for_and_one_that_nobody_starts_is_not()
+    public async Task Restarting_emulator_is_waited_for_and_a_stopped_one_is_not()
     {
         using var folder = new TemporaryFolder();
         using var listeners = new ThreeListeners(listening: false);

@@ -18,7 +18,7 @@ public abstract class AcceptanceContract
     protected abstract string Database(string folder);
 
     [Fact]
-    public async Task Two_breaches_end_in_exactly_their_accounts_and_mails()
+    public async Task Two_breaches_store_exactly_their_accounts_and_send_exactly_their_mails()
     {
         using var folder = new TemporaryFolder();
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
