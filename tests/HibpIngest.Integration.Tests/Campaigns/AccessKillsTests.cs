@@ -12,17 +12,17 @@ namespace HibpIngest.Integration.Tests.Campaigns;
 public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output)
 {
     private const string DurableRoute = "/api/v3/latestbreach"; // logged before the response
-    private const string BehindRoute = "/api/v3/dataclasses"; // logged after it
+    private const string BufferedRoute = "/api/v3/dataclasses"; // logged after the response, from a buffer
     private const int Connections = 50;
     private const int HeldRate = 2_000;
     private static readonly int Kills = Size(2, 20);
     private static readonly TimeSpan Outage = TimeSpan.FromSeconds(Size(5, 60));
     private static readonly TimeSpan Held = TimeSpan.FromSeconds(Size(20, 600));
     private static readonly int Buffer = new WebOptions().AccessLogBuffer;
-    private static readonly TimeSpan Behind = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan Undisturbed = TimeSpan.FromSeconds(3);
 
     // About 2,500 per second: if a store stalls for a few seconds, as emulators do on a busy machine, the buffer still has room.
-    private static readonly TimeSpan BehindPause = TimeSpan.FromMilliseconds(10);
+    private static readonly TimeSpan BufferedPause = TimeSpan.FromMilliseconds(10);
 
     private static readonly TimeSpan RefusedPause = TimeSpan.FromMilliseconds(20);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(5);
@@ -73,18 +73,22 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     private async Task KillAsync(int kill, TimeSpan after)
     {
         var server = await ServeAsync("--open");
-        var (durable, behind) = Loads(server);
-        var loads = Task.WhenAll(durable.RunAsync(CancellationToken.None), behind.RunAsync(CancellationToken.None));
+        var (durable, buffered) = Loads(server);
+        var loads = Task.WhenAll(durable.RunAsync(CancellationToken.None), buffered.RunAsync(CancellationToken.None));
         await Task.Delay(after);
         await server.KillAsync();
         await loads;
         var records = await ReadAsync();
-        var (logged, loggedBehind) = (records.Of(durable.Route, 200), records.Of(behind.Route, 200));
-        Say($"| {kill} | {durable.Ok} | {logged} | {behind.Ok} | {loggedBehind} | {Math.Max(behind.Ok - loggedBehind, 0)} |");
+        var (logged, loggedBuffered) = (records.Of(durable.Route, 200), records.Of(buffered.Route, 200));
+        Say($"| {kill} | {durable.Ok} | {logged} | {buffered.Ok} | {loggedBuffered} | {Math.Max(buffered.Ok - loggedBuffered, 0)} |");
         Demand(logged >= durable.Ok, $"kill {kill}: {durable.Ok - logged} answered requests of a durable route are not logged");
-        Demand(logged <= durable.Ok + Connections, $"kill {kill}: {logged - durable.Ok} more are logged than were answered");
-        Demand(behind.Ok - loggedBehind <= Buffer, $"kill {kill}: {behind.Ok - loggedBehind} of those behind are not logged");
-        Demand(durable.Others + behind.Others + durable.Unavailable + behind.Unavailable == 0, $"kill {kill}: there were errors before it");
+        Demand(logged <= durable.Ok + Connections, $"kill {kill}: {logged - durable.Ok} more requests are logged than were answered");
+        Demand(
+            buffered.Ok - loggedBuffered <= Buffer,
+            $"kill {kill}: {buffered.Ok - loggedBuffered} requests of the buffered route are not logged");
+        Demand(
+            durable.Others + buffered.Others + durable.Unavailable + buffered.Unavailable == 0,
+            $"kill {kill}: there were errors before the kill");
     }
 
     /// <summary>Stops the emulator for a while, and starts another one with its data and ports.</summary>
@@ -92,21 +96,21 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     {
         var server = await ServeAsync("--open");
         var connection = Variables["HIBP_STORAGE"];
-        var (before, beforeBehind) = Loads(server);
-        await AskAsync(before, beforeBehind, Behind);
+        var (before, beforeBuffered) = Loads(server);
+        await AskAsync(before, beforeBuffered, Undisturbed);
 
         // Requests in progress may wait; after the first refusal, all are refused.
-        var (going, goingBehind) = Loads(server, RefusedPause);
+        var (going, goingBuffered) = Loads(server, RefusedPause);
         using (var end = new CancellationTokenSource())
         {
-            var loads = Task.WhenAll(going.RunAsync(end.Token), goingBehind.RunAsync(end.Token));
+            var loads = Task.WhenAll(going.RunAsync(end.Token), goingBuffered.RunAsync(end.Token));
             await Emulators[^1].DisposeAsync();
             await UntilAsync(() => Task.FromResult(going.Unavailable > 0));
             await end.CancelAsync();
             await loads;
         }
-        var (down, downBehind) = Loads(server, RefusedPause);
-        await AskAsync(down, downBehind, Outage);
+        var (down, downBuffered) = Loads(server, RefusedPause);
+        await AskAsync(down, downBuffered, Outage);
         await StartEmulatorAsync(new AzuriteOptions
         {
             DataFolder = DataFolder,
@@ -114,7 +118,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
             QueuePort = ConnectionStrings.Endpoint(connection, "Queue").Port,
             TablePort = ConnectionStrings.Endpoint(connection, "Table").Port,
         });
-        // A request of the durable route: everything before it is durable too.
+        // Once a request of the durable route succeeds, every earlier record is durable too.
         var asked = 0;
         await UntilAsync(() =>
         {
@@ -122,64 +126,66 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
             return AccessLoad.IsAnsweredAsync(server.Address, DurableRoute, HttpStatusCode.OK);
         });
         var first = await AccessRecords.ReadAsync(connection, File("blobs"), areRemoved: false);
-        var (after, afterBehind) = Loads(server);
-        await AskAsync(after, afterBehind, Behind);
+        var (after, afterBuffered) = Loads(server);
+        await AskAsync(after, afterBuffered, Undisturbed);
         var log = (await server.TerminateAsync()).Error;
         var last = await ReadAsync();
 
-        Say($"before: {before}; {beforeBehind}");
-        Say($"while the emulator stops: {going}; {goingBehind}");
-        Say($"for {Outage.TotalSeconds} s without it: {down}; {downBehind}");
-        Say($"after: {after}; {afterBehind}");
+        Say($"before: {before}; {beforeBuffered}");
+        Say($"while the emulator stops: {going}; {goingBuffered}");
+        Say($"for {Outage.TotalSeconds} s without it: {down}; {downBuffered}");
+        Say($"after: {after}; {afterBuffered}");
         Say("logged until it was back: " + string.Join(", ", first.Counts.Select(one => $"{one.Key}: {one.Value}")));
         Say("logged behind that: "
             + string.Join(", ", last.Counts.Select(one => $"{one.Key}: {one.Value - first.Counts.GetValueOrDefault(one.Key)}")));
-        Demand(before.IsOk && beforeBehind.IsOk && after.IsOk && afterBehind.IsOk, "there were errors with the emulator there");
-        Demand(down.Unavailable > 0 && down.Ok + down.Others + down.Failed == 0, "a durable route answered other than 503 without a log");
-        Demand(goingBehind.IsOk && downBehind.IsOk, "a route that is logged behind did not go on answering");
-        Demand(going.Others + going.Failed == 0, "something else than 200 and 503 was answered");
+        Demand(before.IsOk && beforeBuffered.IsOk && after.IsOk && afterBuffered.IsOk, "there were errors while the emulator was running");
+        Demand(
+            down.Unavailable > 0 && down.Ok + down.Others + down.Failed == 0,
+            "a durable route answered other than 503 while the access log was down");
+        Demand(goingBuffered.IsOk && downBuffered.IsOk, "the buffered route stopped answering");
+        Demand(going.Others + going.Failed == 0, "a response was neither 200 nor 503");
         Demand(first.Of(before.Route, 200) > before.Ok + going.Ok - 1, "requests of a durable route that were answered are not logged");
-        var answeredBehind = beforeBehind.Ok + goingBehind.Ok + downBehind.Ok;
+        var answeredBuffered = beforeBuffered.Ok + goingBuffered.Ok + downBuffered.Ok;
         // Refused requests have a record too if there was room.
-        var lost = asked + new[] { before, beforeBehind, going, goingBehind, down, downBehind }.Sum(load => load.Ok + load.Unavailable)
-            - first.Counts.Values.Sum();
-        Say($"not logged of those behind: {answeredBehind - first.Of(downBehind.Route, 200)}, of all: {lost}");
+        var lost = asked + new[] { before, beforeBuffered, going, goingBuffered, down, downBuffered }
+            .Sum(load => load.Ok + load.Unavailable) - first.Counts.Values.Sum();
+        Say($"not logged of those behind: {answeredBuffered - first.Of(downBuffered.Route, 200)}, of all: {lost}");
         Demand(log.Contains("access log: down", StringComparison.Ordinal), "the server doesn't say that its log is down");
         Demand(
             log.Contains($"; {lost} requests were not logged", StringComparison.Ordinal),
             $"the server doesn't say that {lost} requests were not logged, but: {log}");
         Demand(
-            first.Of(downBehind.Route, 200) >= Math.Min(answeredBehind, beforeBehind.Ok + (Buffer / 4)),
-            "what there was room for is not logged");
-        foreach (var load in (AccessLoad[])[after, afterBehind])
+            first.Of(downBuffered.Route, 200) >= Math.Min(answeredBuffered, beforeBuffered.Ok + (Buffer / 4)),
+            "requests that fitted into the buffer are not logged");
+        foreach (var load in (AccessLoad[])[after, afterBuffered])
         {
             var logged = last.Of(load.Route, 200) - first.Of(load.Route, 200);
             Demand(logged == load.Ok, $"{load.Route}, the emulator being back: {load.Ok} answered, {logged} logged");
         }
     }
 
-    private static (AccessLoad Durable, AccessLoad Behind) Loads(HibpProcess server, TimeSpan pause = default) => (
+    private static (AccessLoad Durable, AccessLoad Buffered) Loads(HibpProcess server, TimeSpan pause = default) => (
         new AccessLoad(server.Address, DurableRoute, Connections, pause),
-        new AccessLoad(server.Address, BehindRoute, Connections / 2, pause > BehindPause ? pause : BehindPause));
+        new AccessLoad(server.Address, BufferedRoute, Connections / 2, pause > BufferedPause ? pause : BufferedPause));
 
-    private static async Task AskAsync(AccessLoad durable, AccessLoad behind, TimeSpan held)
+    private static async Task AskAsync(AccessLoad durable, AccessLoad buffered, TimeSpan held)
     {
         using var end = new CancellationTokenSource(held);
-        await Task.WhenAll(durable.RunAsync(end.Token), behind.RunAsync(end.Token));
+        await Task.WhenAll(durable.RunAsync(end.Token), buffered.RunAsync(end.Token));
     }
 
-    private static async Task UntilAsync(Func<Task<bool>> isSo)
+    private static async Task UntilAsync(Func<Task<bool>> condition)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
-        while (!await isSo())
+        while (!await condition())
             await Task.Delay(PollInterval, timeout.Token);
     }
 
     private Task<AccessRecords> ReadAsync() => AccessRecords.ReadAsync(Variables["HIBP_STORAGE"], File("blobs"), areRemoved: true);
 
-    private void Demand(bool isSo, string otherwise)
+    private void Demand(bool condition, string fault)
     {
-        if (!isSo)
-            _faults.Add(otherwise);
+        if (!condition)
+            _faults.Add(fault);
     }
 }

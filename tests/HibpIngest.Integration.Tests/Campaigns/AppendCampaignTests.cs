@@ -145,7 +145,7 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
             }
             catch (HttpRequestException)
             {
-                // It was killed: whether this was accepted is unknown.
+                // The server was killed; whether it accepted the request is unknown.
             }
             await Task.Delay(PollInterval * 2, cancellationToken);
         }

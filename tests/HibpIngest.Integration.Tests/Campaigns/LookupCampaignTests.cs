@@ -22,13 +22,13 @@ public sealed class LookupCampaignTests(ITestOutputHelper output) : Campaign(out
     private static readonly int Drawn = Size(200, 5_000);
     private static readonly int Prefixes = Size(60, 2_000);
 
-    // In addition to a third of the first breach's. Must not be in before the last response.
+    // In addition to a third of the first breach's. They must not be loaded before the last response.
     private static readonly int LoadingAccounts = Size(6_000, 400_000);
 
     private static readonly (string Name, bool IsShown)[] Breaches =
         [("First", true), ("Second", false), ("Small", true), ("Hidden", false), ("Removed", false), (Loading, false)];
 
-    /// <summary>A hidden breach must be out of every response by then.</summary>
+    /// <summary>The time after which no response may show a hidden breach.</summary>
     private static readonly TimeSpan OutWithin = TimeSpan.FromSeconds(10);
 
     private static readonly UriCreationOptions Verbatim = new() { DangerousDisablePathAndQueryCanonicalization = true };

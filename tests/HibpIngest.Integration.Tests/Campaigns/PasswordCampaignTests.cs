@@ -162,7 +162,7 @@ public sealed class PasswordCampaignTests(ITestOutputHelper output) : Campaign(o
         var serve = await ServeAsync("--open");
         Variables.Remove("HIBP_PASSWORDS");
         if (await new ExpectedRanges(Folder.Path, Say).AskAsync(serve.Address, what, expected) is > 0 and var differences)
-            _misses.Add($"{what}: {differences} answers are not what is expected");
+            _misses.Add($"{what}: {differences} unexpected responses");
         await serve.KillAsync();
     }
 

@@ -16,7 +16,7 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class BackupTests : IDisposable
 {
     private static readonly CancellationToken None = CancellationToken.None;
-    private static readonly IProgress<long> Nobody = new Progress<long>();
+    private static readonly IProgress<long> NoProgress = new Progress<long>();
 
     private readonly TemporaryFolder _folder = new();
 
@@ -74,15 +74,15 @@ public sealed class BackupTests : IDisposable
             await stop.CancelAsync();
             await Assert.ThrowsAnyAsync<OperationCanceledException>(
                 () => new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).BackUpAsync(
-                    Path.Combine(_folder.Path, "stopped.db"), Nobody, stop.Token));
+                    Path.Combine(_folder.Path, "stopped.db"), NoProgress, stop.Token));
             Assert.Equal([file, noteFile], Directory.GetFiles(_folder.Path).Order());
         }
 
         // A host is running.
-        var sign = new Heartbeat("h", "machine", 7, Heartbeat.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
-        await rig.Context.Register.PutHeartbeatAsync(sign, None);
+        var heartbeat = new Heartbeat("h", "machine", 7, Heartbeat.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
+        await rig.Context.Register.PutHeartbeatAsync(heartbeat, None);
         Assert.Contains("a host is at work on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
-        await rig.Context.Register.PutHeartbeatAsync(sign with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
+        await rig.Context.Register.PutHeartbeatAsync(heartbeat with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
         // The database is open in this process.
         Assert.Contains("is in use by another process", await RefusedAsync(), StringComparison.Ordinal);
         await rig.CloseAsync();
@@ -111,7 +111,7 @@ public sealed class BackupTests : IDisposable
             var (found, path) = await BackupNote.FindAsync(file, None);
             await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time);
             using var restore = new DatabaseRestore(database, rig.Context.Register, new InstallationKeys(null, null), rig.Time);
-            await restore.PrepareAsync(path, found, Nobody, None);
+            await restore.PrepareAsync(path, found, NoProgress, None);
         })).Message;
 
         async Task EditAsync(string property, string value)
@@ -175,7 +175,7 @@ public sealed class BackupTests : IDisposable
         var context = rig.OpenContext();
         using var restore = new DatabaseRestore(
             DatabaseBackup.RequireFile(context.Database), context.Register, new InstallationKeys(null, context.SuppressionKey), rig.Time);
-        await restore.PrepareAsync(file, note, Nobody, None);
+        await restore.PrepareAsync(file, note, NoProgress, None);
         await restore.PutInPlaceAsync(None);
         // A host that starts in between refuses.
         await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
@@ -184,7 +184,7 @@ public sealed class BackupTests : IDisposable
     }
 
     private Task<(string File, BackupNote Note)> BackUpAsync(PipelineRig rig, string? to = null) =>
-        new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).BackUpAsync(to ?? _folder.Path, Nobody, None);
+        new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).BackUpAsync(to ?? _folder.Path, NoProgress, None);
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Mode) = (100, 50, JournalMode.On));

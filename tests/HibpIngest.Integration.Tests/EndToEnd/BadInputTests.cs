@@ -20,7 +20,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     /// <param name="Words">Text that its error must contain.</param>
     public sealed record Archive(Func<byte[]> Make, params string[] Words)
     {
-        /// <summary>Given with <c>--password</c>; null: not given.</summary>
+        /// <summary>The value of <c>--password</c>; null: the option is not given.</summary>
         public string? Password { get; init; }
 
         /// <summary>Accounts that were copied before the damage was found, and stay counted.</summary>
@@ -113,15 +113,15 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     {
         foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
             await FailedLoadAsync(blob);
-        var said = host.Said;
+        var output = host.Said;
         foreach (var (name, archive) in Archives)
             Assert.Single(
-                said.Split('\n'), line => line.Contains($"of {name}: ", StringComparison.Ordinal) && line.Contains(
+                output.Split('\n'), line => line.Contains($"of {name}: ", StringComparison.Ordinal) && line.Contains(
                     archive.Words[0], StringComparison.Ordinal));
         // The host's output goes into log files.
-        Assert.DoesNotContain("@", said, StringComparison.Ordinal);
-        Assert.DoesNotContain("unexpected", said, StringComparison.Ordinal);
-        Assert.DoesNotContain("stopped", said, StringComparison.Ordinal);
+        Assert.DoesNotContain("@", output, StringComparison.Ordinal);
+        Assert.DoesNotContain("unexpected", output, StringComparison.Ordinal);
+        Assert.DoesNotContain("stopped", output, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -23,7 +23,7 @@ public sealed class CallbackTests
         // One client watches half of all prefixes, another those of some accounts in the breach and of some that aren't.
         var half = await rig.AddAsync("half", Enumerable.Range(0, PrefixBitmap.Prefixes / 2));
         var few = await rig.AddAsync("few", [.. CallRig.PrefixesOf(40, 30), .. CallRig.PrefixesOf(5_000, 50)]);
-        var nobody = await rig.AddAsync("nobody", []);
+        var idle = await rig.AddAsync("nobody", []);
         await rig.DropAsync("X", 0, 400);
         await rig.DropAsync("Y", 50, 100);
         await rig.RunToEndAsync();
@@ -37,7 +37,7 @@ public sealed class CallbackTests
             CallRig.Expect("X", 0, 400, watched.Contains).Concat(CallRig.Expect("Y", 50, 100, watched.Contains))
                 .Order(StringComparer.Ordinal),
             rig.Told(few));
-        Assert.Empty(rig.Told(nobody));
+        Assert.Empty(rig.Told(idle));
         // One prefix per call, each call once, with its idempotency key and the secret that was shown.
         Assert.All(rig.Caller.Calls, call => Assert.Equal(
             (call.Url == half.Client.Url ? half.Secret : few.Secret, CallRig.KeyOf(call.Url == half.Client.Url ? half : few, call)),

@@ -310,7 +310,7 @@ public sealed class CatalogueTests
         await rig.Context.Get<PublishCatalogue>().RunAsync(None);
         Assert.Equal(Png(1_024, 1), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
 
-        // The blobs next to the zip are gone; the published logo stays.
+        // The blobs next to the zip are empty; the published logo stays.
         await PutAsync("in/Adobe.2.png", []);
         await PutAsync("in/Adobe.png", []);
         await rig.Context.Get<PublishCatalogue>().RunAsync(None);

@@ -61,15 +61,15 @@ public sealed class FillTests(ITestOutputHelper output)
         // The first and the last steps are tested more often than the walk between them.
         const int Steps = 20;
         var (few, many) = (new CallDraw(oneOf: 12, output.WriteLine), new CallDraw(oneOf: 5, output.WriteLine));
-        var calls = await BreakOffAsync(int.MaxValue, afterwards: false);
+        var calls = await InterruptAsync(int.MaxValue, afterwards: false);
         var walk = few.Of(calls).Where(at => at > Steps && at <= calls - 3);
         var ends = many.Of(calls).Where(at => at <= Steps || at > calls - 3);
         foreach (var at in walk.Concat(ends).ToList())
-            await BreakOffAsync(at, many.IsAfterwards());
+            await InterruptAsync(at, many.IsAfterwards());
     }
 
     /// <summary>Crashes a fill at a call, and completes it with another; returns how many calls the first made.</summary>
-    private async Task<int> BreakOffAsync(int at, bool afterwards)
+    private async Task<int> InterruptAsync(int at, bool afterwards)
     {
         await using var rig = await PipelineRig.StartAsync(Off, new TestClock());
         await LoadAsync(rig, "Old", 0, 30);
@@ -78,7 +78,7 @@ public sealed class FillTests(ITestOutputHelper output)
         Assert.Equal(point.Crashed, died is not null);
         output.WriteLine($"died at call {at}: {point.Where}");
 
-        // Readers never see ranges that lack an account.
+        // Readers never see ranges with an account missing.
         if ((await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges == RangesState.On)
             Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
         ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // past the lease of the crashed process's lock

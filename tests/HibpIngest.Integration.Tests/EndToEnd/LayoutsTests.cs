@@ -44,7 +44,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         var listed = Assert.Single(mails.Select(leaves => string.Concat(leaves)), text => text.Contains("Cold", StringComparison.Ordinal));
         Assert.Equal(10, Enumerable.Range(0, 30).Count(i => listed.Contains($"user{i}@example.com", StringComparison.Ordinal)));
 
-        // And back: it was written all the time.
+        // Switching back works, because both layouts were written all the time.
         Assert.Equal(Wide, (await SwitchAsync(rig, "1")).Name);
         Assert.All((await FindAllAsync(rig)).Take(30), names => Assert.Contains("Cold", names, StringComparison.Ordinal));
         await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);

@@ -139,7 +139,7 @@ public sealed class LogTests
         Assert.Equal(
             [(1, JournaledState.Replaced), (2, JournaledState.Counts), (3, JournaledState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
-        // Removing the load that replaced it doesn't bring it back.
+        // Removing the replacing load doesn't bring the replaced one back.
         await rig.Context.Get<LoadOperations>().AssignAsync(2, "Dust", None);
         await rig.RunToEndAsync();
         await rig.Context.Get<RemoveBreach>().RunAsync("Dust", null, None);
@@ -207,7 +207,7 @@ public sealed class LogTests
         Assert.Equal(Rows, await operations.PurgeAsync(1, withoutLog: false, null, None));
         Assert.Equal(0, await CountAsync(rig, "rows"));
 
-        // Half of the table is lost and restored from the log; nobody is notified again.
+        // Half of the table is lost and restored from the log; no subscriber is notified again.
         var table = await rig.TableAsync();
         foreach (var domain in table.Keys.GroupBy(account => account.Split('@')[1], account => account.Split('@')[0]))
             await rig.Context.Table.RemoveMarkAsync(domain.Key, [.. domain], 1, None);

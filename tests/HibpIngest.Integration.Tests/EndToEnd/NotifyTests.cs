@@ -12,8 +12,8 @@ using HibpIngest.Pipeline.Sweeping;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// Tests matching and mails: a slow mail server delays nobody else, holds take effect, and a message that crashes its
-/// process each time is given up.
+/// Tests matching and mails: a slow mail server delays no other recipient, holds take effect, and a message that
+/// crashes its process each time is given up.
 /// </summary>
 public sealed class NotifyTests
 {
@@ -23,8 +23,7 @@ public sealed class NotifyTests
     [InlineData("RCPT", "450 4.2.1 busy", "450 4.2.1")]
     [InlineData("DATA", "451 4.3.0 not now", "451 4.3.0")]
     [InlineData(".", "452 4.2.2 full", "452 4.2.2")]
-    public async Task Deferred_recipient_delays_no_other_and_is_rejected_after_three_days(string at, string answer,
-        string codes)
+    public async Task Deferred_recipient_delays_no_other_and_is_rejected_after_three_days(string at, string answer, string codes)
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);

@@ -113,7 +113,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Breach_removed_during_a_rebuild_is_not_in_the_new_layout(bool brokenOff)
+    public async Task Breach_removed_during_a_rebuild_is_not_in_the_new_layout(bool interrupted)
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
         await LoadAsync(rig, "Gone", 0, 120);
@@ -128,11 +128,11 @@ public sealed class RebuildTests(ITestOutputHelper output)
                 removed = true;
             }
             // Everything is written, and the removed load's marks aren't removed yet.
-            if (brokenOff && removed && what == nameof(ILoads.ListLoadsAsync))
+            if (interrupted && removed && what == nameof(ILoads.ListLoadsAsync))
                 throw new CrashException();
         });
         var rebuild = hooks.Wrap(rig.OpenContext()).Get<RebuildLayout>();
-        if (brokenOff)
+        if (interrupted)
         {
             await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2), null, None));
             var refused = await Assert.ThrowsAsync<NotPossibleException>(() => SwitchAsync(rig, Wide));
@@ -150,7 +150,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Fill_during_a_rebuild_that_lost_its_lock_misses_no_hash(bool brokenOff)
+    public async Task Fill_during_a_rebuild_that_lost_its_lock_misses_no_hash(bool interrupted)
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 150);
@@ -166,18 +166,18 @@ public sealed class RebuildTests(ITestOutputHelper output)
                 filled = true;
             }
             // After the walk, it has written without hashes, and recorded that.
-            if (brokenOff && filled && what == nameof(ILayouts.SetRebuildAsync) && ++records == 2)
+            if (interrupted && filled && what == nameof(ILayouts.SetRebuildAsync) && ++records == 2)
                 throw new CrashException();
         });
         var rebuild = hooks.Wrap(rig.OpenContext()).Get<RebuildLayout>();
-        if (brokenOff)
+        if (interrupted)
         {
             await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2) with { Ranges = false }, null, None));
             await rig.ExecuteAsync("DELETE FROM locks");
             rebuild = rig.OpenContext().Get<RebuildLayout>();
         }
         var result = await rebuild.RunAsync(
-            Order(2) with { Ranges = brokenOff ? null : false }, null, None);
+            Order(2) with { Ranges = interrupted ? null : false }, null, None);
         Assert.True(filled);
         Assert.Equal(RangesState.On, (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1].Ranges);
         Assert.Equal(0, await rig.Context.Database.CountMissingAsync(result.Layout.Id, None));

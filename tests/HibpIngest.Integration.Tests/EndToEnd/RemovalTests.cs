@@ -68,7 +68,7 @@ public sealed class RemovalTests
         await LoadAsync(rig, "Other", 100, 200);
         await Task.WhenAll(Enumerable.Range(0, 3).Select(async _ =>
         {
-            // The last one may find the breach gone.
+            // The last one may find the breach already removed.
             var error = await Record.ExceptionAsync(() => RemoveAsync(rig.OpenContext(), "Adobe", null, None));
             Assert.True(error is null or NotPossibleException, $"{error}");
         }));
@@ -103,7 +103,7 @@ public sealed class RemovalTests
                 }
                 await LeaseAsync(rig, "NULL");
             }
-            Assert.False(what == nameof(IAccountTable.RemoveMarkAsync) && looks < 2, "the table was walked beside a slice");
+            Assert.False(what == nameof(IAccountTable.RemoveMarkAsync) && looks < 2, "the table was walked during a slice");
         });
         var progress = new Reports();
         Assert.Equal(4, (await RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", progress, None)).Entities);
@@ -180,7 +180,7 @@ public sealed class RemovalTests
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1"], marks));
         for (var load = 1; load <= purgedLoads; load++)
             await rig.Context.Get<LoadOperations>().PurgeAsync(load, withoutLog: true, null, None);
-        // Interrupted when the first load is gone and another has arrived.
+        // Interrupted after the first load is removed; then another load arrives.
         var hooks = new HookedPorts(async (_, what) =>
         {
             if (what == nameof(ICatalogue.FinishRemovalAsync) && await CountAsync(rig, "loads") == 1)

@@ -98,7 +98,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
     private sealed class World(PipelineRig rig, TestClock clock) : IAsyncDisposable
     {
         private readonly List<(string Name, string Account)> _targets = [];
-        private readonly HashSet<string> _gone = [];
+        private readonly HashSet<string> _withdrawn = [];
         private readonly HashSet<string> _sensitive = [];
         private readonly HashSet<string> _unsubscribed = [];
         private HashSet<string> _public = [];
@@ -121,7 +121,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             await world.LoadAsync("Shy", 10);
             await world._host.Get<BreachOperations>().SetHiddenAsync("Shy", true, None);
             world._targets.AddRange([("Open", AccountAt(0)), ("Shy", AccountAt(10))]);
-            world._gone.Add("Shy");
+            world._withdrawn.Add("Shy");
             world._public = ["Open"];
             return world;
         }
@@ -148,10 +148,10 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             await RestoreAsync(kind == Backup.None ? null : backups[kind]);
             await CheckAsync(name, "restored");
             // A file that was never received is loaded normally.
-            var told = isNew ? [_targets.Last(target => target.Name == name).Account] : Array.Empty<string>();
-            Assert.True(!rig.Recipients().Except(told).Any(), $"{_where}: mailed without a word of the operator");
+            var expectedRecipients = isNew ? [_targets.Last(target => target.Name == name).Account] : Array.Empty<string>();
+            Assert.True(!rig.Recipients().Except(expectedRecipients).Any(), $"{_where}: mailed without an operator's release");
 
-            // Anything that an operator may release by mistake.
+            // Release everything, as an operator might by mistake.
             foreach (var breach in (await _host.Database.ListLoadsAsync(null, None))
                 .Where(load => load.State == LoadState.Held).Select(load => load.Breach).Distinct())
             {
@@ -160,7 +160,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             }
             await PipelineRig.RunToEndAsync(_host);
             _public = await CheckAsync(name, "released");
-            Assert.True(!rig.Recipients().Intersect(_unsubscribed).Any(), $"{_where}: mailed who is unsubscribed");
+            Assert.True(!rig.Recipients().Intersect(_unsubscribed).Any(), $"{_where}: mailed an unsubscribed address");
             foreach (var backup in backups.Values)
                 File.Delete(backup);
         }
@@ -172,7 +172,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             var dying = point.Wrap(Open());
             if (step is Step.Publish or Step.Replace)
             {
-                // The second version of the zip lacks the first account.
+                // The second version of the zip doesn't contain the first account.
                 await rig.DropAsync(
                     $"{name}.zip", Zip(step == Step.Publish ? first : first + 1),
                     step == Step.Publish && Rounds % 2 == 1 ? """{"IsSensitive":true}""" : null);
@@ -202,10 +202,10 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             switch (step)
             {
                 case Step.Hide or Step.Assign when isThrough || !isShown:
-                    _gone.Add(name);
+                    _withdrawn.Add(name);
                     break;
                 case Step.Remove when isThrough || !isShown || await IsRemovedAsync(name):
-                    _gone.Add(name);
+                    _withdrawn.Add(name);
                     break;
                 case Step.Set when isThrough || !isShown:
                 case Step.Publish when Rounds % 2 == 1:
@@ -215,7 +215,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
                     Assert.False(isShown, _where);
                     _targets[^1] = (name, AccountAt(first + 1));
                     _targets.Add(($"{name}'s first version", AccountAt(first)));
-                    _gone.Add(name + "'s first version");
+                    _withdrawn.Add(name + "'s first version");
                     break;
                 case Step.Replace:
                     _targets[^1] = (name, AccountAt(first + 1));
@@ -248,7 +248,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             }
             catch (NotPossibleException e) when (e.Message.Contains("nothing to move on", StringComparison.Ordinal))
             {
-                // The backup is of this moment.
+                // The backup is current, so there is nothing to reconcile.
             }
             await _host.Get<StoreSetup>().EnsureAsync(None);
             // The operator's file lists everyone; unsubscribed addresses are skipped.
@@ -281,19 +281,21 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
                 var byDomain = new List<string>();
                 await foreach (var (found, breaches) in accounts.ReadDomainAsync(domain, None))
                     byDomain.AddRange(found == alias ? breaches.Select(one => one.Model.Name) : []);
-                Assert.True(!byDomain.Intersect(_gone).Any() && byAccount.All(byDomain.Contains), $"{_where}, {when}: {target} by domain");
                 Assert.True(
-                    !_gone.Contains(target) || byDomain.Count == 0, $"{_where}, {when}: {target} is shown as {byDomain.FirstOrDefault()}");
+                    !byDomain.Intersect(_withdrawn).Any() && byAccount.All(byDomain.Contains), $"{_where}, {when}: {target} by domain");
+                Assert.True(
+                    !_withdrawn.Contains(target) || byDomain.Count == 0,
+                    $"{_where}, {when}: {target} is shown as {byDomain.FirstOrDefault()}");
                 shown.UnionWith(byAccount);
             }
-            Assert.True(!shown.Intersect(_gone.Union(_sensitive)).Any(), $"{_where}, {when}: shown: {string.Join(", ", shown)}");
+            Assert.True(!shown.Intersect(_withdrawn.Union(_sensitive)).Any(), $"{_where}, {when}: shown: {string.Join(", ", shown)}");
             Assert.True(
                 _public.Where(one => one != current).All(shown.Contains), $"{_where}, {when}: lost; shown: {string.Join(", ", shown)}");
 
             var raw = new RawCatalogue(_host.Catalogue);
             string[] names = [.. (await raw.IdsAsync()).Breaches.Select(breach => breach.Name)];
             await raw.AssertShowsAsync($"{_where}, {when}", names);
-            Assert.True(!names.Intersect(_gone).Any(), $"{_where}, {when}: listed: {string.Join(", ", names)}");
+            Assert.True(!names.Intersect(_withdrawn).Any(), $"{_where}, {when}: listed: {string.Join(", ", names)}");
             var bare = (await raw.IdsAsync()).Breaches.Where(one => !one.Flags.HasFlag(BreachFlags.Sensitive)).Select(one => one.Name)
                 .Concat((await raw.BreachesAsync()).Where(one => !one.IsSensitive).Select(one => one.Name));
             Assert.True(!bare.Intersect(_sensitive).Any(), $"{_where}, {when}: flags");
@@ -301,7 +303,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             foreach (var breach in await _host.Database.ListBreachesAsync(None))
             {
                 Assert.True(
-                    !breach.IsPublic || !(_gone.Contains(breach.Name) || _sensitive.Contains(breach.Name)),
+                    !breach.IsPublic || !(_withdrawn.Contains(breach.Name) || _sensitive.Contains(breach.Name)),
                     $"{_where}, {when}: {breach.Name} is public in the database");
             }
             var subscribed = await _host.Database.ListSubscribersAsync(None).Select(one => one.Email).ToListAsync();

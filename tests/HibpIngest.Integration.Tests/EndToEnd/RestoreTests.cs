@@ -31,7 +31,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     public async Task Restore_to_any_point_shows_what_was_published_and_sends_no_mail()
     {
         await using var rig = await StartAsync();
-        var backups = await TellStoryAsync(rig);
+        var backups = await MakeChangesAsync(rig);
         var (truth, table, mails, log) = (await StateAsync(rig), await rig.TableAsync(), rig.Mails(), await CountingAsync(rig));
         Assert.NotEmpty(rig.Mails());
         var draw = new CallDraw(oneOf: 5, output.WriteLine);
@@ -43,7 +43,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             var moved = await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
             Assert.Empty(moved.Log!.Problems);
             Assert.Equal((0, 0), (moved.Loads, (int)moved.Missing));
-            await AssertTellsAsync(rig, restored, truth);
+            await AssertRestoredAsync(rig, restored, truth);
             Assert.Equal(log, await CountingAsync(rig));
             AssertSame(table, await rig.TableAsync());
             Assert.Equal(mails, rig.Mails());
@@ -118,7 +118,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     public async Task Lost_database_is_recovered_without_rows_and_sends_no_mail()
     {
         await using var rig = await StartAsync();
-        await TellStoryAsync(rig);
+        await MakeChangesAsync(rig);
         var (truth, mails, log) = (await StateAsync(rig), rig.Mails(), await CountingAsync(rig));
         await rig.LoseDatabaseAsync();
         var fresh = rig.OpenContext();
@@ -131,7 +131,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var moved = await fresh.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: true);
         Assert.Equal((0, 0L), (moved.Loads, moved.Missing));
         Assert.Empty(moved.Log!.Problems);
-        await AssertTellsAsync(rig, fresh, truth);
+        await AssertRestoredAsync(rig, fresh, truth);
         Assert.Equal(log, await CountingAsync(rig));
         Assert.All(await fresh.Database.ListLoadsAsync(null, None), load => Assert.True(
             load is { State: LoadState.Done, Purged: true, IsRecovered: true, Notifications.Total: 0, HeldBecause: null }));
@@ -143,7 +143,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await FireAgainAsync(fresh);
         await PipelineRig.RunToEndAsync(fresh);
         Assert.Equal(mails, rig.Mails());
-        await AssertTellsAsync(rig, fresh, truth);
+        await AssertRestoredAsync(rig, fresh, truth);
 
         // A recovered load behaves like a purged one.
         var adobe = (await fresh.Database.ListLoadsAsync("Adobe", None))[0];
@@ -180,7 +180,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     {
         var logConnection = await AzuriteFixture.NewAccountAsync();
         await using var rig = await StartAsync(logConnection);
-        await TellStoryAsync(rig);
+        await MakeChangesAsync(rig);
         var (truth, log, lost) = (await StateAsync(rig), await CountingAsync(rig), await rig.TableAsync());
         Assert.Empty(await BlobsAsync(rig.OpenAccount().AccountLog));
         var (ids, highest) = (await rig.Context.Database.GetIdentityAsync(None), await rig.Context.Database.GetHighestIdsAsync(None));
@@ -292,7 +292,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
                 await again.Get<ReconcileRestoredDatabase>().RunAsync(None, isEmpty);
             }
             var after = rig.OpenContext();
-            await AssertTellsAsync(rig, after, truth);
+            await AssertRestoredAsync(rig, after, truth);
             Assert.Equal(0, await after.Database.CountMissingAsync(1, None));
         }
     }
@@ -312,10 +312,10 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var saved = await ReadAsync(rig, segment);
         await rig.Context.Log.DeleteAsync(segment, None);
         await rig.Context.Log.WriteAsync(JournalNames.Document(folders[1], 900), "{\"format\":1,"u8.ToArray(), None);
-        var untold = Encoding.UTF8.GetString(await ReadAsync(rig, folders[2] + JournalNames.Load));
+        var original = Encoding.UTF8.GetString(await ReadAsync(rig, folders[2] + JournalNames.Load));
         await rig.Context.Log.DeleteAsync(folders[2] + JournalNames.Load, None);
         await rig.Context.Log.WriteAsync(
-            folders[2] + JournalNames.Load, Encoding.UTF8.GetBytes(untold.Replace("\"hidden\": false,", "", StringComparison.Ordinal)),
+            folders[2] + JournalNames.Load, Encoding.UTF8.GetBytes(original.Replace("\"hidden\": false,", "", StringComparison.Ordinal)),
                 None);
         await rig.Context.Log.WriteAsync(
             "0000000077-0123456789abcdef/load.json", await ReadAsync(rig, folders[3] + JournalNames.Load), None);
@@ -327,12 +327,12 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.Equal(["0000000078-0123456789abcdef/"], moved.Log!.Begun);
         Assert.Equal(["Bold", "Cash"], moved.Log.Hidden);
         Assert.Equal(3, moved.Log.Problems.Count);
-        foreach (var said in (string[])[segment, JournalNames.Document(folders[1], 900), "0000000077-0123456789abcdef/"])
-            Assert.Single(moved.Log.Problems, problem => problem.Contains(said, StringComparison.Ordinal));
+        foreach (var blobName in (string[])[segment, JournalNames.Document(folders[1], 900), "0000000077-0123456789abcdef/"])
+            Assert.Single(moved.Log.Problems, problem => problem.Contains(blobName, StringComparison.Ordinal));
         Assert.All(moved.Log.Problems, problem => Assert.DoesNotContain('@', problem));
         var raw = new RawCatalogue(fresh.Catalogue);
         await raw.AssertShowsAsync("hidden and missing", "Dust", "Elk");
-        // The zip without a load would be loaded again, and is held.
+        // The zip without a load is loaded again, and held.
         Assert.Equal(1, moved.Loads);
         Assert.Null(await fresh.Database.GetLogEntryAsync(1, None));
         await PipelineRig.RunToEndAsync(fresh);
@@ -349,7 +349,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         moved = await fresh.Get<ReconcileRestoredDatabase>().RunAsync(None);
         Assert.Empty(moved.Log!.Problems);
         Assert.Equal([1L], moved.Log.Loads.Select(load => load.Load));
-        await raw.AssertShowsAsync("mended", "Adobe", "Dust", "Elk");
+        await raw.AssertShowsAsync("repaired", "Adobe", "Dust", "Elk");
     }
 
     [Fact]
@@ -379,7 +379,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     /// <summary>Makes every kind of change to a breach, with a backup after each. Nothing is open at the end.</summary>
-    private static async Task<IReadOnlyList<string>> TellStoryAsync(PipelineRig rig)
+    private static async Task<IReadOnlyList<string>> MakeChangesAsync(PipelineRig rig)
     {
         var backups = new List<string>();
         await rig.Context.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
@@ -438,7 +438,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         return ((await raw.ReadAsync(CatalogueDocuments.Breaches))!, string.Join('\n', lookups));
     }
 
-    private static async Task AssertTellsAsync(PipelineRig rig, PipelineParts restored, (string Catalogue, string Lookups) truth)
+    private static async Task AssertRestoredAsync(PipelineRig rig, PipelineParts restored, (string Catalogue, string Lookups) truth)
     {
         await restored.Get<StoreSetup>().EnsureAsync(None);
         await PipelineRig.RunToEndAsync(restored);

@@ -157,7 +157,7 @@ public sealed class SweepTests
     {
         var delays = Enumerable.Range(0, 100).Select(_ => StageRunner.Delay(deferrals)).ToList();
         Assert.All(delays, delay => Assert.InRange(delay.TotalSeconds, seconds, 2 * seconds));
-        Assert.True(delays.Distinct().Count() > 50, "what was put off together comes back together");
+        Assert.True(delays.Distinct().Count() > 50, "deferred messages come back together");
     }
 
     [Fact]

@@ -33,7 +33,7 @@ public sealed class UpgradeTests
 
         await context.Database.UpgradeAsync(None);
         await context.Get<StoreSetup>().EnsureAsync(None);
-        // Its accounts are in no range: readers must not be told that ranges exist, whatever the setting for new stores.
+        // Its accounts have no ranges, so readers must see ranges as off, even if new stores have them on.
         Assert.Equal(RangesMode.On, rig.Options.Upsert.Ranges);
         Assert.Equal(RangesState.Off, (await context.Register.GetReadLayoutAsync(None))!.Ranges);
 

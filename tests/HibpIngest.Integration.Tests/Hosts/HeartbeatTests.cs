@@ -24,22 +24,22 @@ public sealed class HeartbeatTests
     {
         using var server = new OneConnectionServer();
         using var account = StorageAccount.Open(server.Connection, NullLoggerFactory.Instance);
-        var signs = new HeartbeatSender(
+        var sender = new HeartbeatSender(
             account.Heartbeats, Heartbeat.Everything, new BlockedWork(TimeProvider.System), TimeProvider.System);
-        signs.Start();
+        sender.Start();
         try
         {
             Assert.True(server.WaitForHeartbeats(1, TestTimeout));
             Assert.True(server.WaitForListing(TestTimeout));
             using var full = server.FillAcceptQueue();
             using var pool = new TakenPool();
-            Assert.True(server.WaitForHeartbeats(3, TimeSpan.FromSeconds(18)), "a heartbeat is missing: the host is taken for dead");
+            Assert.True(server.WaitForHeartbeats(3, TimeSpan.FromSeconds(18)), "a heartbeat is missing: the host counts as dead");
         }
         finally
         {
-            // The server is already gone when the heartbeat is removed.
+            // The server is already closed when the heartbeat is removed.
             server.Dispose();
-            await signs.DisposeAsync().AsTask().WaitAsync(TestTimeout);
+            await sender.DisposeAsync().AsTask().WaitAsync(TestTimeout);
         }
     }
 
@@ -65,25 +65,25 @@ public sealed class HeartbeatTests
         using var folder = new TemporaryFolder();
         using var listeners = new ThreeListeners(listening: false);
         var emulator = new LocalEmulator(folder.Path, listeners.FirstPort);
-        var told = Channel.CreateUnbounded<string>();
-        var progress = new ToldProgress(told.Writer);
+        var messages = Channel.CreateUnbounded<string>();
+        var progress = new ChannelProgress(messages.Writer);
         Assert.Equal(EmulatorState.Stopped, await emulator.WaitForStateAsync(progress, CancellationToken.None));
         var hold = emulator.TryHold(1);
         Assert.NotNull(hold);
         Assert.Null(emulator.TryHold(1));
         var state = emulator.WaitForStateAsync(progress, CancellationToken.None);
-        Assert.Contains("waiting for the storage emulator", await told.Reader.ReadAsync(), StringComparison.Ordinal);
+        Assert.Contains("waiting for the storage emulator", await messages.Reader.ReadAsync(), StringComparison.Ordinal);
         Assert.False(state.IsCompleted);
         hold.Dispose();
         Assert.Equal(EmulatorState.Stopped, await state.WaitAsync(TestTimeout));
 
         using var again = emulator.TryHold(1);
         state = emulator.WaitForStateAsync(progress, CancellationToken.None);
-        await told.Reader.ReadAsync();
+        await messages.Reader.ReadAsync();
         Assert.False(state.IsCompleted);
         listeners.Listen();
         Assert.Equal(EmulatorState.Running, await state.WaitAsync(TestTimeout));
-        Assert.False(told.Reader.TryRead(out _));
+        Assert.False(messages.Reader.TryRead(out _));
     }
 
     /// <summary>A table service that accepts one connection and responds on it; the next one waits in the accept queue.</summary>
@@ -182,9 +182,9 @@ public sealed class HeartbeatTests
         public void Dispose() => ForEach(socket => socket.Dispose());
     }
 
-    private sealed class ToldProgress(ChannelWriter<string> told) : IProgress<string>
+    private sealed class ChannelProgress(ChannelWriter<string> writer) : IProgress<string>
     {
-        public void Report(string value) => told.TryWrite(value);
+        public void Report(string value) => writer.TryWrite(value);
     }
 
     /// <summary>Three consecutive ports, as the emulator has them, that accept nothing and let one connection wait.</summary>

@@ -26,7 +26,7 @@ internal sealed record PipelineParts
 
     public required IStoreRegister Register { get; init; }
 
-    public required IHeartbeats Signs { get; init; }
+    public required IHeartbeats Heartbeats { get; init; }
 
     public required IBreachBlobs Blobs { get; init; }
 
@@ -75,7 +75,7 @@ internal sealed record PipelineParts
         return Options.AddTo(services)
             .AddHibpPipeline().AddPipelineSweep().AddSingleton<MessageDispatcher>()
             .AddSingleton(Database).AddDatabasePorts()
-            .AddSingleton(Register).AddRegisterPorts().AddSingleton(Signs)
+            .AddSingleton(Register).AddRegisterPorts().AddSingleton(Heartbeats)
             .AddSingleton(Tables).AddSingleton(StoreAccounts)
             .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
             .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
@@ -93,7 +93,7 @@ internal sealed record PipelineParts
             Tables = account.Tables,
             StoreAccounts = account.StoreAccounts,
             Register = account.Register,
-            Signs = account.Heartbeats,
+            Heartbeats = account.Heartbeats,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
             Log = account.AccountLog,
