@@ -18,7 +18,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [InlineData("alpha+tag@example.com", "Alpha")]
     [InlineData("alpha%2Btag%40example.com", "Alpha")]
     [InlineData("other@example.org", "Alpha")]
-    public async Task An_account_is_told_its_breaches_by_name(string account, string names)
+    public async Task Account_returns_its_public_breaches_by_name(string account, string names)
     {
         var reply = await Web.GetAsync($"/api/v3/breachedaccount/{account}", Key);
         Assert.Equal((200, "application/json; charset=utf-8"), (reply.Status, reply.Header("Content-Type")));
@@ -42,7 +42,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [InlineData("a%C0%AFb@example.com")]
     [InlineData("what%2Fever@example.com")]
     [InlineData("o'neill@example.com")]
-    public async Task Who_is_in_none_is_not_found(string account)
+    public async Task Account_in_no_public_breach_returns_404(string account)
     {
         var reply = await Web.GetAsync($"/api/v3/breachedaccount/{account}", Key);
         Assert.Equal((404, """{"statusCode":404,"message":"Not found"}"""), (reply.Status, reply.Text));
@@ -55,7 +55,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [InlineData("a@b@example.com")]
     [InlineData("a%0Ab@example.com")]
     [InlineData("a%7Fb@example.com")]
-    public async Task What_no_account_can_be_is_a_bad_request(string account)
+    public async Task Invalid_account_returns_400(string account)
     {
         foreach (var endpoint in (string[])["breachedaccount", "pasteaccount"])
         {
@@ -68,7 +68,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [Theory]
     [InlineData(320, 404)]
     [InlineData(321, 400)]
-    public async Task An_account_has_320_characters_at_most(int characters, int status)
+    public async Task Account_has_at_most_320_characters(int characters, int status)
     {
         var account = $"{new string('a', characters - "@example.com".Length)}@example.com";
         Assert.Equal(status, (await Web.GetAsync($"/api/v3/breachedaccount/{account}", Key)).Status);
@@ -78,7 +78,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [InlineData("?truncateResponse=false")]
     [InlineData("?TRUNCATERESPONSE=False")]
     [InlineData("?truncateresponse=false,false")]
-    public async Task Whole_breaches_have_the_model_in_its_order(string query)
+    public async Task Untruncated_breaches_have_the_documented_properties_in_order(string query)
     {
         var reply = await Web.GetAsync($"/api/v3/BreachedAccount/{WebFixture.InAlpha}{query}", Key);
         var breach = Assert.Single(reply.Json.EnumerateArray());
@@ -104,7 +104,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [InlineData("?includeUnverified=false", 200, "Alpha")]
     [InlineData("?IncludeUnverified=false&domain=beta.example", 404, "")]
     [InlineData("?includeUnverified=true", 200, "Alpha,Beta")]
-    public async Task Answers_can_be_narrowed(string query, int status, string names)
+    public async Task Account_query_filters_by_domain_and_verification(string query, int status, string names)
     {
         var reply = await Web.GetAsync($"/api/v3/breachedaccount/{WebFixture.InAll}{query}", Key);
         Assert.Equal(status, reply.Status);
@@ -113,11 +113,11 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     }
 
     [Fact]
-    public async Task Nobody_is_in_a_paste() =>
+    public async Task Paste_account_returns_404() =>
         Assert.Equal(404, (await Web.GetAsync($"/api/v3/pasteaccount/{WebFixture.InAll}", Key)).Status);
 
     [Fact]
-    public async Task A_range_names_hashes_and_their_public_breaches()
+    public async Task Range_returns_hash_suffixes_with_their_public_breaches()
     {
         foreach (var (account, names) in ((string, string)[])[(WebFixture.InAll, "Alpha,Beta"), (WebFixture.InAlpha, "Alpha")])
         {
@@ -141,7 +141,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [InlineData(WebFixture.InDelta)]
     [InlineData(WebFixture.InHidden)]
     [InlineData("nobody@example.com")]
-    public async Task A_range_leaves_out_who_is_in_nothing_public(string account)
+    public async Task Range_of_an_account_in_no_public_breach_returns_404(string account)
     {
         var prefix = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account)))[..6];
         var reply = await Web.GetAsync($"/api/v3/breachedaccount/range/{prefix}", fixture.AllScopes);
@@ -154,7 +154,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     }
 
     [Fact]
-    public async Task What_is_wrong_with_a_range_is_plain_text_but_on_the_enterprise_root()
+    public async Task Range_errors_are_plain_text_except_on_the_enterprise_root()
     {
         foreach (var prefix in (string[])["", "12345", "1234567", "12345G", "%31%32345%00"])
         {
@@ -174,7 +174,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     }
 
     [Fact]
-    public async Task A_domains_owner_is_told_of_sensitive_breaches_too()
+    public async Task Domain_owner_receives_sensitive_breaches_too()
     {
         var reply = await Web.GetAsync("/api/v3/breacheddomain/EXAMPLE.com", fixture.AllScopes);
         Assert.Equal(200, reply.Status);
@@ -189,7 +189,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     [InlineData("sub.example.com", 403)]
     [InlineData("nonsense", 400)]
     [InlineData("", 400)]
-    public async Task A_domain_is_for_its_owner(string domain, int status)
+    public async Task Domain_of_another_owner_returns_403_and_an_invalid_one_400(string domain, int status)
     {
         var reply = await Web.GetAsync($"/api/v3/breacheddomain/{domain}", fixture.AllScopes);
         Assert.Equal((status, status), (reply.Status, reply.Json.GetProperty("statusCode").GetInt32()));
@@ -197,7 +197,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     }
 
     [Fact]
-    public async Task A_domain_above_the_plan_is_refused_before_the_first_byte()
+    public async Task Domain_above_the_plan_returns_403_before_the_first_byte()
     {
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, configure: options => options.DomainMax = 4);
         // The limit counts the accounts delta and hidden as well, whatever breaches they are in.
@@ -208,7 +208,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     }
 
     [Fact]
-    public async Task A_key_says_what_it_is_good_for()
+    public async Task Subscription_status_and_domains_describe_the_key()
     {
         var status = (await Web.GetAsync("/api/v3/subscription/status", fixture.AllScopes)).Json;
         Assert.Equal(60_000, status.GetProperty("Rpm").GetInt32());
@@ -221,7 +221,7 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     }
 
     [Fact]
-    public async Task Heads_have_no_body_and_the_same_length()
+    public async Task Head_has_the_length_of_get_and_no_body()
     {
         foreach (var path in (string[])[$"/api/v3/breachedaccount/{WebFixture.InAll}", "/api/v3/breachedaccount/nobody@example.com",
             "/api/v3/breaches", "/api/v3/subscription/status"])

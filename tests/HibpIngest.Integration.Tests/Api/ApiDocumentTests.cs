@@ -18,7 +18,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     private static readonly string Text = File.ReadAllText(RepositoryFile.Path(Path.Combine("docs", "api.md")));
 
     [Fact]
-    public void Every_route_has_its_section_and_every_section_its_route()
+    public void Every_route_is_documented_and_every_documented_route_exists()
     {
         var routes = RoutesOf(fixture.Web).Order();
         var sections = Section().Matches(Text).Select(section => section.Groups["route"].Value).Order();
@@ -26,7 +26,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     }
 
     [Fact]
-    public async Task Every_example_gives_what_it_shows()
+    public async Task Every_documented_example_returns_the_documented_response()
     {
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, configure: options => options.TestAccounts = true);
         using var account = HibpIngest.Storage.Azure.StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
@@ -57,7 +57,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     }
 
     [Fact]
-    public async Task Every_documented_answer_fits_the_description_for_programs()
+    public async Task OpenAPI_document_matches_the_archived_contract_and_actual_responses()
     {
         var document = (await fixture.Web.GetAsync("/openapi/v3.json", agent: null)).Json;
         var paths = document.GetProperty("paths").EnumerateObject().Select(path => path.Name).ToList();
@@ -92,7 +92,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     }
 
     [Fact]
-    public async Task The_description_for_programs_lists_every_route()
+    public async Task OpenAPI_document_lists_every_route()
     {
         var document = (await fixture.Web.GetAsync("/openapi/v3.json", agent: null)).Json;
         var operations = document.GetProperty("paths").EnumerateObject().SelectMany(

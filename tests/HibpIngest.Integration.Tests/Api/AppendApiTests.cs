@@ -29,7 +29,7 @@ public sealed class AppendApiTests
     [Theory]
     [InlineData("/ingestion/append", "/append/confirm")]
     [InlineData("/append", "/Ingestion/Append/Confirm")]
-    public async Task What_is_sent_is_kept_in_order_and_once_confirmed_a_message_says_so_once(string append, string confirm)
+    public async Task Append_is_stored_in_order_and_sends_one_message_once_confirmed(string append, string confirm)
     {
         await using var rig = await SenderRig.StartAsync();
         var sent = await rig.AppendAsync($$"""
@@ -76,7 +76,7 @@ public sealed class AppendApiTests
         "application/json", $$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":1000001}]""",
         "Missing or invalid prevalence value for item at index 1")]
     [InlineData("application/json", "[{\"sha1\":", "Unable to parse JSON: it is none from line 1, byte 10")]
-    public async Task What_is_wrong_is_said_in_plain_text(string type, string body, string text)
+    public async Task Invalid_append_returns_400_in_plain_text(string type, string body, string text)
     {
         await using var rig = await SenderRig.StartAsync();
         foreach (var content in (HttpContent[])[SenderRig.Json(body, type), SenderRig.Json(body, type)])
@@ -98,7 +98,7 @@ public sealed class AppendApiTests
     [InlineData("{\"transactionId\":\"it's\"}", 404, "TransactionId not found.")]
     [InlineData("{\"transactionId\":5}", 400, "Unable to parse JSON: text is expected as the transactionId")]
     [InlineData("{", 400, "Unable to parse JSON: it is none from line 1, byte 2")]
-    public async Task What_is_wrong_with_a_confirmation_is_said_in_plain_text(string body, int status, string text)
+    public async Task Invalid_confirmation_is_refused_in_plain_text(string body, int status, string text)
     {
         await using var rig = await SenderRig.StartAsync();
         for (var made = 0; made < 2; made++)
@@ -112,7 +112,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task Who_sends_is_known_by_its_key_in_either_header_and_by_nothing_else()
+    public async Task Sender_is_identified_only_by_its_key_in_either_header()
     {
         await using var rig = await SenderRig.StartAsync();
         var (search, other) = (await rig.Web.AddKeyAsync("search"), await rig.Web.AddKeyAsync("other", KeyScopes.Append));
@@ -162,7 +162,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task A_keys_minute_counts_here_too()
+    public async Task Append_counts_against_the_rate_limit_of_its_key()
     {
         await using var rig = await SenderRig.StartAsync();
         var slow = await rig.Web.AddKeyAsync("slow", KeyScopes.Append, rpm: 1);
@@ -173,7 +173,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task An_open_server_takes_them_from_whoever_is_on_its_machine()
+    public async Task Open_server_accepts_appends_from_its_own_machine_only()
     {
         await using var rig = await SenderRig.StartAsync(isOpen: true);
         var id = SenderRig.IdOf(await rig.PostAsync("/append", SenderRig.Json(One)));
@@ -184,7 +184,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task It_is_asked_by_POST_alone_and_only_where_passwords_are_served()
+    public async Task Append_accepts_only_POST_and_returns_404_when_passwords_are_off()
     {
         await using var rig = await SenderRig.StartAsync();
         foreach (var path in (string[])["/append", "/ingestion/append", "/append/confirm", "/ingestion/append/confirm"])
@@ -209,7 +209,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task An_array_of_nothing_is_done_once_it_is_confirmed()
+    public async Task Empty_append_is_done_once_confirmed()
     {
         await using var rig = await SenderRig.StartAsync();
         var id = SenderRig.IdOf(await rig.AppendAsync("[]"));
@@ -220,14 +220,14 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task As_much_as_is_allowed_is_taken_and_no_more_whether_its_length_is_known_or_not()
+    public async Task Append_above_a_limit_returns_413_whether_its_length_is_known_or_not()
     {
         await using var rig = await SenderRig.StartAsync();
         // Padded with white space, which JSON allows anywhere.
-        var most = new byte[AppendEndpoints.MaxBytes];
-        most.AsSpan().Fill((byte)' ');
-        Encoding.ASCII.GetBytes(SenderRig.Items(50_000)).CopyTo(most, 0);
-        foreach (var (bytes, status) in ((byte[], int)[])[(most, 200), ([.. most, (byte)' '], 413)])
+        var largest = new byte[AppendEndpoints.MaxBytes];
+        largest.AsSpan().Fill((byte)' ');
+        Encoding.ASCII.GetBytes(SenderRig.Items(50_000)).CopyTo(largest, 0);
+        foreach (var (bytes, status) in ((byte[], int)[])[(largest, 200), ([.. largest, (byte)' '], 413)])
         {
             foreach (var content in (HttpContent[])[new ByteArrayContent(bytes), SenderRig.Chunked(bytes)])
             {
@@ -249,7 +249,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task What_is_announced_as_too_long_is_refused_before_it_is_sent()
+    public async Task Announced_length_above_the_limit_is_refused_before_the_body_is_sent()
     {
         await using var rig = await SenderRig.StartAsync();
         using var connection = new RawConnection(rig.Web.Address.Port);
@@ -261,7 +261,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task A_compressed_body_is_refused_as_such()
+    public async Task Compressed_body_returns_415()
     {
         await using var rig = await SenderRig.StartAsync();
         using var compressed = new MemoryStream();
@@ -280,7 +280,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task Of_those_who_confirm_at_once_all_are_told_so_and_one_sends_the_message()
+    public async Task Concurrent_confirmations_all_succeed_and_send_one_message()
     {
         const int AtOnce = 24;
         await using var rig = await SenderRig.StartAsync();
@@ -291,7 +291,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task Who_loses_to_something_that_does_not_confirm_is_asked_to_try_again()
+    public async Task Confirmation_that_conflicts_with_another_write_returns_409()
     {
         SenderRig? rig = null;
         var id = "";
@@ -313,7 +313,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task A_confirmation_whose_message_was_not_sent_counts_and_the_sweep_sends_it()
+    public async Task Confirmation_whose_message_failed_counts_and_the_sweep_sends_it()
     {
         var lines = new CollectingLogger();
         using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Trace).AddProvider(lines));
@@ -335,7 +335,7 @@ public sealed class AppendApiTests
     [Theory]
     [InlineData(true, 503, "The service is temporarily unavailable; try again in a moment")]
     [InlineData(false, 500, "An error occurred.")]
-    public async Task A_store_that_fails_is_said_in_plain_text(bool isDown, int status, string text)
+    public async Task Store_failure_is_reported_in_plain_text(bool isDown, int status, string text)
     {
         await using var rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(
             inner => PortProxy<IPasswordAppends>.Create(
@@ -348,7 +348,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task A_body_that_comes_too_slowly_or_is_broken_off_leaves_nothing()
+    public async Task Slow_or_aborted_body_leaves_nothing()
     {
         await using var rig = await SenderRig.StartAsync();
         var head = $"POST /append HTTP/1.1\r\nHost: x\r\n{SenderRig.KeyHeader}: {rig.Key}\r\nContent-Type: application/json\r\n"
@@ -363,7 +363,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task Four_are_read_at_once_and_others_are_told_to_come_again()
+    public async Task Appends_above_four_at_once_return_503_with_Retry_After()
     {
         await using var rig = await SenderRig.StartAsync();
         // Fast enough at first not to be disconnected for being slow.
@@ -394,7 +394,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task A_body_has_two_minutes()
+    public async Task Body_times_out_after_two_minutes()
     {
         var clock = TestClock.WithTimersByHand();
         await using var rig = await SenderRig.StartAsync(time: clock);
@@ -408,7 +408,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task Over_HTTP_2_it_is_the_same()
+    public async Task Append_over_HTTP_2_has_the_same_responses()
     {
         using var folder = new TemporaryFolder();
         using var own = RSA.Create(2048);
@@ -449,7 +449,7 @@ public sealed class AppendApiTests
     }
 
     [Fact]
-    public async Task Nothing_that_is_logged_names_a_hash_a_transaction_or_who_sent_it()
+    public async Task Logs_contain_no_hash_transaction_or_sender()
     {
         var lines = new CollectingLogger();
         using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Trace).AddProvider(lines));

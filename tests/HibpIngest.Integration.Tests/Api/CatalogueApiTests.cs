@@ -14,7 +14,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     [InlineData("?domain=none.example", "")]
     [InlineData("?isSpamList=true", "Beta")]
     [InlineData("?IsSpamList=false", "Alpha,Delta,Gamma")]
-    public async Task All_breaches_by_title_sensitive_and_retired_ones_too_and_no_hidden_one(string query, string names)
+    public async Task Breaches_are_listed_by_title_with_sensitive_and_retired_but_no_hidden_ones(string query, string names)
     {
         var reply = await Web.GetAsync($"/api/v3/breaches{query}");
         Assert.Equal((200, "public, max-age=300", "*"),
@@ -23,7 +23,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task One_breach_by_its_name_in_any_case()
+    public async Task Breach_is_found_by_its_name_in_any_case()
     {
         var reply = await Web.GetAsync("/API/V3/Breach/GAMMA");
         Assert.Equal((200, "Gamma"), (reply.Status, reply.Json.GetProperty("Name").GetString()));
@@ -35,7 +35,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task The_latest_breach_and_the_data_classes()
+    public async Task Latest_breach_is_the_newest_public_one_and_data_classes_are_listed()
     {
         // All were added within seconds: the latest must be one of those shown, and none may be newer.
         var latest = (await Web.GetAsync("/api/v3/latestbreach")).Json;
@@ -46,7 +46,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task Who_has_it_already_gets_it_not_again_and_who_takes_gzip_gets_that()
+    public async Task Breaches_return_304_when_the_etag_matches_and_gzip_when_accepted()
     {
         var plain = await Web.GetAsync("/api/v3/breaches");
         var zipped = await Web.GetAsync("/api/v3/breaches", headers: [("Accept-Encoding", "br, gzip;q=0.5")]);
@@ -65,7 +65,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task Browsers_of_other_sites_may_ask_for_breaches_and_not_for_people()
+    public async Task Cross_origin_requests_are_allowed_for_breaches_but_not_for_accounts()
     {
         var breaches = await Web.GetAsync("/api/v3/breaches", method: "OPTIONS", headers: [("Origin", "https://x.example")]);
         Assert.Equal((204, "*"), (breaches.Status, breaches.Header("Access-Control-Allow-Origin")));
@@ -86,7 +86,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     [InlineData("GET", "/api/v3/breaches/more", 404)]
     [InlineData("POST", "/UpsertSlice", 404)]
     [InlineData("GET", "/admin/host/status", 404)]
-    public async Task What_is_not_there_says_so_in_JSON(string method, string path, int status)
+    public async Task Unknown_path_or_method_is_refused_in_JSON(string method, string path, int status)
     {
         var reply = await Web.GetAsync(path, method: method);
         Assert.Equal(status, reply.Status);
@@ -94,7 +94,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task Logos_are_PNGs_from_our_own_address()
+    public async Task Logos_are_PNGs_from_the_own_address()
     {
         var path = (await Web.GetAsync("/api/v3/breach/Alpha")).Json.GetProperty("LogoPath").GetString()!;
         var logo = await Web.GetAsync(new Uri(path).AbsolutePath, agent: null);
@@ -105,7 +105,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task It_says_how_it_is()
+    public async Task Health_and_readiness_return_healthy()
     {
         var well = (200, """{"status":"healthy"}""");
         Assert.Equal(well, await Of("/healthz"));

@@ -8,7 +8,7 @@ namespace HibpIngest.Integration.Tests.Api;
 public sealed class ClientTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     [Fact]
-    public async Task Every_call_of_the_client_hibp_is_right_without_keys_and_with_one()
+    public async Task Hibp_client_calls_return_the_right_results_with_and_without_a_key()
     {
         await using var open = await WebRig.StartAsync(fixture.Pipeline.Connection, isOpen: true);
         var (openly, keyed) = (await CallAsync(open.Address, "-"), await CallAsync(fixture.Web.Address, fixture.AllScopes));
@@ -43,7 +43,7 @@ public sealed class ClientTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task The_client_hibp_is_told_how_long_to_wait()
+    public async Task Hibp_client_receives_the_delay_when_rate_limited()
     {
         var results = await CallAsync(fixture.Web.Address, await fixture.Web.AddKeyAsync("slow", KeyScopes.Search, rpm: 1));
         Assert.Matches("^Rate limit is exceeded. Try again in [0-9]+ seconds?.$", Error(results, "breachedAccountWhole"));

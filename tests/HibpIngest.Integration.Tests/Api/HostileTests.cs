@@ -24,10 +24,10 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     private const long MaxPerIdleConnection = 40 * 1024;
 
     /// <summary>10 seconds, as the server checks once a second, on a machine that may be busy.</summary>
-    private static readonly TimeSpan HungUpWithin = TimeSpan.FromSeconds(40);
+    private static readonly TimeSpan DisconnectedWithin = TimeSpan.FromSeconds(40);
 
     [Fact]
-    public async Task Odd_paths_and_headers_get_the_right_status_and_cost_no_memory()
+    public async Task Odd_requests_get_the_right_status_and_leak_no_memory()
     {
         using var folder = new TemporaryFolder();
         await using var server = await ServeAsync(folder.Path);
@@ -46,7 +46,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     }
 
     [Fact]
-    public async Task Idle_connections_cost_little_and_nothing_once_they_are_gone()
+    public async Task Idle_connections_cost_little_memory_and_release_it_when_closed()
     {
         using var folder = new TemporaryFolder();
         await using var server = await ServeAsync(folder.Path);
@@ -61,8 +61,8 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
             var said = (await idle.StandardOutput.ReadLineAsync())!.Split(' ');
             Assert.True(
                 int.Parse(said[0], CultureInfo.InvariantCulture) == IdleConnections,
-                $"{said[0]} connections were had of {IdleConnections}, then: {said[1]}; where that is EMFILE, raise the limit of open "
-                + "files (ulimit -n) of whoever runs this");
+                $"{said[0]} of {IdleConnections} connections were opened, then: {said[1]}; if that is EMFILE, raise the limit of open "
+                + "files (ulimit -n) of the test run");
             await AssertAnswersAsync(port, fixture.Key);
             with.Add(Memory(server.Id));
             idle.StandardInput.Close();
@@ -76,7 +76,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     }
 
     [Fact]
-    public async Task Who_sends_a_header_byte_by_byte_is_hung_up_on_and_nobody_else_waits()
+    public async Task Slow_header_is_disconnected_without_delaying_other_clients()
     {
         var began = Stopwatch.GetTimestamp();
         var drips = Enumerable.Range(0, 50).Select(_ => DripAsync(fixture.Web.Address.Port)).ToList();
@@ -85,17 +85,17 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         {
             await AssertAnswersAsync(fixture.Web.Address.Port, fixture.Key);
             answered++;
-            Assert.True(Stopwatch.GetElapsedTime(began) < HungUpWithin, "they are listened to still");
+            Assert.True(Stopwatch.GetElapsedTime(began) < DisconnectedWithin, "the slow connections are still open");
             // Fewer requests than the key allows.
             await Task.Delay(20);
         }
-        Assert.True(answered > 1, "somebody else waited");
+        Assert.True(answered > 1, "other clients waited");
         await Task.WhenAll(drips);
-        Assert.True(Stopwatch.GetElapsedTime(began) > TimeSpan.FromSeconds(9), "whoever is slow only was hung up on");
+        Assert.True(Stopwatch.GetElapsedTime(began) > TimeSpan.FromSeconds(9), "a merely slow client was disconnected");
     }
 
     [Fact]
-    public async Task Guessing_keys_at_full_speed_reads_little_and_harms_nobody()
+    public async Task Guessing_keys_at_full_speed_reads_little_and_leaves_known_keys_working()
     {
         var reads = 0;
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: services => services.Wrap<IApiKeys>(
@@ -119,16 +119,16 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
             }
         }));
         // A network's requests of one minute, and those being looked up at once: initially, and again for each second's refill.
-        var most = 60 + (8 * ((int)Stopwatch.GetElapsedTime(began).TotalSeconds + 2));
-        Assert.InRange(statuses.Count(status => status == 401), 60, most);
+        var max = 60 + (8 * ((int)Stopwatch.GetElapsedTime(began).TotalSeconds + 2));
+        Assert.InRange(statuses.Count(status => status == 401), 60, max);
         Assert.Equal(Connections * 500, statuses.Count(status => status is 401 or 429));
-        Assert.InRange(Volatile.Read(ref reads), 61, most + 1);
+        Assert.InRange(Volatile.Read(ref reads), 61, max + 1);
         // A key that is already known still works.
         await AssertAnswersAsync(web.Address.Port, fixture.Key);
     }
 
     [Fact]
-    public async Task Nothing_that_a_client_says_of_itself_comes_back_in_an_answer()
+    public async Task Response_repeats_no_header_that_a_client_can_forge()
     {
         using var connection = new RawConnection(fixture.Web.Address.Port);
         foreach (var path in (string[])["/api/v3/breaches", "/api/v3/latestbreach", "/openapi/v3.json", "/api/v3/nothing", "/healthz",

@@ -25,7 +25,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     [InlineData("00000000000000000000000000000000, 00000000000000000000000000000000",
         "Access denied due to improperly formed hibp-api-key.")]
     [InlineData("00000000000000000000000000000000", "Access denied due to invalid hibp-api-key.")]
-    public async Task Without_a_key_that_is_known_access_is_denied(string? key, string message)
+    public async Task Request_without_a_known_key_returns_401(string? key, string message)
     {
         var reply = await Web.GetAsync(Path, key);
         Assert.Equal((401, $$"""{"statusCode":401,"message":"{{message}}"}"""), (reply.Status, reply.Text));
@@ -33,7 +33,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task A_header_sent_twice_is_refused()
+    public async Task Duplicate_key_header_returns_401()
     {
         var target = $"GET {Path} HTTP/1.1\r\nHost: x\r\nUser-Agent: t\r\nhibp-api-key: {fixture.Key}\r\nhibp-api-key: {fixture.Key}\r\n"
             + "Connection: close\r\n\r\n";
@@ -46,7 +46,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task Digits_in_either_case_are_the_same_key() =>
+    public async Task Key_digits_match_in_either_case() =>
         Assert.Equal(200, (await Web.GetAsync(Path, fixture.Key.ToUpperInvariant())).Status);
 
     [Theory]
@@ -54,7 +54,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     [InlineData("")]
     [InlineData(" ")]
     [InlineData("Azure-Functions-Host/4.1037.0.0")]
-    public async Task Who_does_not_say_what_asks_is_refused(string? agent)
+    public async Task Request_without_a_user_agent_returns_403(string? agent)
     {
         foreach (var path in (string[])[Path, "/api/v3/breaches"])
         {
@@ -64,7 +64,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task A_key_asks_as_often_a_minute_as_it_may()
+    public async Task Key_above_its_rate_limit_returns_429_with_Retry_After()
     {
         var key = await Web.AddKeyAsync("ten", rpm: 10);
         Assert.Equal(200, (await Web.GetAsync(Path, key)).Status);
@@ -80,7 +80,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task Routes_for_anybody_authenticate_nobody()
+    public async Task Public_routes_skip_authentication()
     {
         await using var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection,
@@ -91,7 +91,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task A_burst_is_a_sixth_of_the_minute()
+    public async Task Burst_is_a_sixth_of_the_limit_per_minute()
     {
         var key = await Web.AddKeyAsync("hundred-and-twenty", rpm: 120);
         var statuses = new List<int>();
@@ -103,7 +103,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task Guessing_keys_ends_after_60_a_minute_and_reads_no_more()
+    public async Task Guessing_keys_is_limited_to_60_a_minute_per_network()
     {
         var reads = 0;
         await using var web = await WebRig.StartAsync(
@@ -134,7 +134,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task A_revoked_key_is_refused_when_it_is_no_longer_remembered()
+    public async Task Revoked_key_is_refused_by_a_server_that_has_not_cached_it()
     {
         var key = await Web.AddKeyAsync("revoked");
         await using var other = await WebRig.StartAsync(fixture.Pipeline.Connection);
@@ -144,7 +144,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task Open_to_everybody_is_for_this_machine_alone()
+    public async Task Open_server_accepts_local_requests_only()
     {
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, isOpen: true);
         Assert.Equal(200, (await web.GetAsync(Path)).Status);
@@ -165,7 +165,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     [InlineData("/api/v3/breaches")]
     [InlineData("/range/00000")]
     [InlineData("/healthz")]
-    public async Task Open_refuses_what_nginx_passes_on_by_default(string path)
+    public async Task Open_server_refuses_requests_from_a_default_nginx_proxy(string path)
     {
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, isOpen: true);
         // Its proxy_pass uses HTTP/1.0, sends the upstream as Host, and adds no header.
@@ -182,7 +182,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task With_a_certificate_it_speaks_https_and_HTTP_2()
+    public async Task Server_with_a_certificate_serves_https_over_HTTP_1_1_and_2()
     {
         using var folder = new TemporaryFolder();
         var file = System.IO.Path.Combine(folder.Path, "api.pem");
@@ -216,7 +216,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task Test_accounts_answer_the_same_everywhere_and_ask_no_store()
+    public async Task Test_accounts_return_fixed_results_without_a_store()
     {
         await using var web = await WebRig.StartAsync(
             await AzuriteFixture.NewAccountAsync(), configure: options => options.TestAccounts = true);

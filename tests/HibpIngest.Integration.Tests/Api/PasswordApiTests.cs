@@ -23,7 +23,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     [Theory]
     [InlineData("identity")]
     [InlineData("gzip")]
-    public async Task An_answer_says_its_length_digest_and_tag_and_who_may_keep_it(string encoding)
+    public async Task Range_has_length_digest_and_cache_headers_and_returns_304_when_the_etag_matches(string encoding)
     {
         var reply = await _web.GetAsync($"/range/{Within}", agent: null, headers: ("Accept-Encoding", encoding));
         Assert.Equal(200, reply.Status);
@@ -64,7 +64,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     }
 
     [Fact]
-    public async Task The_mode_is_ntlm_exactly_so_and_the_prefix_in_any_case()
+    public async Task Range_mode_must_be_ntlm_exactly_and_the_prefix_ignores_case()
     {
         Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), Text(await AskAsync($"/range/{WithinNtlm}?mode=ntlm")));
         Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), Text(await AskAsync("/RANGE/8846f?Mode=ntlm")));
@@ -73,7 +73,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     }
 
     [Fact]
-    public async Task An_empty_range_is_a_row_of_zeros()
+    public async Task Empty_range_returns_a_row_of_zeros()
     {
         Assert.Equal(new string('0', 35) + ":0", Text(await AskAsync($"/range/{Empty}")));
         Assert.Equal(new string('0', 27) + ":0", Text(await AskAsync("/range/00000?mode=ntlm")));
@@ -82,7 +82,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     [Theory]
     [InlineData("identity")]
     [InlineData("gzip")]
-    public async Task Padding_comes_behind_the_rows_anew_each_time_without_tag_and_digest(string encoding)
+    public async Task Padding_follows_the_rows_and_differs_each_time_without_etag_or_digest(string encoding)
     {
         var tag = (await _web.GetAsync($"/range/{Within}", headers: ("Accept-Encoding", encoding))).Header("ETag");
         var seen = new HashSet<string>();
@@ -113,7 +113,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     [InlineData("/range/%20BAA6", "The hash prefix was not valid hexadecimal")]
     [InlineData("/range/-BAA6", "The hash prefix was not valid hexadecimal")]
     [InlineData("/range/0x5BA", "The hash prefix was not valid hexadecimal")]
-    public async Task What_is_no_prefix_is_told_in_plain_text_and_kept_by_nobody(string path, string message)
+    public async Task Invalid_prefix_returns_400_in_plain_text_and_is_not_cached(string path, string message)
     {
         var reply = await AskAsync(path);
         Assert.Equal((400, message, "no-store"), (reply.Status, reply.Text, reply.Header("Cache-Control")));
@@ -122,7 +122,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     }
 
     [Fact]
-    public async Task A_page_of_another_site_may_ask_with_the_headers_that_clients_send()
+    public async Task Preflight_allows_the_headers_that_clients_send()
     {
         var reply = await _web.GetAsync(
             $"/range/{Within}", method: "OPTIONS", agent: null,
@@ -135,7 +135,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     }
 
     [Fact]
-    public async Task A_store_that_is_down_is_503_that_nobody_keeps_and_what_is_in_memory_is_answered()
+    public async Task Unavailable_store_returns_503_uncached_and_cached_ranges_are_still_served()
     {
         var isDown = false;
         await using var web = await WebRig.StartAsync(corpus.Connection, stand: services => services.Wrap<IPasswordBlobs>(
@@ -151,7 +151,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     }
 
     [Fact]
-    public async Task Where_nothing_is_served_or_it_is_off_it_is_404_that_nobody_keeps()
+    public async Task Range_without_served_passwords_returns_404_uncached()
     {
         await using var off = await WebRig.StartAsync(corpus.Connection, passwords: new PasswordOptions { Passwords = PasswordPin.Off });
         await using var empty = await WebRig.StartAsync(await AzuriteFixture.NewAccountAsync());
@@ -164,7 +164,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     }
 
     [Fact]
-    public async Task Where_caches_are_told_of_changes_they_may_keep_an_answer_for_a_month()
+    public async Task Range_is_cacheable_for_a_month_when_a_purge_URL_is_set()
     {
         await using var web = await WebRig.StartAsync(
             corpus.Connection, passwords: new PasswordOptions { PurgeUrl = "https://cache.example/purge" });

@@ -31,7 +31,7 @@ public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : ICl
 
     [Theory]
     [MemberData(nameof(Clients))]
-    public async Task Every_client_says_the_counts_of_the_corpus(string client, string backend)
+    public async Task Client_reports_the_counts_of_the_corpus(string client, string backend)
     {
         await using var web = await WebRig.StartAsync(
             corpus.Connection, passwords: new PasswordOptions { Passwords = Enum.Parse<PasswordPin>(backend) });

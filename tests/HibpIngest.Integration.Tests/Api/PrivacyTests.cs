@@ -33,7 +33,7 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
     [InlineData("")]
     [InlineData("unavailable")]
     [InlineData("unexpected")]
-    public async Task Logs_spans_and_measures_of_everybody_at_every_level_hold_no_one(string failure)
+    public async Task Logs_spans_metrics_and_access_records_contain_no_personal_data(string failure)
     {
         var lines = new CollectingLogger();
         var seen = new ConcurrentQueue<string>();
@@ -74,7 +74,7 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
     }
 
     [Fact]
-    public async Task A_verbose_server_says_and_sends_nothing_of_anybody()
+    public async Task Verbose_server_logs_and_exports_no_personal_data()
     {
         using var folder = new TemporaryFolder();
         await using var endpoint = await TelemetryEndpoint.StartAsync();

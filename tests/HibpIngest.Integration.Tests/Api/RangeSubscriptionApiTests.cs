@@ -40,7 +40,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_prefix_is_watched_once_and_no_more_when_that_is_said()
+    public async Task Prefix_subscription_is_idempotent_and_ends_when_deleted()
     {
         Assert.Equal((201, "{}"), await AskAsync("POST", One, """{"hashPrefix":"0a1b2c"}"""));
         Assert.Equal((200, "{}"), await AskAsync("POST", One, """{"hashPrefix":"0A1B2C"}"""));
@@ -59,7 +59,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Many_are_changed_at_once_or_none_of_them()
+    public async Task Bulk_subscription_changes_all_prefixes_or_none()
     {
         Assert.Equal(
             (200, """{"subscribed":3,"unsubscribed":0,"total":3}"""),
@@ -69,7 +69,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
             await AskAsync("POST", All, """{"subscribe":["000001","00000A"],"unsubscribe":["00000A","FFFFFF","ABCDEF"]}"""));
         await AssertWatchedAsync(_client, 0, 1);
 
-        string[] refused = [.. Enumerable.Range(0, PrefixesDocumentMost).Select(PrefixBitmap.TextOf), "ABCDEF"];
+        string[] refused = [.. Enumerable.Range(0, MaxBulkPrefixes).Select(PrefixBitmap.TextOf), "ABCDEF"];
         foreach (var (status, message, body) in ((int, string, string)[])[
             (400, "Invalid hex prefix at index 1", """{"subscribe":["000005","00000G"]}"""),
             (400, "Invalid hex prefix at index 0", """{"subscribe":["000005"],"unsubscribe":[null]}"""),
@@ -82,12 +82,12 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
             AssertRefused(status, message, await AskAsync("POST", All, body));
         await AssertWatchedAsync(_client, 0, 1);
         Assert.Equal(
-            (200, $$"""{"subscribed":{{PrefixesDocumentMost - 2}},"unsubscribed":0,"total":{{PrefixesDocumentMost}}}"""),
+            (200, $$"""{"subscribed":{{MaxBulkPrefixes - 2}},"unsubscribed":0,"total":{{MaxBulkPrefixes}}}"""),
             await AskAsync("POST", All, JsonSerializer.Serialize(new { subscribe = refused[..^1] })));
     }
 
     [Fact]
-    public async Task All_are_got_and_put_as_a_bitmap_over_the_version_that_was_got()
+    public async Task Bitmap_is_read_and_replaced_only_if_its_etag_matches()
     {
         var none = await SendAsync("GET", All);
         Assert.Equal((200, Bitmap), (none.Status, none.Header("Content-Type")));
@@ -125,7 +125,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     [InlineData("""{"hashPrefix":["0A1B2C"]}""", "Invalid hex prefix")]
     [InlineData("""{"hashPrefix":"0A1B2C"} x""", "Unable to parse JSON")]
     [InlineData("\"0A1B2C\"", "an object")]
-    public async Task What_is_no_prefix_is_refused_in_json_and_not_repeated(string body, string message)
+    public async Task Invalid_prefix_returns_400_in_JSON_and_is_not_repeated(string body, string message)
     {
         AssertRefused(400, message, await AskAsync("POST", One, body));
         AssertRefused(400, "Invalid hex prefix", await AskAsync("DELETE", "/enterprise/range/nothex"));
@@ -133,7 +133,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Only_the_key_of_a_client_may_even_where_others_need_none()
+    public async Task Subscriptions_require_a_client_key_even_on_an_open_server()
     {
         var search = await _web.AddKeyAsync("search", KeyScopes.Search | KeyScopes.Range);
         await using var open = await WebRig.StartAsync(_connection, isOpen: true);
@@ -154,7 +154,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Other_methods_are_told_which_there_are()
+    public async Task Unsupported_method_returns_405_with_the_allowed_methods()
     {
         var reply = await SendAsync("PATCH", All, "{}");
         Assert.Equal((405, "DELETE, GET, HEAD, OPTIONS, POST, PUT"), (reply.Status, string.Join(
@@ -164,7 +164,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Those_that_come_together_are_written_together_and_none_is_lost_beside_another_server()
+    public async Task Concurrent_subscriptions_on_two_servers_are_batched_and_none_is_lost()
     {
         var writes = 0;
         await using var other = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(
@@ -183,7 +183,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task One_second_of_changes_is_one_write_and_a_lost_answer_keeps_what_was_new()
+    public async Task Changes_within_a_second_are_one_write_and_a_lost_response_still_counts_as_new()
     {
         var clock = TestClock.WithTimersByHand();
         var (writes, lost) = (0, false);
@@ -215,7 +215,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_store_that_is_down_is_503_and_what_comes_behind_is_stored()
+    public async Task Unavailable_store_returns_503_and_later_subscriptions_are_stored()
     {
         var isDown = true;
         await using var web = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(
@@ -228,7 +228,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_client_that_is_gone_or_has_another_key_is_refused()
+    public async Task Removed_client_or_rotated_key_returns_401()
     {
         var operations = Operations();
         var rotated = await operations.RotateKeyAsync("Contoso", 1_000, None);
@@ -245,7 +245,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_lost_answer_leaves_one_client_with_the_one_key_that_was_shown()
+    public async Task Lost_response_leaves_one_client_with_the_one_key_that_was_shown()
     {
         var losing = new LosingClients(_account.Clients);
         var added = await Operations(losing).AddAsync("fabrikam", "https://fabrikam.example/", false, 4, 5_000, None);
@@ -259,7 +259,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_secret_is_kept_sealed_for_its_client_and_shown_once()
+    public async Task Client_secret_is_stored_sealed_for_its_client()
     {
         var client = Assert.Single(await _account.Clients.ListAsync(None));
         Assert.Equal(64, _client.Secret!.Length);
@@ -276,7 +276,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         await Assert.ThrowsAsync<NotPossibleException>(() => AddAsync("website"));
     }
 
-    private const int PrefixesDocumentMost = 100_000;
+    private const int MaxBulkPrefixes = 100_000;
 
     private ClientOperations Operations(ICallbackClients? clients = null) =>
         new(clients ?? _account.Clients, _account.Keys, _account.Prefixes, _secretKeys, _clock);

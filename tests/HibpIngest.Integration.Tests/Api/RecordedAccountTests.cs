@@ -27,7 +27,7 @@ public sealed class RecordedAccountTests(WebFixture fixture) : IClassFixture<Web
     [InlineData(RecordedRequest.Forwarding, "path-question-encoded", 400, null)]
     [InlineData(RecordedRequest.Forwarding, "path-backslash-encoded", 404, null)] // /te/st@example.com: no route
     [InlineData(RecordedRequest.Forwarding, "param-tab", 400, null)]
-    public async Task Is_the_one_that_is_in_the_path_decoded_once(string mode, string recording, int status, string? account)
+    public async Task Lookup_uses_the_account_in_the_path_decoded_once(string mode, string recording, int status, string? account)
     {
         var asked = new AskedAccounts();
         await using var web = await WebRig.StartAsync(

@@ -11,7 +11,7 @@ public sealed class BackupCommandTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task A_backup_taken_while_a_host_runs_is_put_back_and_nobody_is_told_twice()
+    public async Task Backup_taken_under_a_running_host_restores_without_repeating_mail()
     {
         var began = TimeProvider.System.GetUtcNow();
         var mail = Path.Combine(_folder.Path, "mail");
@@ -80,7 +80,7 @@ public sealed class BackupCommandTests : IDisposable
     }
 
     [Fact]
-    public async Task What_a_killed_restore_or_backup_leaves_is_removed_unless_somebody_uses_it()
+    public async Task Leftovers_of_a_killed_restore_or_backup_are_removed_unless_in_use()
     {
         var variables = await SetUpAsync();
         (await HibpInProcess.RunAsync(_folder.Path, variables, "backup", In("backups/"))).Succeeded();
@@ -140,7 +140,7 @@ public sealed class BackupCommandTests : IDisposable
     }
 
     [Fact]
-    public async Task Restoring_names_what_it_loads_and_removes_again()
+    public async Task Restore_lists_the_drops_it_reloads_and_the_breaches_it_removes_again()
     {
         var variables = await SetUpAsync();
         foreach (var name in (string[])["Kept", "Gone", "New"])
@@ -166,7 +166,7 @@ public sealed class BackupCommandTests : IDisposable
     }
 
     [Fact]
-    public async Task A_restored_database_is_its_owners_alone_whoever_restores_it()
+    public async Task Restore_keeps_the_database_owner_and_sets_mode_600()
     {
         if (OperatingSystem.IsWindows())
             return; // Windows has neither owner ids nor modes
@@ -201,7 +201,7 @@ public sealed class BackupCommandTests : IDisposable
     }
 
     [Fact]
-    public async Task A_server_is_backed_up_by_its_own_means()
+    public async Task Backup_and_restore_on_SQL_Server_refer_to_BACKUP_DATABASE()
     {
         var variables = new Dictionary<string, string>
         {

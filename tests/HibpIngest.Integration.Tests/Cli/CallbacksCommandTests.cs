@@ -8,7 +8,7 @@ public sealed class CallbacksCommandTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task Calls_are_foretold_shown_made_again_and_dropped()
+    public async Task Callbacks_are_previewed_listed_retried_and_dropped()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock);
@@ -35,13 +35,13 @@ public sealed class CallbacksCommandTests
             call.Url.Contains("contoso", StringComparison.OrdinalIgnoreCase) ? RecordingCaller.Refused : RecordingCaller.Accepted);
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.RunToEndAsync();
-        Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
+        Assert.Equal((100, 0), await ContosoFiguresAsync(rig, "open", "dead"));
         for (var hours = 0; hours < 74; hours++)
         {
             clock.Advance(TimeSpan.FromHours(1));
             await rig.SweepAsync();
         }
-        Assert.Equal((0, 100), await OfContosoAsync(rig, "open", "dead"));
+        Assert.Equal((0, 100), await ContosoFiguresAsync(rig, "open", "dead"));
         var list = (await RunAsync(rig, "callbacks", "list")).Succeeded().Output;
         Assert.Contains("it answered 500", list, StringComparison.Ordinal);
         var status = (await RunAsync(rig, "status", "--json")).Succeeded().Json.GetProperty("loads")[0].GetProperty("calls");
@@ -52,7 +52,7 @@ public sealed class CallbacksCommandTests
 
         Assert.Equal(
             100, (await RunAsync(rig, "callbacks", "retry", "contoso", "--json")).Succeeded().Json.GetProperty("calls").GetInt32());
-        Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
+        Assert.Equal((100, 0), await ContosoFiguresAsync(rig, "open", "dead"));
         Assert.Contains(
             "There are no calls to retry", (await RunAsync(rig, "callbacks", "retry", "--breach", "x")).Succeeded().Output,
             StringComparison.Ordinal);
@@ -62,17 +62,17 @@ public sealed class CallbacksCommandTests
         Assert.Contains("--yes", unasked.Error, StringComparison.Ordinal);
         Assert.Equal(0, (await RunAsync(rig, "callbacks", "drop", "Contoso", "--yes", "--json")).Succeeded().Json
             .GetProperty("calls").GetInt32());
-        Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
+        Assert.Equal((100, 0), await ContosoFiguresAsync(rig, "open", "dead"));
         Assert.Contains(
             "100 calls are dropped", (await RunAsync(rig, "callbacks", "drop", "Contoso", "--breach", "X", "--open", "--yes"))
             .Succeeded().Output, StringComparison.Ordinal);
-        Assert.Equal((0, 100), await OfContosoAsync(rig, "open", "dropped"));
+        Assert.Equal((0, 100), await ContosoFiguresAsync(rig, "open", "dropped"));
         await rig.SettleAsync();
         Assert.DoesNotContain(rig.Caller.Taken, call => call.Url.Contains("contoso", StringComparison.OrdinalIgnoreCase));
     }
 
     [Fact]
-    public async Task What_is_not_there_is_named_in_one_line()
+    public async Task Unknown_client_or_breach_fails_with_one_line()
     {
         await using var rig = await CallRig.StartAsync();
         Assert.Contains(
@@ -83,7 +83,7 @@ public sealed class CallbacksCommandTests
     }
 
     [Fact]
-    public async Task Those_of_a_client_that_was_removed_are_dropped_by_its_number()
+    public async Task Callbacks_of_a_removed_client_are_dropped_by_its_number()
     {
         var clock = new TestClock();
         await using var rig = await CallRig.StartAsync(clock, options => options.Callbacks.CallGiveUp = TimeSpan.FromHours(1));
@@ -101,7 +101,7 @@ public sealed class CallbacksCommandTests
     }
 
     [Fact]
-    public async Task Doctor_says_where_clients_can_not_be_called()
+    public async Task Doctor_reports_clients_broken_without_the_key_that_sealed_their_secrets()
     {
         await using var rig = await CallRig.StartAsync();
         await rig.AddAsync("Contoso", []);
@@ -117,7 +117,7 @@ public sealed class CallbacksCommandTests
             .Single(check => check.GetProperty("check").GetString() == "clients").GetProperty("state").GetString();
 
     /// <summary>Returns two figures of the client Contoso.</summary>
-    private static async Task<(int, int)> OfContosoAsync(CallRig rig, string one, string other)
+    private static async Task<(int, int)> ContosoFiguresAsync(CallRig rig, string one, string other)
     {
         var found = (await RunAsync(rig, "callbacks", "list", "--json")).Succeeded().Json.GetProperty("callbacks").EnumerateArray()
             .Single(item => item.GetProperty("client").GetString() == "Contoso");

@@ -16,7 +16,7 @@ public sealed class ClientsCommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task A_client_is_added_shown_paused_and_removed()
+    public async Task Client_is_added_listed_paused_resumed_rotated_and_removed()
     {
         Assert.Contains("There are no clients", (await RunAsync("clients", "list")).Succeeded().Output, StringComparison.Ordinal);
         var added = (await RunAsync("clients", "add", "Contoso", "--url", Url, "--cap", "16", "--json")).Succeeded().Json;
@@ -64,7 +64,7 @@ public sealed class ClientsCommandTests : CommandTestBase
     [InlineData("--cap", Url, "--cap", "0")]
     [InlineData("--cap", Url, "--cap", "257")]
     [InlineData("--rpm", Url, "--rpm", "0")]
-    public async Task What_can_not_be_meant_is_refused_and_nothing_is_kept(string expected, string url, params string[] further)
+    public async Task Client_with_an_invalid_url_or_limit_is_refused_and_not_stored(string expected, string url, params string[] further)
     {
         var line = (await RunAsync(["clients", "add", "Contoso", "--url", url, .. further])).FailedWithOneLine();
         Assert.Contains(expected, line, StringComparison.Ordinal);
@@ -73,7 +73,7 @@ public sealed class ClientsCommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Without_a_secret_key_no_client_can_be_added()
+    public async Task Client_add_requires_the_secret_key()
     {
         Variables.Remove("HIBP_SECRET_KEY");
         var line = (await RunAsync("clients", "add", "Contoso", "--url", Url)).FailedWithOneLine();

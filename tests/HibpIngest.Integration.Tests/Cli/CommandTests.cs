@@ -17,7 +17,7 @@ public sealed class CommandTests : CommandTestBase
             "finishedAt", "heldBecause", "published", "logged", "logError", "calls", "removing", "figures"];
 
     [Fact]
-    public async Task A_breach_goes_from_its_drop_to_its_removal()
+    public async Task Breach_is_dropped_notified_hidden_requeued_purged_and_removed()
     {
         var zip = Zip(
             "dump.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com,secret"))
@@ -125,7 +125,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task What_was_loaded_without_a_log_is_logged_later_read_back_and_copied()
+    public async Task Load_made_without_a_journal_is_logged_later_verified_and_exported()
     {
         Variables["HIBP_JOURNAL"] = "off";
         await using (var host = await StartAsync("ready", "run"))
@@ -169,9 +169,9 @@ public sealed class CommandTests : CommandTestBase
         using (var stores = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
         {
             await stores.Table.RemoveMarkAsync("example1.com", ["user1"], 1, CancellationToken.None);
-            var lacking = await RunAsync("log", "verify", "--accounts", "--json");
-            Assert.Equal(1, lacking.ExitCode);
-            Assert.Contains("1 accounts of load 1", lacking.Json.GetProperty("faults")[0].GetString(), StringComparison.Ordinal);
+            var incomplete = await RunAsync("log", "verify", "--accounts", "--json");
+            Assert.Equal(1, incomplete.ExitCode);
+            Assert.Contains("1 accounts of load 1", incomplete.Json.GetProperty("faults")[0].GetString(), StringComparison.Ordinal);
             await foreach (var blob in stores.AccountLog.ListAsync("", CancellationToken.None))
             {
                 if (blob.Name.EndsWith(".alog", StringComparison.Ordinal))
@@ -185,7 +185,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Ranges_of_a_store_that_was_made_without_them_are_filled_beside_a_host()
+    public async Task Ranges_are_backfilled_under_a_running_host()
     {
         Variables["HIBP_RANGES"] = "off";
         Assert.Contains("not there", (await RunAsync("ranges", "fill")).FailedWithOneLine(), StringComparison.Ordinal);
@@ -206,7 +206,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Status_of_stores_without_a_load_is_empty_lists_of_the_agreed_shape()
+    public async Task Status_without_loads_has_empty_lists_in_the_documented_shape()
     {
         await SetUpAsync();
         var status = await JsonAsync("status", "--json");
@@ -230,7 +230,7 @@ public sealed class CommandTests : CommandTestBase
     [InlineData("head -1")]
     [InlineData("head -12")]
     [InlineData("true")]
-    public async Task Watching_ends_quietly_with_whoever_reads_it(string reader)
+    public async Task Status_watch_exits_quietly_when_its_reader_closes_the_pipe(string reader)
     {
         await SetUpAsync();
         var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
@@ -242,14 +242,14 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task What_nobody_reads_to_its_end_is_done_all_the_same()
+    public async Task Command_succeeds_when_its_reader_closes_the_pipe()
     {
         await SetUpAsync();
         Assert.Equal((0, "", ""), await ShellAsync("status --json | true; exit ${PIPESTATUS[0]}"));
     }
 
     [Fact]
-    public async Task A_drop_that_cannot_work_is_refused_before_anything_is_uploaded()
+    public async Task Drop_refuses_invalid_input_before_uploading()
     {
         Assert.Contains(
             "no zip archive", (await RunAsync("drop", Folder.Write("text.zip", "a,b\nc,d\n")))
@@ -284,7 +284,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task A_drop_uploads_the_zip_and_what_is_known_of_it_and_needs_no_database()
+    public async Task Drop_uploads_archive_and_metadata_without_a_database()
     {
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         var first = Zip("Adobe.2.zip", "a@b.example");
@@ -327,7 +327,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Poison_is_listed_requeued_and_purged()
+    public async Task Poison_messages_are_listed_requeued_and_purged()
     {
         await SetUpAsync();
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
@@ -349,7 +349,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task A_subscriber_file_with_a_bad_line_is_refused_whole()
+    public async Task Subscriber_import_with_a_bad_line_imports_nothing()
     {
         var file = Folder.Write("subscribers.csv", "email,domain\ngood@example.com,\nnot an address,\n");
         var refused = await RunAsync("subscribers", "import", file);
@@ -361,7 +361,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task The_database_is_upgraded_once()
+    public async Task Database_upgrade_changes_nothing_the_second_time()
     {
         var first = await JsonAsync("database", "upgrade", "--json");
         Assert.Equal(0, Number(first, "from"));
@@ -371,7 +371,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task A_lookup_of_what_is_no_address_fails_without_repeating_it()
+    public async Task Lookup_of_an_invalid_address_fails_without_repeating_it()
     {
         await SetUpAsync();
         var line = (await RunAsync("lookup", "somebody@nowhere")).FailedWithOneLine();
@@ -380,7 +380,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Doctor_says_what_works_and_fails_where_something_needed_does_not()
+    public async Task Doctor_reports_each_state_and_fails_when_a_required_check_is_broken()
     {
         await SetUpAsync();
         var well = await JsonAsync("doctor", "--json");
@@ -418,7 +418,7 @@ public sealed class CommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Doctor_names_each_check_once_and_all_of_them_where_nothing_answers()
+    public async Task Doctor_lists_every_check_once_when_no_store_responds()
     {
         await SetUpAsync();
         var well = StatesOf(await JsonAsync("doctor", "--json"));
@@ -453,7 +453,7 @@ public sealed class CommandTests : CommandTestBase
         .ToDictionary(check => Text(check, "check"), check => Text(check, "state"));
 
     [Fact]
-    public async Task A_sample_is_the_same_for_the_same_seed()
+    public async Task Sample_is_identical_for_the_same_seed()
     {
         var written = await JsonAsync("sample", "--accounts", "1000", "--seed", "5", Path.Combine(Folder.Path, "A.zip"), "--json");
         Assert.Equal(1000, Number(written, "accounts"));

@@ -26,7 +26,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
     [InlineData("")]
     [InlineData("n\n")]
     [InlineData("Adobe\n")]
-    public async Task Where_nobody_can_be_asked_nothing_is_removed(string input)
+    public async Task Removal_without_a_terminal_requires_yes(string input)
     {
         var refused = await HibpProcess.RunWithInputAsync(_folder.Path, _variables, input, "breach", "remove", "Adobe");
         AssertRefused(refused.ExitCode, refused.Error.TrimEnd().Split(Environment.NewLine));
@@ -40,7 +40,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
     [InlineData("2>messages </dev/null")]
     [InlineData("</dev/null")]
     [InlineData("2>&1 | tee messages; exit ${PIPESTATUS[0]}")]
-    public async Task On_half_a_terminal_nobody_can_be_asked(string redirection)
+    public async Task Removal_with_only_part_of_a_terminal_requires_yes(string redirection)
     {
         var command = $"breach remove Adobe {redirection}";
         await using var terminal = new TerminalProcess(
@@ -58,7 +58,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
     [InlineData("xterm", "")]
     [InlineData("dumb", "")]
     [InlineData("xterm", " >result")]
-    public async Task On_a_terminal_the_name_is_typed(string term, string redirection)
+    public async Task Removal_on_a_terminal_requires_the_typed_name(string term, string redirection)
     {
         var variables = new Dictionary<string, string>(_variables) { ["TERM"] = term };
         foreach (var (keys, expected) in new[] { ("y\r", 1), ("\r", 1), ("adobe\r", 1), ("\u0004", 1), ("\u0003", 130) })

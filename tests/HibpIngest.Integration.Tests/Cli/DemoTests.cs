@@ -10,7 +10,7 @@ public sealed class DemoTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task The_sample_goes_all_the_way()
+    public async Task Demo_takes_the_sample_through_every_stage()
     {
         var demo = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", "--json")).Succeeded();
         var document = demo.Json;
@@ -35,7 +35,7 @@ public sealed class DemoTests : IDisposable
     }
 
     [Fact]
-    public async Task A_damaged_zip_ends_it_with_its_reason()
+    public async Task Demo_of_a_damaged_zip_fails_with_its_reason()
     {
         var sample = File.ReadAllBytes(HibpIngest.Hosting.RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip"))!);
         var damaged = _folder.Write("Damaged.zip", sample[..(sample.Length / 2)]);

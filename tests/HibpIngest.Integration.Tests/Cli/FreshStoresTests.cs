@@ -42,7 +42,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     [InlineData("purge 1")]
     [InlineData("poison purge breach-slices")]
     [InlineData("poison requeue breach-slices")]
-    public async Task What_needs_something_there_says_that_there_is_nothing_and_makes_nothing(string command)
+    public async Task Command_on_missing_stores_fails_and_creates_nothing(string command)
     {
         var line = (await RunAsync(_storage, Missing, command.Split(' '))).FailedWithOneLine();
         Assert.StartsWith($"error: database {Missing} is not there, or is empty", line, StringComparison.Ordinal);
@@ -51,7 +51,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Who_watches_waits_for_it_and_makes_nothing()
+    public async Task Status_watch_waits_for_missing_stores_and_creates_nothing()
     {
         await using var watch = await HibpProcess.StartAsync(
             _folder.Path, Variables(_storage, Missing), $"waiting: database {Missing} is not there, or is empty", "status", "--watch");
@@ -60,7 +60,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_lookup_wants_the_storage_account_and_no_database()
+    public async Task Lookup_requires_a_set_up_storage_account_but_no_database()
     {
         var line = (await RunAsync(_storage, Missing, "lookup", "user1@example.com")).FailedWithOneLine();
         Assert.Contains("is not set up yet", line, StringComparison.Ordinal);
@@ -71,7 +71,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Doctor_makes_nothing_and_says_what_is_missing()
+    public async Task Doctor_reports_missing_stores_and_creates_nothing()
     {
         var states = (await RunAsync(_storage, Missing, "doctor", "--json")).Succeeded().Json.GetProperty("checks").EnumerateArray()
             .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
@@ -89,7 +89,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_database_whose_storage_is_fresh_is_refused_by_what_reads()
+    public async Task Database_with_fresh_storage_is_refused_by_reading_commands()
     {
         (await RunAsync(_storage, "half.db", "database", "upgrade")).Succeeded();
         Assert.Contains("not set up yet", (await RunAsync(_storage, "half.db", "status")).FailedWithOneLine(), StringComparison.Ordinal);
@@ -102,7 +102,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_drop_is_not_uploaded_into_another_installation()
+    public async Task Drop_refuses_the_storage_account_of_another_installation()
     {
         var another = await AzuriteFixture.NewAccountAsync();
         await SetUpAsync(_storage, "own.db");

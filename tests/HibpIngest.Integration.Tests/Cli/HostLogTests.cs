@@ -11,7 +11,7 @@ public sealed class HostLogTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task A_hosts_log_is_json_where_that_is_asked_for()
+    public async Task Host_log_is_json_when_HIBP_LOG_FORMAT_is_json()
     {
         var variables = new Dictionary<string, string>
         {
@@ -33,7 +33,7 @@ public sealed class HostLogTests : IDisposable
     }
 
     [Fact]
-    public async Task What_the_environment_asks_for_is_checked()
+    public async Task Log_format_and_level_variables_are_validated()
     {
         foreach (var (variable, expected) in ((string, string)[])[
             ("HIBP_LOG_FORMAT", "text or json"), ("HIBP_LOG_LEVEL", "trace or debug or information or warning or error or critical")])
@@ -85,7 +85,7 @@ public sealed class HostLogTests : IDisposable
     }
 
     [Fact]
-    public async Task The_version_is_said_as_people_read_it_out()
+    public async Task Version_shows_the_short_commit_and_completion_supports_pwsh()
     {
         var said = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string>(), "--version")).Succeeded().Output;
         Assert.Matches(@"^hibp \d+\.\d+\.\d+( \([0-9a-f]{7}\))?\r?\n$", said);

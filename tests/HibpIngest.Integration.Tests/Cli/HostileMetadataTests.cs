@@ -9,7 +9,7 @@ public sealed class HostileMetadataTests : CommandTestBase
     private static readonly string Hostile = $"before{HostileText.Everything}after";
 
     [Fact]
-    public async Task No_command_prints_what_a_terminal_obeys()
+    public async Task Commands_print_no_terminal_control_sequences_from_metadata()
     {
         var subscribers = Folder.Write("subscribers.csv", "email,domain\nuser1@example1.com,\n");
         // The uploader also chooses the names of a zip's entries, of the file and of properties.

@@ -21,7 +21,7 @@ public sealed class InstallationTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task Everything_that_a_host_and_its_commands_write_is_readable_by_its_owner_only()
+    public async Task Files_written_by_host_and_commands_are_accessible_to_their_owner_only()
     {
         if (OperatingSystem.IsWindows())
             return; // on Windows, folders inherit their permissions
@@ -49,7 +49,7 @@ public sealed class InstallationTests : IDisposable
     }
 
     [Fact]
-    public async Task Doctor_names_an_older_home_and_the_command_that_closes_it()
+    public async Task Doctor_reports_an_open_home_and_the_chmod_that_restricts_it()
     {
         if (OperatingSystem.IsWindows())
             return; // on Windows, folders inherit their permissions
@@ -70,7 +70,7 @@ public sealed class InstallationTests : IDisposable
     }
 
     [Fact]
-    public async Task Doctor_finds_nothing_broken_on_a_fresh_machine_and_says_what_to_do_next()
+    public async Task Doctor_on_a_fresh_machine_reports_nothing_broken_and_suggests_the_next_step()
     {
         var result = (await HibpInProcess.RunAsync(_folder.Path, _variables, "doctor")).Succeeded();
         Assert.Contains("hibp run", result.Output, StringComparison.Ordinal);
@@ -89,7 +89,7 @@ public sealed class InstallationTests : IDisposable
     }
 
     [Fact]
-    public async Task Keys_are_made_once_when_they_are_first_needed_and_a_host_that_runs_already_uses_them()
+    public async Task Keys_are_created_once_on_first_use_and_picked_up_by_a_running_host()
     {
         var (suppression, secret) = (Path.Combine(Home, "suppression.key"), Path.Combine(Home, "secret.key"));
         var subscribers = _folder.Write("subscribers.csv", "email,domain\na@example.com,\nb@example.com,\n");

@@ -33,7 +33,7 @@ public sealed class LocalHostTests
     };
 
     [Fact]
-    public async Task Each_role_does_its_part_and_no_other()
+    public async Task Role_does_only_its_own_stage()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user7@example2.com", null));
@@ -50,7 +50,7 @@ public sealed class LocalHostTests
     }
 
     [Fact]
-    public async Task Two_hosts_at_once_change_nothing_in_the_result()
+    public async Task Two_concurrent_hosts_give_the_result_of_one()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user7@example2.com", null), ("admin@example.org", "example3.com"));
@@ -79,7 +79,7 @@ public sealed class LocalHostTests
     }
 
     [Fact]
-    public async Task Scans_ask_for_the_receipt_of_a_blob_once()
+    public async Task Blob_scans_read_the_receipt_of_a_blob_once()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Known.zip", Zip(0, 100));
@@ -110,14 +110,14 @@ public sealed class LocalHostTests
     }
 
     [Fact]
-    public async Task A_host_that_is_asked_to_stop_says_at_once_what_it_works_on()
+    public async Task Stopping_host_reports_its_messages_in_progress_at_once()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Held.zip", Zip(0, 200));
         // Reading this blob blocks until the test releases it.
         var (begun, go) = (new TaskCompletionSource(), new TaskCompletionSource());
         using var stop = new CancellationTokenSource();
-        var said = new List<IReadOnlyDictionary<string, int>>();
+        var reported = new List<IReadOnlyDictionary<string, int>>();
         var host = RunHostAsync(
             rig.Context with
             {
@@ -127,28 +127,28 @@ public sealed class LocalHostTests
                     await go.Task;
                 }),
             },
-            Quick with { Roles = HostRoles.Ingest, OnStopping = said.Add }, stop.Token);
+            Quick with { Roles = HostRoles.Ingest, OnStopping = reported.Add }, stop.Token);
         await begun.Task.WaitAsync(TestTimeout);
         await stop.CancelAsync();
-        Assert.Equal([new(QueueNames.Ingest, 1)], Assert.Single(said));
+        Assert.Equal([new(QueueNames.Ingest, 1)], Assert.Single(reported));
         Assert.False(host.IsCompleted);
         go.SetResult();
         await host.WaitAsync(TestTimeout);
     }
 
     [Fact]
-    public async Task A_full_disk_is_told_and_nothing_is_lost_by_it()
+    public async Task Full_disk_is_reported_and_loses_no_work()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Large.zip", Zip(0, 20_000));
-        var told = new TaskCompletionSource<StoreUnavailableException>(TaskCreationOptions.RunContinuationsAsynchronously);
+        var deferred = new TaskCompletionSource<StoreUnavailableException>(TaskCreationOptions.RunContinuationsAsynchronously);
         // Room for the schema and some rows.
         await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
         using var stop = new CancellationTokenSource();
         var host = RunHostAsync(
-            rig.Context with { Database = database, OnDeferred = message => told.TrySetResult(message.Error) }, Quick, stop.Token);
-        await Task.WhenAny(told.Task, host).WaitAsync(TestTimeout);
-        Assert.IsType<StoreFullException>(await told.Task);
+            rig.Context with { Database = database, OnDeferred = message => deferred.TrySetResult(message.Error) }, Quick, stop.Token);
+        await Task.WhenAny(deferred.Task, host).WaitAsync(TestTimeout);
+        Assert.IsType<StoreFullException>(await deferred.Task);
         await stop.CancelAsync();
         await host.WaitAsync(TestTimeout);
         // Message and load wait for space.
@@ -157,7 +157,7 @@ public sealed class LocalHostTests
     }
 
     [Fact]
-    public async Task A_database_file_that_goes_away_is_noticed_while_nothing_is_to_be_done()
+    public async Task Idle_host_ends_when_its_database_file_is_moved()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var host = await StartAsync(rig, Quick with { Roles = HostRoles.Sweep, SweepEvery = TimeSpan.FromMilliseconds(100) });
@@ -166,7 +166,7 @@ public sealed class LocalHostTests
     }
 
     [Fact]
-    public async Task A_stage_that_meets_another_database_file_ends_the_host_and_costs_its_message_nothing()
+    public async Task Stage_on_another_database_file_ends_the_host_and_keeps_its_message()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var failures = new List<string>();
@@ -174,8 +174,8 @@ public sealed class LocalHostTests
             rig, Quick with { Roles = HostRoles.Ingest, OnFailure = (what, e) => failures.Add($"{what}: {e.Message}") });
         File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
         await rig.DropAsync("Late.zip", Zip(0, 100));
-        var told = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(TestTimeout));
-        Assert.Contains(rig.DatabaseFile, told.Message, StringComparison.Ordinal);
+        var mismatch = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(TestTimeout));
+        Assert.Contains(rig.DatabaseFile, mismatch.Message, StringComparison.Ordinal);
         Assert.Empty(failures);
         // A host that starts on the right file receives it at once.
         var waiting = Assert.Single(
@@ -218,15 +218,15 @@ public sealed class LocalHostTests
     }
 
     /// <summary>Polls until the condition is true; fails if a host ends first.</summary>
-    private static async Task UntilAsync(Func<Task<bool>> isSo, IReadOnlyList<Task> hosts)
+    private static async Task UntilAsync(Func<Task<bool>> condition, IReadOnlyList<Task> hosts)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
-        using var look = new PeriodicTimer(TimeSpan.FromMilliseconds(50));
-        while (!await isSo())
+        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(50));
+        while (!await condition())
         {
             if (hosts.FirstOrDefault(host => host.IsCompleted) is { } ended)
                 await ended;
-            await look.WaitForNextTickAsync(timeout.Token);
+            await timer.WaitForNextTickAsync(timeout.Token);
         }
     }
 }

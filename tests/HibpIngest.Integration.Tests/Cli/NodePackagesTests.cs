@@ -16,7 +16,7 @@ public sealed class NodePackagesTests
     [InlineData("""{"packages":{"node_modules/one":{"version":"1.0.0"},"node_modules/mac":{"version":"1.0.0"}}}""", false)]
     [InlineData("""{"packages":{}}""", false)]
     [InlineData(null, false)]
-    public void What_is_installed_is_compared_with_the_lock_file(string? installed, bool isAsLocked)
+    public void IsAsLocked_compares_installed_packages_with_the_lock_file(string? installed, bool isAsLocked)
     {
         using var folder = new TemporaryFolder();
         folder.Write("package-lock.json", Locked);

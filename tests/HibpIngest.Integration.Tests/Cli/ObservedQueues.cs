@@ -24,19 +24,19 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
     {
         public string Name => real.Name;
 
-        public Task CreateAsync(CancellationToken cancellationToken) => TellAsync("create", () => real.CreateAsync(cancellationToken));
+        public Task CreateAsync(CancellationToken cancellationToken) => ReportAsync("create", () => real.CreateAsync(cancellationToken));
 
         public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
         {
             owner.OnSend?.Invoke(Name, body, delay);
-            return TellAsync("send", () => real.SendAsync(body, delay, cancellationToken));
+            return ReportAsync("send", () => real.SendAsync(body, delay, cancellationToken));
         }
 
         public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
         {
             IReadOnlyList<QueuedMessage> received = [];
             owner.OnVisibility?.Invoke("receive", visibility);
-            await TellAsync("receive", async () => received = await real.ReceiveAsync(most, visibility, cancellationToken));
+            await ReportAsync("receive", async () => received = await real.ReceiveAsync(most, visibility, cancellationToken));
             owner.OnReceived?.Invoke(received.Count);
             return received;
         }
@@ -45,12 +45,12 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
         {
             QueuedMessage? extended = null;
             owner.OnVisibility?.Invoke("extend", visibility);
-            await TellAsync("extend", async () => extended = await real.ExtendAsync(message, visibility, cancellationToken));
+            await ReportAsync("extend", async () => extended = await real.ExtendAsync(message, visibility, cancellationToken));
             return extended;
         }
 
         public Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken) =>
-            TellAsync("delete", () => real.DeleteAsync(message, cancellationToken));
+            ReportAsync("delete", () => real.DeleteAsync(message, cancellationToken));
 
         public Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken) => real.GetDepthAsync(cancellationToken);
 
@@ -59,7 +59,7 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
 
         public Task ClearAsync(CancellationToken cancellationToken) => real.ClearAsync(cancellationToken);
 
-        private async Task TellAsync(string operation, Func<Task> call)
+        private async Task ReportAsync(string operation, Func<Task> call)
         {
             owner.Before?.Invoke(Name, operation);
             await call();

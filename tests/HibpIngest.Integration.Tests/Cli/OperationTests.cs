@@ -35,7 +35,7 @@ public sealed partial class OperationTests : IAsyncDisposable
     };
 
     [Fact]
-    public async Task What_is_wrong_is_said_before_it_starts()
+    public async Task Host_reports_wrong_settings_and_a_refusing_mail_server_at_start()
     {
         _variables["HIBP_MALSPERSECOND"] = "5";
         _mail.Script = step => step.Name == "MAIL" ? SmtpAnswer.Say("550 5.7.1 not from here") : null;
@@ -78,7 +78,7 @@ public sealed partial class OperationTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task What_dies_around_it_is_said_and_comes_right()
+    public async Task Host_and_status_report_crashes_around_them_and_recover()
     {
         var emulatorPort = int.Parse(_variables["HIBP_EMULATOR_PORT"], CultureInfo.InvariantCulture);
         using var passed = new PassedTime(new LocalEmulator(_folder.Path, emulatorPort).Connection, DatabaseFile);
@@ -96,7 +96,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).GetProperty("blob").GetString());
 
         // A host that ingests and upserts crashes while it processes slices.
-        await using (var dies = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        await using (var crashing = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
         {
             // Polled in the database: when a process reports slices, they are already done.
             await using (var database = SqliteBreachDatabase.Open(DatabaseFile, TimeProvider.System))
@@ -105,13 +105,13 @@ public sealed partial class OperationTests : IAsyncDisposable
                     async () => (await database.ListHeldAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null),
                     TimeSpan.FromMilliseconds(50));
             }
-            await KillAsync(dies.Id);
-            await passed.MissHeartbeatAsync(dies.Id);
+            await KillAsync(crashing.Id);
+            await passed.MissHeartbeatAsync(crashing.Id);
             var line = await UntilAsync(async () => HeldLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
-            Assert.Contains($"({Environment.MachineName}, process {dies.Id})", line, StringComparison.Ordinal);
-            Assert.True((await ListAsync("hosts")).Single(host => host.GetProperty("processId").GetInt32() == dies.Id)
+            Assert.Contains($"({Environment.MachineName}, process {crashing.Id})", line, StringComparison.Ordinal);
+            Assert.True((await ListAsync("hosts")).Single(host => host.GetProperty("processId").GetInt32() == crashing.Id)
                 .GetProperty("missed").GetBoolean());
-            await passed.ExpireLeasesAsync(dies.Id);
+            await passed.ExpireLeasesAsync(crashing.Id);
             await passed.SweepAsync();
         }
 
@@ -151,7 +151,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         await UntilAsync(() => Task.FromResult(_mail.Mails.IsEmpty ? null : ""));
         Assert.Equal("user7@d7.example.org", Assert.Single(_mail.Mails).To);
 
-        // A stopping owner lists the hosts that need its emulator. On a busy machine the other host\'s heartbeat comes late.
+        // A stopping owner lists the hosts that need its emulator. On a busy machine the other host's heartbeat is late.
         await UntilAsync(async () => (await ListAsync("hosts")).Any(
             host => host.GetProperty("processId").GetInt32() == second.Id && !host.GetProperty("missed").GetBoolean()) ? "" : null);
         var stopped = await owner.TerminateAsync();
@@ -214,13 +214,13 @@ public sealed partial class OperationTests : IAsyncDisposable
     }
 
     /// <summary>Polls without a limit of its own; the process timeout ends the test.</summary>
-    private static async Task<T> UntilAsync<T>(Func<Task<T?>> look, TimeSpan? every = null)
+    private static async Task<T> UntilAsync<T>(Func<Task<T?>> probe, TimeSpan? every = null)
         where T : class
     {
         using var timeout = new CancellationTokenSource(TimeSpan.FromMinutes(8));
         while (true)
         {
-            if (await look() is { } found)
+            if (await probe() is { } found)
                 return found;
             await Task.Delay(every ?? PollInterval, timeout.Token);
         }

@@ -9,7 +9,7 @@ namespace HibpIngest.Integration.Tests.Cli;
 public sealed class OperatorTextTests : CommandTestBase
 {
     [Fact]
-    public async Task Without_a_command_the_help_is_printed()
+    public async Task Command_line_without_a_command_prints_the_help()
     {
         var plain = (await RunAsync()).Succeeded();
         Assert.Equal("", plain.Error);
@@ -18,7 +18,7 @@ public sealed class OperatorTextTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Links_are_made_from_where_the_API_listens_unless_HIBP_WEB_URL_says_where()
+    public async Task Links_use_the_listening_address_unless_HIBP_WEB_URL_is_set()
     {
         var url = $"http://127.0.0.1:{TestProcess.FreePort()}";
         // A host with all roles: its links point to its own API.
@@ -63,7 +63,7 @@ public sealed class OperatorTextTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Unknown_metadata_a_restart_and_a_stop_are_said_in_words()
+    public async Task Host_and_commands_report_unknown_metadata_a_restart_and_a_stop()
     {
         await using var host = await StartAsync("ready", "run");
         Folder.Write(
@@ -91,7 +91,7 @@ public sealed class OperatorTextTests : CommandTestBase
     }
 
     [Fact]
-    public async Task An_import_lists_every_bad_line_and_imports_the_others_when_asked_to()
+    public async Task Import_lists_every_bad_line_and_skips_them_on_request()
     {
         await SetUpAsync();
         var file = Folder.Write(

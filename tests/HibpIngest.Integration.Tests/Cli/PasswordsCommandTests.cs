@@ -9,7 +9,7 @@ namespace HibpIngest.Integration.Tests.Cli;
 public sealed class PasswordsCommandTests : CommandTestBase
 {
     [Fact]
-    public async Task Passwords_go_from_a_file_to_an_export_and_back_to_what_was_before()
+    public async Task Passwords_are_imported_switched_rolled_back_exported_and_deleted()
     {
         var corpus = new ClientCorpus(seed: 51);
         var sha1 = Folder.Write("sha1.txt", string.Join('\n', corpus.Lines(HashMode.Sha1).Reverse()));
@@ -56,7 +56,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task An_import_of_far_fewer_hashes_than_are_served_is_reported_and_served_only_by_a_switch()
+    public async Task Import_with_far_fewer_hashes_is_reported_and_served_only_after_a_switch()
     {
         var corpus = new ClientCorpus(seed: 52);
         var large = Folder.Write("large.txt", string.Join('\n', corpus.Lines(HashMode.Sha1)));
@@ -83,7 +83,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task Lists_of_passwords_are_hashed_in_both_modes()
+    public async Task Plain_password_lists_are_hashed_in_both_modes()
     {
         var list = Folder.Write("list.txt", "password\n123456\npassword\n");
         var imported = await JsonAsync("passwords", "import", "--plain", list, "--json");
@@ -100,7 +100,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
     }
 
     [Fact]
-    public async Task What_is_wrong_is_said_in_a_line_and_nothing_is_served()
+    public async Task Invalid_password_commands_fail_and_serve_nothing()
     {
         var bad = Folder.Write("bad.txt", "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:2\nsecret words\n");
         var error = (await RunAsync("passwords", "import", bad)).FailedWithOneLine();

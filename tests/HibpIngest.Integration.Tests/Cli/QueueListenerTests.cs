@@ -38,7 +38,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_message_that_is_done_is_deleted()
+    public async Task Completed_message_is_deleted()
     {
         await SendAsync("a", "b", "c");
         var done = new ConcurrentBag<string>();
@@ -55,7 +55,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Five_failures_make_poison()
+    public async Task Message_is_poisoned_after_five_failures()
     {
         await SendAsync("bad");
         var tries = 0;
@@ -78,7 +78,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_failed_message_comes_back_after_the_delay_with_its_tries_counted()
+    public async Task Failed_message_stays_invisible_for_the_retry_delay()
     {
         await SendAsync("bad");
         await ListenAsync(
@@ -88,7 +88,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_message_whose_last_try_ended_with_its_process_is_not_tried_again()
+    public async Task Message_whose_last_attempt_ended_with_its_process_is_poisoned_without_another()
     {
         await SendAsync("deadly");
         for (var i = 0; i < 5; i++)
@@ -112,7 +112,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_message_that_cannot_be_poisoned_is_kept()
+    public async Task Message_is_kept_when_the_poison_queue_is_unavailable()
     {
         await SendAsync("bad");
         _queues.Before = (queue, operation) =>
@@ -129,7 +129,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_message_stays_invisible_for_as_long_as_it_is_worked_on()
+    public async Task Message_stays_invisible_while_it_is_processed()
     {
         await SendAsync("long");
         var visibility = TimeSpan.FromSeconds(2);
@@ -152,7 +152,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_host_that_is_killed_keeps_its_messages_for_a_minute_and_a_half_however_long_the_work()
+    public async Task Visibility_timeout_is_90_seconds_however_long_the_work_and_renewed_in_time()
     {
         await SendAsync("long");
         var time = TestClock.WithTimersByHand();
@@ -193,7 +193,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_message_that_somebody_else_has_by_now_is_finished_all_the_same()
+    public async Task Message_lost_to_another_receiver_is_still_processed_to_its_end()
     {
         await SendAsync("lost");
         var finished = false;
@@ -215,7 +215,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Nothing_is_lost_at_a_stop_and_what_was_not_finished_is_visible_at_once()
+    public async Task Stop_loses_no_message_and_makes_unfinished_ones_visible_at_once()
     {
         var bodies = Enumerable.Range(0, 20).Select(i => $"m{i}").ToArray();
         await SendAsync(bodies);
@@ -229,7 +229,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
                 done.Add(body);
                 return;
             }
-            // The sixth message and all after it are being processed when the stop comes.
+            // The sixth message and all after it are being processed when the listener stops.
             if (place == 16)
                 await _stop.CancelAsync();
             await Task.Delay(Timeout.Infinite, token);
@@ -241,7 +241,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Work_that_does_not_stop_is_left_behind_and_its_message_given_back()
+    public async Task Stop_releases_the_message_of_work_that_does_not_end()
     {
         await SendAsync("stubborn");
         var never = new TaskCompletionSource();
@@ -255,7 +255,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_batch_is_sixteen_and_another_is_fetched_at_eight()
+    public async Task Batch_is_16_messages_and_the_next_is_fetched_at_8()
     {
         await SendAsync([.. Enumerable.Range(0, 30).Select(i => $"m{i}")]);
         var begun = 0;
@@ -306,26 +306,26 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task With_a_batch_of_one_messages_are_worked_on_one_by_one()
+    public async Task Batch_size_1_processes_messages_one_at_a_time()
     {
         await SendAsync("a", "b", "c", "d");
         var inFlight = 0;
-        var most = 0;
+        var max = 0;
         var done = 0;
         await ListenAsync(Rules with { BatchSize = 1, NewBatchThreshold = 0 }, async (_, _) =>
         {
-            InterlockedMax(ref most, Interlocked.Increment(ref inFlight));
+            InterlockedMax(ref max, Interlocked.Increment(ref inFlight));
             await Task.Yield();
             Interlocked.Decrement(ref inFlight);
             if (Interlocked.Increment(ref done) == 4)
                 await _stop.CancelAsync();
         });
-        Assert.Equal(1, most);
+        Assert.Equal(1, max);
         Assert.Equal(0, await DepthAsync(Queue));
     }
 
     [Fact]
-    public async Task A_queue_that_is_down_is_waited_for_and_said_once()
+    public async Task Unavailable_queue_is_retried_and_logged_once()
     {
         await SendAsync("a");
         var receives = 0;
@@ -346,7 +346,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_queue_that_is_not_there_ends_it()
+    public async Task Missing_queue_ends_the_listener()
     {
         await Assert.ThrowsAsync<StoreMissingException>(() =>
             new QueueListener(

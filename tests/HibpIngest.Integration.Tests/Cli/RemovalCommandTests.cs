@@ -28,7 +28,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task An_interrupted_removal_is_a_state_until_it_is_resumed()
+    public async Task Interrupted_removal_is_reported_until_it_is_resumed()
     {
         Assert.Equal(0, (await JsonAsync("status")).GetProperty("removals").GetArrayLength());
         await _rig.Context.Database.BeginRemovalAsync("Adobe", None);
@@ -57,7 +57,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task What_verify_finds_of_removed_loads_repair_deletes()
+    public async Task Repair_deletes_the_leftovers_of_removed_loads_that_verify_reports()
     {
         // As after restoring a database from before the load.
         var entry = (await _rig.Context.Database.GetLogEntryAsync(1, None))!;
@@ -85,7 +85,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Queued_work_that_no_live_host_takes_is_warned_of_by_status_and_doctor()
+    public async Task Queued_work_without_a_live_host_is_reported_by_status_and_doctor()
     {
         const string Warning = "breach-calls: 1 message waits for a host with the role 'call', and no live host has it";
         var now = TimeProvider.System.GetUtcNow();

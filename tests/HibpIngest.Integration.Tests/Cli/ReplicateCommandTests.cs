@@ -23,7 +23,7 @@ public sealed class ReplicateCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_release_is_copied_switched_and_deleted_in_both_accounts()
+    public async Task Release_is_replicated_switched_and_deleted_in_both_accounts()
     {
         var file = _folder.Write("hashes.txt", Lines);
         // The replica doesn't have the release yet and doesn't serve it: that is reported, and isn't a failure.
@@ -48,7 +48,7 @@ public sealed class ReplicateCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_replica_that_is_down_is_named_and_the_rest_is_done()
+    public async Task Unavailable_replica_is_reported_and_the_others_are_completed()
     {
         var file = _folder.Write("hashes.txt", Lines);
         // Nothing listens at port 1.

@@ -12,7 +12,7 @@ public sealed class RestoreDrillTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task The_drill_runs_as_it_is_written_and_mails_nobody()
+    public async Task Documented_drill_restores_every_load_and_sends_no_mail()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0, """{"Title":"Adobe Systems"}""");
@@ -42,7 +42,7 @@ public sealed class RestoreDrillTests
     }
 
     [Fact]
-    public async Task What_comes_back_is_shown_to_programs_too_and_what_does_not_ends_with_1()
+    public async Task Restore_reports_recovered_loads_as_JSON_and_exits_with_1_on_a_lost_segment()
     {
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0);

@@ -7,14 +7,14 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// <summary>Tests that a forgotten subscriber is stored nowhere and isn't imported again.</summary>
 public sealed class SubscribersCommandTests : CommandTestBase
 {
-    private const string Gone = "gone4711@example.com";
+    private const string Forgotten = "gone4711@example.com";
 
     private string Database => Variables["HIBP_DATABASE"];
 
     [Fact]
-    public async Task Who_was_forgotten_is_in_no_row_mail_log_or_byte_and_no_import_brings_them_back()
+    public async Task Forgotten_subscriber_is_stored_nowhere_and_not_imported_again()
     {
-        var subscribers = Folder.Write("subscribers.csv", $"email,domain\n{Gone},\n{Gone},example.org\nstays@example.com,\n");
+        var subscribers = Folder.Write("subscribers.csv", $"email,domain\n{Forgotten},\n{Forgotten},example.org\nstays@example.com,\n");
         await OutputAsync("subscribers", "import", subscribers);
         var said = new StringBuilder();
         await using (var host = await StartAsync("ready", "run", "--verbose"))
@@ -23,19 +23,19 @@ public sealed class SubscribersCommandTests : CommandTestBase
             await using (var archive = await ZipFile.OpenAsync(zip, ZipArchiveMode.Create))
             {
                 await using var entry = new StreamWriter(await archive.CreateEntry("a.csv").OpenAsync());
-                await entry.WriteAsync($"{Gone}\nstays@example.com\nother@example.org\n");
+                await entry.WriteAsync($"{Forgotten}\nstays@example.com\nother@example.org\n");
             }
             await OutputAsync("drop", zip, "--notify", "hold", "--wait");
             File.Delete(zip);
             Assert.True(Holds());
 
             // Without the key nothing is done.
-            var refused = (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "forget", "-"))
+            var refused = (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Forgotten, "subscribers", "forget", "-"))
                 .FailedWithOneLine();
             Assert.Contains("HIBP_SUPPRESSION_KEY is needed", refused, StringComparison.Ordinal);
             Variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
             var forgotten = (await HibpInProcess.RunWithInputAsync(
-                Folder.Path, Variables, $" {Gone.ToUpperInvariant()} \n\n", "subscribers", "forget", "-", "--json")).Succeeded();
+                Folder.Path, Variables, $" {Forgotten.ToUpperInvariant()} \n\n", "subscribers", "forget", "-", "--json")).Succeeded();
             Assert.Equal(
                 (2, 2),
                 (forgotten.Json.GetProperty("subscriptions").GetInt32(), forgotten.Json.GetProperty("notifications").GetInt32()));
@@ -71,7 +71,7 @@ public sealed class SubscribersCommandTests : CommandTestBase
         Assert.False(Holds());
         Assert.DoesNotContain("gone4711", said.ToString(), StringComparison.OrdinalIgnoreCase);
 
-        subscribers = Folder.Write("again.csv", $"email,domain\n{Gone},\nstays@example.com,\nnew@example.com,\n");
+        subscribers = Folder.Write("again.csv", $"email,domain\n{Forgotten},\nstays@example.com,\nnew@example.com,\n");
         var import = (await RunAsync("subscribers", "import", subscribers, "--json"))
             .Succeeded().Json;
         Assert.Equal(
@@ -83,11 +83,11 @@ public sealed class SubscribersCommandTests : CommandTestBase
         // Subscribers may ask to be added again, with --again.
         Assert.Contains(
             "--again",
-            (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-")).FailedWithOneLine(),
+            (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Forgotten, "subscribers", "add", "-")).FailedWithOneLine(),
             StringComparison.Ordinal);
-        (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-", "--again")).Succeeded();
+        (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Forgotten, "subscribers", "add", "-", "--again")).Succeeded();
         Assert.Equal(
-            $"email,domain\n{Gone},\nnew@example.com,\nstays@example.com,\n",
+            $"email,domain\n{Forgotten},\nnew@example.com,\nstays@example.com,\n",
             (await OutputAsync("subscribers", "export")).ReplaceLineEndings("\n"));
     }
 
@@ -100,6 +100,6 @@ public sealed class SubscribersCommandTests : CommandTestBase
         using var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
         using var copy = new MemoryStream();
         content.CopyTo(copy);
-        return copy.ToArray().AsSpan().IndexOf(Encoding.UTF8.GetBytes(Gone)) >= 0;
+        return copy.ToArray().AsSpan().IndexOf(Encoding.UTF8.GetBytes(Forgotten)) >= 0;
     });
 }

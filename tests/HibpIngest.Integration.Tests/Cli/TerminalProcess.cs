@@ -44,11 +44,11 @@ internal sealed class TerminalProcess : IAsyncDisposable
             try
             {
                 if (!await ReadAsync(timeout.Token))
-                    Assert.Fail($"it ended, and never showed '{text}', but: {_shown}");
+                    Assert.Fail($"the process ended without showing '{text}'; shown: {_shown}");
             }
             catch (OperationCanceledException)
             {
-                Assert.Fail($"it has not shown '{text}' in {TestTimeout.TotalMinutes:0} minutes, but: {_shown}");
+                Assert.Fail($"'{text}' was not shown within {TestTimeout.TotalMinutes:0} minutes; shown: {_shown}");
             }
         }
     }

@@ -14,7 +14,7 @@ public sealed class ToolPackageTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task Installed_from_a_folder_it_runs_the_demo_in_an_empty_one()
+    public async Task Installed_tool_runs_the_demo_in_an_empty_folder()
     {
         var (packages, home, empty) = (Make("packages"), Make("home"), Make("empty"));
         // Packs what the tests run: already built, in their configuration.
@@ -39,7 +39,7 @@ public sealed class ToolPackageTests : IDisposable
     private string Make(string name) => Directory.CreateDirectory(Path.Combine(_folder.Path, name)).FullName;
 
     /// <summary>Runs a program to its end, and returns its standard output.</summary>
-    /// <param name="home">An empty home folder; null: that of the test run.</param>
+    /// <param name="home">An empty home folder; null keeps that of the test run.</param>
     private static async Task<string> RunAsync(string folder, string? home, string program, params string[] arguments)
     {
         var start = new ProcessStartInfo(program, arguments)

@@ -10,7 +10,7 @@ public sealed class UsageProcessTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task Help_names_every_command_variable_and_exit_code()
+    public async Task Help_lists_every_command_variable_and_exit_code()
     {
         var help = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "--help")).Succeeded();
         Assert.Equal("", help.Error);
@@ -27,7 +27,7 @@ public sealed class UsageProcessTests : IDisposable
     }
 
     [Fact]
-    public async Task A_wrong_command_line_ends_with_2_and_says_where_to_look()
+    public async Task Invalid_command_line_exits_with_2_and_refers_to_help()
     {
         var result = await HibpProcess.RunAsync(_folder.Path, NoVariables, "load", "requeue", "Adobe");
         Assert.Equal(2, result.ExitCode);
@@ -38,7 +38,7 @@ public sealed class UsageProcessTests : IDisposable
     }
 
     [Fact]
-    public async Task A_wrong_setting_ends_with_1_and_names_its_variable()
+    public async Task Invalid_setting_exits_with_1_and_names_its_variable()
     {
         var line = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "many" }, "breaches"))
             .FailedWithOneLine();
@@ -46,7 +46,7 @@ public sealed class UsageProcessTests : IDisposable
     }
 
     [Fact]
-    public async Task Each_wrong_setting_has_a_line()
+    public async Task Each_invalid_setting_is_reported_on_its_own_line()
     {
         var result = await HibpInProcess.RunAsync(
             _folder.Path, new Dictionary<string, string> { ["HIBP_SLICELEASE"] = "5", ["HIBP_BATCHROWS"] = "many" }, "breaches");
