@@ -11,7 +11,7 @@ public sealed class AccessHostTests : CommandTestBase
     private const int Requests = 7;
 
     [Fact]
-    public async Task What_a_server_has_answered_is_counted_once_it_has_ended()
+    public async Task Requests_of_a_terminated_server_are_counted()
     {
         await using (var server = await StartAsync("ready", "serve", "--open", "--urls", "http://127.0.0.1:0"))
         {
@@ -36,7 +36,7 @@ public sealed class AccessHostTests : CommandTestBase
     }
 
     [Fact]
-    public async Task A_damaged_blob_ends_in_the_poison_queue_and_its_host_works_on()
+    public async Task Damaged_blob_ends_in_the_poison_queue_and_its_host_keeps_running()
     {
         Variables["HIBP_MAXTRIES"] = "1";
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);

@@ -32,7 +32,7 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task A_record_says_the_route_the_status_the_key_and_the_size_and_nothing_of_what_was_asked()
+    public async Task Record_has_route_status_key_and_size_but_nothing_of_the_request()
     {
         var key = Convert.ToHexStringLower(SHA256.HashData(Encoding.ASCII.GetBytes(fixture.Key))[..8]);
         var replies = new List<(string Route, WebReply Reply, string Key, ClientKind Client)>();
@@ -92,7 +92,7 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     [InlineData(Account, true, 200)]
     [InlineData(Account, false, 401)]
     [InlineData("/api/v3/subscription/status", true, 200)]
-    public async Task A_request_that_is_billed_or_counted_is_answered_once_it_is_logged(string path, bool withKey, int status)
+    public async Task Billed_or_counted_request_is_answered_only_after_it_is_logged(string path, bool withKey, int status)
     {
         await using var web = await StartAsync();
         await web.GetAsync(Latest); // creates the blob
@@ -107,7 +107,7 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task While_the_log_is_down_what_must_be_logged_is_answered_503_and_the_rest_as_ever()
+    public async Task Unavailable_log_returns_503_for_requests_that_must_be_logged_and_serves_the_others()
     {
         await using (var web = await StartAsync())
         {
@@ -133,7 +133,7 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task Switched_off_it_writes_nothing()
+    public async Task Disabled_access_log_writes_nothing()
     {
         await using (var web = await StartAsync(isOn: false))
         {
@@ -145,7 +145,7 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
     }
 
     [Fact]
-    public async Task Many_at_once_are_each_logged_once_and_with_few_appends()
+    public async Task Concurrent_requests_are_each_logged_once_in_few_appends()
     {
         await using (var web = await StartAsync())
         {

@@ -14,7 +14,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task Counts_are_those_of_the_records_with_each_message_twice_and_at_once()
+    public async Task Duplicate_and_concurrent_messages_count_each_record_once()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         for (var i = 0; i < 4; i++)
@@ -36,7 +36,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_blob_whose_message_comes_when_it_is_gone_or_written_to_yet_is_left_alone()
+    public async Task Message_of_a_deleted_or_open_blob_changes_nothing()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         await rig.NewRollUp().RunAsync(new AccessMessage("2026112210/gone-00001.log"), None);
@@ -56,7 +56,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_blob_that_the_store_refuses_keeps_no_other_from_being_counted()
+    public async Task Blob_that_the_store_refuses_does_not_block_the_others()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         // A blob restored as another blob type, to which nothing can be appended.
@@ -74,7 +74,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Killed_between_any_two_calls_the_next_run_goes_on(bool isCarriedOut)
+    public async Task Roll_up_interrupted_at_any_call_is_completed_by_the_next_run(bool isCarriedOut)
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         var abandoned = new List<GroupCommitLog>();
@@ -112,7 +112,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_process_that_was_taken_for_gone_and_is_only_slow_goes_on_in_another_blob()
+    public async Task Slow_process_taken_for_dead_continues_in_another_blob()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         await using (var slow = rig.NewProcess())
@@ -137,7 +137,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_blob_of_an_hour_long_ago_that_was_written_to_just_now_is_left_alone()
+    public async Task Old_blob_that_was_just_written_to_stays_open()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         var now = TimeProvider.System.GetUtcNow();
@@ -149,7 +149,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_process_that_writes_while_it_is_being_taken_for_gone_keeps_its_blob()
+    public async Task Process_that_writes_while_its_blob_is_being_sealed_keeps_the_blob()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         await using (var process = rig.NewProcess())
@@ -174,7 +174,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task An_empty_blob_is_deleted_and_one_that_is_begun_just_then_is_not()
+    public async Task Empty_blob_is_deleted_unless_it_is_written_to_concurrently()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         var (log, hour) = (rig.Account.AccessLog, rig.Clock.GetUtcNow());
@@ -199,7 +199,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Blobs_go_some_days_after_they_are_counted_and_their_counts_stay()
+    public async Task Counted_blobs_are_deleted_after_the_retention_period_and_their_counts_stay()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         await rig.LogAndEndAsync(100);
@@ -224,7 +224,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_is_not_counted_gets_a_message_again_and_more_seldom_the_older_it_is()
+    public async Task Uncounted_blob_gets_another_message_less_often_the_older_it_is()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         await rig.LogAndEndAsync(10);
@@ -251,7 +251,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
     [InlineData(1, true)] // a bit of the routes
     [InlineData(0, true)] // the start of a frame
     [InlineData(0, false)] // truncated
-    public async Task A_damaged_blob_is_counted_not_at_all_and_named(int at, bool isChanged)
+    public async Task Damaged_blob_is_not_counted_and_is_named_in_the_error(int at, bool isChanged)
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
         await rig.LogAndEndAsync(300);
@@ -269,9 +269,9 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.Account.AccessLog.AppendAsync(bad, 0, bytes, None);
         await rig.Account.AccessLog.MarkAsync(
             (await rig.Account.AccessLog.FindAsync(bad, None))!, AccessBlobState.Sealed, null, None);
-        var told = await Assert.ThrowsAsync<StoreMismatchException>(
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(
             () => rig.NewRollUp().RunAsync(new AccessMessage(bad), None));
-        Assert.Contains(bad, told.Message, StringComparison.Ordinal);
+        Assert.Contains(bad, error.Message, StringComparison.Ordinal);
         await rig.NewRollUp().RunAsync(new AccessMessage(good.Name), None);
         await rig.AssertCountedAsync();
     }

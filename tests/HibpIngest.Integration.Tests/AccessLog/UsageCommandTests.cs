@@ -34,7 +34,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Nothing_is_shown_where_nothing_is_counted_and_nothing_made()
+    public async Task Usage_without_counts_is_empty_over_24_hours()
     {
         var shown = (await RunAsync("usage")).Succeeded();
         Assert.Contains("No requests are counted for that time", shown.Output, StringComparison.Ordinal);
@@ -47,7 +47,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Rows_are_summed_by_what_is_asked_for()
+    public async Task Usage_sums_rows_by_the_requested_dimension()
     {
         await FillAsync();
         var shown = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23")).Succeeded();
@@ -70,7 +70,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_document_has_the_agreed_shape()
+    public async Task Usage_document_has_the_documented_shape()
     {
         await FillAsync();
         var report = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", "key", "--json")).Succeeded().Json;
@@ -103,19 +103,19 @@ public sealed class UsageCommandTests : IAsyncLifetime
     [InlineData("--from", "2026-11-22T24")]
     [InlineData("--from", "2026-11-22T10:30")]
     [InlineData("--to", "22.11.2026")]
-    public async Task A_time_that_is_none_is_told(string option, string time)
+    public async Task Invalid_time_fails_with_one_line(string option, string time)
     {
         var line = (await RunAsync("usage", option, time)).FailedWithOneLine();
         Assert.Contains($"{option} is expected to be an hour as 2026-11-22T10, or a day, found '{time}'", line, StringComparison.Ordinal);
     }
 
     [Fact]
-    public async Task The_first_hour_is_before_the_one_behind_the_last() => Assert.Contains(
+    public async Task From_must_be_before_to() => Assert.Contains(
         "--from is expected to be before --to, found 2026-11-22T00 and 2026-11-22T00",
         (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-22T00")).FailedWithOneLine(), StringComparison.Ordinal);
 
     [Fact]
-    public async Task Operators_are_answered_the_same()
+    public async Task Operator_endpoint_returns_the_same_report_as_the_command()
     {
         await FillAsync();
         var clock = new TestClock();

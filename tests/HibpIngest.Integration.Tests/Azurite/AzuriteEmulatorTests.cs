@@ -12,7 +12,7 @@ namespace HibpIngest.Integration.Tests.Azurite;
 public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
 {
     [Fact]
-    public async Task Is_reachable_once_started_and_gone_once_disposed()
+    public async Task Emulator_is_reachable_once_started_and_stopped_once_disposed()
     {
         var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         var endpoints = Endpoints(emulator.ConnectionString);
@@ -31,7 +31,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_taken_port_is_one_clear_error()
+    public async Task Taken_port_is_reported_as_one_error()
     {
         using var taken = new TcpListener(IPAddress.Loopback, 0);
         taken.Start();
@@ -43,7 +43,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_it_has_saved_belongs_to_the_owner_of_its_folder_though_root_ran_it()
+    public async Task Saved_files_belong_to_the_owner_of_the_data_folder_even_under_root()
     {
         if (!OperatingSystem.IsLinux())
             return; // other systems have no file modes
@@ -63,7 +63,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Another_one_waits_for_the_folder_until_what_was_written_there_is_saved()
+    public async Task Second_emulator_waits_until_the_first_has_saved_its_data()
     {
         using var folder = new TemporaryFolder();
         var first = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None);
@@ -80,7 +80,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Removing_few_of_many_documents_sorts_no_index_and_leaves_all_of_them_right()
+    public async Task Removing_few_of_many_documents_sorts_no_index_and_keeps_the_indexes_correct()
     {
         await AzuriteFixture.NewAccountAsync(); // installs the emulator
         const string Script = """
@@ -118,7 +118,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Saves_wait_four_times_as_long_as_the_last_one_took_and_not_at_the_end()
+    public async Task Saves_wait_four_times_the_duration_of_the_last_one_except_at_the_end()
     {
         // A clock that advances a second at each save.
         const string Script = """

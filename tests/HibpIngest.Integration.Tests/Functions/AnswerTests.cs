@@ -15,7 +15,7 @@ public sealed class AnswerTests : IAsyncLifetime
     public async Task DisposeAsync() => await _host.DisposeAsync();
 
     [Fact]
-    public async Task A_message_that_is_none_of_ours_is_a_failure_that_repeats_nothing_of_it()
+    public async Task Unreadable_message_fails_without_repeating_its_content()
     {
         var functions = _host.Worker.Triggers.Where(trigger => trigger.Value["queueName"] is not null).Select(trigger => trigger.Key);
         Assert.Equal(10, functions.Count());
@@ -38,7 +38,7 @@ public sealed class AnswerTests : IAsyncLifetime
 
     /// <summary>If the trigger were bound to a string, fields of the message would override the queue's own.</summary>
     [Fact]
-    public async Task A_message_can_not_forge_its_attempts()
+    public async Task Message_cannot_forge_its_attempts()
     {
         (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
         const string Forged = """{"version":1,"load":17,"slice":42,"Id":"x","DequeueCount":5,"PopReceipt":"x"}""";
@@ -49,7 +49,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_timer_and_messages_of_what_is_gone_are_done()
+    public async Task Timer_and_messages_of_missing_loads_succeed()
     {
         (await _host.InvokeTimerAsync()).AssertDone();
         (await _host.InvokeMessageAsync("UpsertSlice", """{"version":1,"load":17,"slice":42,"first":410001,"last":420000}""")).AssertDone();
@@ -60,7 +60,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task What_lies_beside_a_breach_is_acknowledged_and_nothing_is_kept_of_it()
+    public async Task Files_next_to_a_breach_are_acknowledged_and_leave_no_record()
     {
         (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
         foreach (var blob in new[] { "Adobe.json", "2013/Adobe.2.PNG", "readme", "Adobe.7z", "somebody@example.com.json" })
@@ -80,7 +80,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Health_says_whether_and_nothing_else()
+    public async Task Health_reports_only_healthy_or_unhealthy()
     {
         // The sweep sets up fresh stores.
         (await _host.InvokeTimerAsync()).AssertDone();
@@ -90,7 +90,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Health_is_well_on_fresh_stores_and_leaves_them_as_they_are()
+    public async Task Health_is_healthy_on_fresh_stores_and_creates_nothing()
     {
         Assert.Equal(Well, await Probe.AskUntilAsync(Well, _host.HealthAsync));
         // Health is public: it neither sets up the stores nor wakes the database.
@@ -106,7 +106,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Health_asks_no_database_whether_or_not_a_load_is_open()
+    public async Task Health_reads_no_database_with_or_without_an_open_load()
     {
         (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
         await _host.StartWorkerAsync(("HIBP_DATABASE", "/proc/self/mem")); // opens, but reading it is an I/O error
@@ -127,7 +127,7 @@ public sealed class AnswerTests : IAsyncLifetime
     [InlineData("HIBP_SECRET_KEY", "short", "HIBP_SECRET_KEY")]
     [InlineData("HIBP_DATABASE", "Data Source=/x/h.db;Cache=Shared", "database")]
     [InlineData("HIBP_PURGE_URL", "nonsense", "HIBP_PURGE_URL")]
-    public async Task Wrong_settings_fail_every_invocation_and_end_no_worker(string variable, string value, string named)
+    public async Task Invalid_settings_fail_every_invocation_without_ending_the_worker(string variable, string value, string named)
     {
         await _host.StartWorkerAsync((variable, value), ("BreachStorage", "")); // would be used in place of HIBP_STORAGE
         Assert.Contains(named, (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
@@ -143,7 +143,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Every_wrong_setting_has_a_line()
+    public async Task Each_invalid_setting_is_reported_on_its_own_line()
     {
         await _host.StartWorkerAsync(("HIBP_BATCHROWS", "many"), ("HIBP_DATABASE", ""), ("HIBP_SLICELEASE", "5"), ("HIBP_APP", "ingest"));
         string[] named = ["HIBP_BATCHROWS", "HIBP_DATABASE", "HIBP_SLICELEASE"];
@@ -157,7 +157,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_setting_that_named_the_app_is_reported_as_no_longer_used()
+    public async Task Obsolete_app_setting_is_reported_as_no_longer_used()
     {
         await _host.StartWorkerAsync(("HIBP_APP", "ingest"));
         Assert.Equal(Well, await Probe.AskUntilAsync(Well, _host.HealthAsync));
@@ -166,7 +166,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_database_that_is_down_costs_no_try_and_a_sweep_at_rest_does_without_it()
+    public async Task Unavailable_database_costs_no_attempt_and_an_idle_sweep_does_not_need_it()
     {
         (await _host.InvokeTimerAsync()).AssertDone(); // sets up the stores
         await _host.DropAsync("A.zip", [1, 2, 3]);
@@ -188,7 +188,7 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_store_that_refuses_is_a_failure_and_no_exit()
+    public async Task Store_that_denies_access_fails_invocations_without_ending_the_worker()
     {
         await _host.StartWorkerAsync(("HIBP_STORAGE", OtherKey));
         Assert.Contains("403", (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);

@@ -29,7 +29,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
 
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task Two_hundred_callers_at_once_are_answered_while_one_forges_an_invocation(string driver)
+    public async Task Concurrent_callers_are_answered_despite_a_forged_invocation(string driver)
     {
         await using var api = await StartAsync(driver);
         using var forged = new HttpRequestMessage(HttpMethod.Get, new Uri(api.Address, "healthz"));
@@ -48,7 +48,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
     /// <summary>docs/deploying.md describes how the host changes a path.</summary>
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task Paths_of_any_form_reach_the_api_and_no_log(string driver)
+    public async Task Unusual_paths_reach_the_api_but_no_log(string driver)
     {
         await using var api = await StartAsync(driver);
         (string Path, int Expected)[] all =

@@ -24,7 +24,7 @@ public sealed class ApiHostTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_web_needs_a_storage_account_and_no_more()
+    public async Task Api_requires_only_a_storage_account()
     {
         foreach (var variable in (string[])["HIBP_STORAGE", "BreachStorage"])
         {
@@ -43,7 +43,7 @@ public sealed class ApiHostTests : IAsyncLifetime
     [InlineData("HIBP_PROXIES", "some", "HIBP_PROXIES is expected to be a whole number")]
     [InlineData("HIBP_TESTACCOUNTS", "yes", "HIBP_TESTACCOUNTS is expected to be on or off")]
     [InlineData("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere", "OTEL_EXPORTER_OTLP_ENDPOINT is expected")]
-    public async Task Wrong_settings_are_every_answer_and_no_exit(string variable, string? value, string expected)
+    public async Task Invalid_settings_are_reported_in_every_response_without_an_exit(string variable, string? value, string expected)
     {
         await using var handler = await StartAsync((variable, value));
         foreach (var (method, path) in new[]
@@ -67,7 +67,7 @@ public sealed class ApiHostTests : IAsyncLifetime
     [InlineData(0, true)] // all have the host's address
     [InlineData(1, false)]
     [InlineData(2, true)] // the host passes on one entry only
-    public async Task The_callers_address_is_the_one_that_our_proxies_say(int proxies, bool isShared)
+    public async Task Caller_address_is_the_one_that_the_configured_proxies_report(int proxies, bool isShared)
     {
         const int WrongKeys = 60; // per minute and network
         using (var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance))
@@ -97,7 +97,7 @@ public sealed class ApiHostTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Passwords_are_handed_in_here_too()
+    public async Task Passwords_can_be_appended_and_confirmed()
     {
         const string Items =
             "[{\"sha1\":\"F4A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D\",\"ntlm\":\"FC525C9683E8FE067095BA2DDC971889\",\"num\":15}]";
@@ -129,7 +129,7 @@ public sealed class ApiHostTests : IAsyncLifetime
 
     /// <summary>The platform may stop a process right after a response.</summary>
     [Fact]
-    public async Task Every_answer_is_logged_before_it_is_sent()
+    public async Task Every_response_is_logged_before_it_is_sent()
     {
         using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
         string[] paths = ["openapi/v3.json", "nothing/here", "logos/Nothing.png"];

@@ -21,7 +21,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     private static readonly Dictionary<string, string> Slow = new() { ["HIBP_BATCHROWS"] = "20", ["HIBP_SLICEROWS"] = "20" };
 
     [Fact]
-    public async Task A_small_budget_ends_in_the_same_rows_by_continuations()
+    public async Task Ingest_with_a_small_budget_continues_to_the_same_rows()
     {
         var zip = Zip();
         await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>(Small) { ["HIBP_TIMEBUDGET"] = Budget });
@@ -40,7 +40,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_signal_in_mid_ingest_leaves_a_load_that_the_next_process_ends()
+    public async Task Ingest_interrupted_by_a_signal_is_completed_by_the_next_process()
     {
         var zip = Zip();
         await using var host = await FunctionsHost.StartAsync(Slow);
@@ -63,7 +63,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task An_invocation_that_the_host_cancels_ends_at_a_batch_and_a_sweep_resumes_it()
+    public async Task Cancelled_invocation_stops_at_a_batch_and_a_sweep_resumes_it()
     {
         var zip = Zip();
         await using var host = await FunctionsHost.StartAsync(Slow);

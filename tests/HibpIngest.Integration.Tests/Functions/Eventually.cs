@@ -7,15 +7,15 @@ internal static class Eventually
 
     /// <summary>Polls until the condition is true.</summary>
     /// <param name="before">A call that must still be running; if it ends first, it was too fast or failed.</param>
-    public static async Task IsSoAsync(Func<Task<bool>> isSo, Task<InvocationResult>? before = null)
+    public static async Task IsSoAsync(Func<Task<bool>> condition, Task<InvocationResult>? before = null)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
-        using var look = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
-        while (!await isSo())
+        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
+        while (!await condition())
         {
             if (before is { IsCompleted: true })
                 throw new InvalidOperationException($"ended before: {await before}");
-            await look.WaitForNextTickAsync(timeout.Token);
+            await timer.WaitForNextTickAsync(timeout.Token);
         }
     }
 }

@@ -17,7 +17,7 @@ public sealed class HostCaseTests
 
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task A_dropped_breach_becomes_accounts_and_mails_once(string driver)
+    public async Task Dropped_breach_is_loaded_and_mailed_once(string driver)
     {
         const int Accounts = 50_000;
         await using var app = await DrivenApp.StartAsync(driver, ("HIBP_RANGES", "on"));
@@ -57,7 +57,7 @@ public sealed class HostCaseTests
 
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task A_host_that_is_killed_loses_and_doubles_nothing(string driver)
+    public async Task Killed_host_loses_and_duplicates_nothing(string driver)
     {
         const int Accounts = 10_000;
         await using var app = await StartQuickAsync(driver);
@@ -70,7 +70,7 @@ public sealed class HostCaseTests
 
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task A_worker_that_is_killed_loses_and_doubles_nothing(string driver)
+    public async Task Killed_worker_loses_and_duplicates_nothing(string driver)
     {
         const int Accounts = 10_000;
         await using var app = await StartQuickAsync(driver);
@@ -87,7 +87,7 @@ public sealed class HostCaseTests
 
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task An_instance_that_is_taken_away_stops_at_a_batch_and_the_next_one_resumes(string driver)
+    public async Task Restarted_instance_stops_at_a_batch_and_the_next_one_resumes(string driver)
     {
         const int Accounts = 20_000;
         // Also with a budget that ends the ingest again and again.
@@ -103,7 +103,7 @@ public sealed class HostCaseTests
 
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task What_fails_for_good_says_why_and_what_no_event_announced_is_found(string driver)
+    public async Task Permanent_failure_is_reported_and_a_blob_without_an_event_is_loaded(string driver)
     {
         await using var telemetry = await TelemetryEndpoint.StartAsync();
         await using var app = await DrivenApp.StartAsync(
@@ -143,7 +143,7 @@ public sealed class HostCaseTests
         ];
         Assert.Empty(AddressSearch.Find(telemetry.Got.Select(one => one.Body), people));
 
-        bool IsSent(Predicate<TelemetryItem> isSo) => telemetry.Items.Any(item => isSo(item));
+        bool IsSent(Predicate<TelemetryItem> matches) => telemetry.Items.Any(item => matches(item));
 
         bool IsFailureSent(string reason) => IsSent(item => item[Logs.EventId] == $"{EventIds.InvocationFailed}"
             && item.Message.Contains(reason, StringComparison.Ordinal));
@@ -180,17 +180,17 @@ public sealed class HostCaseTests
 
     private static Task DoneAsync(DrivenApp app, long load) => UntilAsync(app, one => one.State == LoadState.Done, load);
 
-    private static async Task UntilAsync(DrivenApp app, Func<Load, bool> isSo, long load = 1)
+    private static async Task UntilAsync(DrivenApp app, Func<Load, bool> isMet, long load = 1)
     {
         Load? found = null;
         try
         {
             await Eventually.IsSoAsync(async () => (found = await LoadAsync(app, load)) is { } seen
-                && (isSo(seen) || (seen.State == LoadState.Failed ? throw new InvalidOperationException($"failed: {app.Said}") : false)));
+                && (isMet(seen) || (seen.State == LoadState.Failed ? throw new InvalidOperationException($"failed: {app.Said}") : false)));
         }
         catch (OperationCanceledException e)
         {
-            throw new TimeoutException($"it stayed {found}; said: {app.Said}", e);
+            throw new TimeoutException($"the load stayed {found}; output: {app.Said}", e);
         }
     }
 

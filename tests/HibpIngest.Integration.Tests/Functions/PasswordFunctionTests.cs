@@ -11,7 +11,7 @@ public sealed class PasswordFunctionTests
     private static readonly string[] Prefixes = ["00000", "00001", "7FFFF", "C0000", "C0FFF", "FFFFF"];
 
     [Fact]
-    public async Task Functions_import_a_dropped_file_and_say_why_they_refuse_another()
+    public async Task Functions_import_a_dropped_file_and_report_why_another_is_refused()
     {
         await using var host = await FunctionsHost.StartAsync();
         (await host.DropPasswordsAsync("one/hashes.txt", Lines(51))).AssertDone();
@@ -42,7 +42,7 @@ public sealed class PasswordFunctionTests
     }
 
     [Fact]
-    public async Task A_local_host_is_stopped_and_two_others_import_the_dropped_file()
+    public async Task Import_of_a_stopped_local_host_is_completed_by_two_others()
     {
         await using var host = await FunctionsHost.StartAsync();
         await host.StopWorkerAsync();

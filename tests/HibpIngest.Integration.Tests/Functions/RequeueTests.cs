@@ -14,7 +14,7 @@ public sealed class RequeueTests
     [InlineData("hibp poison requeue")]
     [InlineData("base64 by hand")]
     [InlineData("plain text by hand, under hibp run")]
-    public async Task A_failed_slice_is_repaired_by(string way)
+    public async Task Failed_slice_is_completed_by_requeueing_it(string way)
     {
         await using var host = await FunctionsHost.StartAsync(
             new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "200", ["HIBP_SLICEROWS"] = "100" });

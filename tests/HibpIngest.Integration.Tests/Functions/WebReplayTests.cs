@@ -49,7 +49,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
     public WebReplayTests(ApiHostFixture fixture) => _fixture = fixture;
 
     [Fact]
-    public async Task Every_recorded_request_is_answered_as_the_api_answers_and_by_nothing_else()
+    public async Task Every_recorded_request_gets_its_documented_status_from_the_api_alone()
     {
         Assert.Equal((150, 139), (Recorded(RecordedRequest.Forwarding).Count(), Recorded(RecordedRequest.Proxying).Count()));
         var unexpected = new List<string>();
@@ -58,7 +58,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
             var expected = Others.TryGetValue((request.Mode, request.Name), out var other) ? other
                 : request.Target.StartsWith("/api/v3/", StringComparison.OrdinalIgnoreCase) ? 403 : 404;
             var answer = await _fixture.Host.SendAsync(request);
-            // An unread body closes the connection; a host shares its connections among all clients, and must be told.
+            // An unread body closes the connection; a host shares its connections among all clients, and must notice.
             var isLast = request.BodyLength > 0 || request.Header("Transfer-Encoding") == "chunked"
                 || request.Header("Connection") == "close";
             if ((answer.Status, answer.IsLast) != (expected, isLast))
@@ -70,7 +70,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
     }
 
     [Fact]
-    public async Task Nothing_of_the_pipeline_is_there()
+    public async Task Api_app_contains_nothing_of_the_pipeline()
     {
         Assert.Equal(["Web"], _fixture.Host.Worker.Triggers.Keys);
         foreach (var mode in (string[])[RecordedRequest.Forwarding, RecordedRequest.Proxying])
@@ -86,7 +86,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
     }
 
     [Fact]
-    public async Task Two_keys_are_none()
+    public async Task Two_keys_return_401_as_improperly_formed()
     {
         foreach (var mode in (string[])[RecordedRequest.Forwarding, RecordedRequest.Proxying])
         {
@@ -122,7 +122,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
     [InlineData("headers-host-port", 403, 403)]
     // A client with the host's own agent: only a mode in which the host appends its own can tell them apart.
     [InlineData("headers-spoofed", 200, 403)]
-    public async Task The_hosts_own_agent_is_not_the_clients(string recording, int forwarding, int proxying)
+    public async Task User_agent_of_the_host_does_not_count_as_the_clients(string recording, int forwarding, int proxying)
     {
         foreach (var (mode, expected) in new[] { (RecordedRequest.Forwarding, forwarding), (RecordedRequest.Proxying, proxying) })
         {
@@ -142,7 +142,7 @@ public sealed class WebReplayTests : IClassFixture<ApiHostFixture>
     [InlineData("/readyz", 503)] // nothing is published yet
     [InlineData("/openapi/v3.json", 200)]
     [InlineData("/", 404)]
-    public async Task A_host_that_proxies_gets_the_web_to_answer(string target, int expected) =>
+    public async Task Proxying_host_reaches_routes_outside_the_recordings(string target, int expected) =>
         Assert.Equal(
             expected, (await _fixture.Host.SendAsync(RecordedRequest.Of(RecordedRequest.Proxying, "path-root") with
             {

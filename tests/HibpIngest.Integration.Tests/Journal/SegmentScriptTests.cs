@@ -15,7 +15,7 @@ public sealed class SegmentScriptTests : IDisposable
     [InlineData(BlockCodec.None)]
     [InlineData(BlockCodec.Lz4)]
     [InlineData(BlockCodec.Brotli)]
-    public async Task The_script_reads_what_was_written(BlockCodec codec)
+    public async Task Script_reads_written_segments(BlockCodec codec)
     {
         var random = new Random(41);
         var rows = SegmentSamples.Rows(random, 3_000);
@@ -53,7 +53,7 @@ public sealed class SegmentScriptTests : IDisposable
     }
 
     [Fact]
-    public async Task The_script_refuses_what_the_reader_refuses()
+    public async Task Script_rejects_damaged_segments_as_the_reader_does()
     {
         var (bytes, _) = await SegmentSamples.WriteAsync(SegmentSamples.Rows(new Random(42), 50), 20);
         var random = new Random(43);

@@ -18,7 +18,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_mode_does_not_join_a_release_that_is_appended_to_while_the_mode_is_listed()
+    public async Task Mode_does_not_join_a_release_appended_to_while_the_mode_is_listed()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -35,7 +35,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_dropped_mode_does_not_join_a_release_that_is_appended_to_while_the_mode_is_listed()
+    public async Task Dropped_mode_does_not_join_a_release_appended_to_while_the_mode_is_listed()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -58,7 +58,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_mode_whose_hashes_were_left_out_does_not_join_and_one_that_joins_first_gets_them()
+    public async Task Mode_is_refused_once_an_append_has_skipped_it_and_complete_if_it_joins_first()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -69,7 +69,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await appends.NewHandler().RunAsync(Assert.Single(messages), None);
         var parts = await appends.ClaimAsync();
         var ntlm = parts.Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Ntlm);
-        // Nothing of it is written yet, but a mode added now would lack it.
+        // Nothing of it is written yet, but a mode added now would miss it.
         await appends.NewHandler().RunAsync(ntlm, None);
         await Assert.ThrowsAsync<NotPossibleException>(
             () => rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]));
@@ -90,7 +90,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_transaction_counts_once_in_a_range_whose_ids_are_forgotten_meanwhile()
+    public async Task Transaction_counts_once_in_a_range_that_forgets_ids_concurrently()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -120,11 +120,11 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
                     await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.ClaimAsync()), None);
                     again = (await appends.ClaimAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
                     // Killed before it records that the part is done.
-                    var dies = new WatchedBlobs(rig.Stores.Blobs)
+                    var crashing = new WatchedBlobs(rig.Stores.Blobs)
                     {
                         Before = (operation, _) => operation == "Append" ? throw new ProcessEndedException() : Task.CompletedTask,
                     };
-                    await Assert.ThrowsAsync<ProcessEndedException>(() => appends.NewHandler(dies, time).RunAsync(again, None));
+                    await Assert.ThrowsAsync<ProcessEndedException>(() => appends.NewHandler(crashing, time).RunAsync(again, None));
                 }),
                 OnWrite = (name, content) =>
                 {
@@ -142,7 +142,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_transaction_of_a_deleted_release_is_not_added_behind_a_repacking()
+    public async Task Transaction_of_a_deleted_release_counts_once_despite_a_concurrent_repack()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();

@@ -24,7 +24,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     private static readonly int[] Prefixes = [0x00000, 0x00001, 0x0FFFF, 0x10000];
 
     [Fact]
-    public async Task Messages_that_come_twice_out_of_order_at_once_and_to_processes_that_end_count_once()
+    public async Task Duplicate_concurrent_and_reordered_messages_count_once_despite_crashes()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -68,7 +68,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Broken_off_at_any_call_a_message_that_comes_again_goes_on(bool isCarriedOut)
+    public async Task Append_interrupted_at_any_call_completes_on_redelivery(bool isCarriedOut)
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -107,7 +107,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_server_answers_what_was_added_and_says_what_has_changed()
+    public async Task Server_serves_appended_rows_after_a_refresh_and_lists_the_changed_ranges()
     {
         var (random, _) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -142,7 +142,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Every_back_end_answers_what_was_added_and_what_joins_later_too()
+    public async Task Every_back_end_serves_appended_rows_even_if_it_joins_later()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -160,7 +160,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_mode_that_would_be_without_what_was_appended_does_not_join()
+    public async Task Mode_does_not_join_a_release_with_appends_that_it_would_miss()
     {
         var (random, _) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -199,7 +199,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task An_exported_release_holds_what_was_added()
+    public async Task Export_includes_appended_rows()
     {
         var (random, _) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -218,7 +218,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_range_takes_so_many_transactions_as_can_be_told_apart_and_more_when_the_first_are_settled()
+    public async Task Full_range_accepts_another_transaction_once_the_oldest_are_settled()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -262,7 +262,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_is_lost_is_sent_again_and_what_nobody_confirms_goes()
+    public async Task Sweep_resends_lost_messages_and_removes_expired_transactions()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -306,7 +306,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Repacked_a_release_holds_what_was_added_and_what_comes_meanwhile_waits()
+    public async Task Repacked_release_includes_appended_rows_and_defers_concurrent_appends()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -339,7 +339,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Of_two_that_repack_the_same_release_the_later_one_ends_it()
+    public async Task Concurrent_repacks_of_one_release_are_completed_by_the_later_one()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -374,7 +374,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Broken_off_at_any_call_a_release_is_repacked_when_it_is_asked_for_again()
+    public async Task Repack_interrupted_at_any_call_completes_when_repeated()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -416,10 +416,10 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Caches_are_told_of_each_range_once_thirty_addresses_a_call_and_again_where_they_were_not_told()
+    public async Task Caches_are_purged_of_each_changed_range_once_30_addresses_a_call_with_retries()
     {
         var (random, _) = NewRandom();
-        var told = new ConcurrentQueue<string[]>();
+        var purged = new ConcurrentQueue<string[]>();
         var failures = 0;
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
@@ -429,7 +429,7 @@ public sealed class AppendTests(ITestOutputHelper output)
             var call = (await JsonDocument.ParseAsync(context.Request.Body)).RootElement.GetProperty("files");
             context.Response.StatusCode = Interlocked.Decrement(ref failures) >= 0 ? 500 : 200;
             if (context.Response.StatusCode == 200)
-                told.Enqueue([.. call.EnumerateArray().Select(one => one.GetString()!)]);
+                purged.Enqueue([.. call.EnumerateArray().Select(one => one.GetString()!)]);
         });
         await cache.StartAsync();
         using var rig = await PasswordRig.StartAsync();
@@ -438,7 +438,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var purge = new PurgeChanges(
             rig.Stores, new PurgeHook(new Uri(cache.Urls.Single()), null, http, NullLogger<PurgeHook>.Instance), "https://hibp.example");
         await purge.RunAsync(None);
-        Assert.Empty(told);
+        Assert.Empty(purged);
 
         int[] prefixes = [.. Enumerable.Range(0x20000, 40)];
         await appends.SendAsync(random, prefixes, rows: 400);
@@ -450,19 +450,19 @@ public sealed class AppendTests(ITestOutputHelper output)
         var expected = appends.Ranges().Where(one => one.Prefix >= 0x20000).SelectMany(one => one.Mode == HashMode.Sha1
             ? new[] { $"https://hibp.example/range/{one.Prefix:X5}", $"https://hibp.example/range/{one.Prefix:X5}?mode=sha1" }
             : [$"https://hibp.example/range/{one.Prefix:X5}?mode=ntlm"]);
-        Assert.Equal(expected.Order(), told.SelectMany(call => call).Order());
-        Assert.All(told, call => Assert.InRange(call.Length, 1, 30));
+        Assert.Equal(expected.Order(), purged.SelectMany(call => call).Order());
+        Assert.All(purged, call => Assert.InRange(call.Length, 1, 30));
 
         // Only what is appended from now on is reported.
-        told.Clear();
+        purged.Clear();
         await appends.SendAsync(random, [0x20001], rows: 1);
         await appends.WorkAsync();
         await purge.RunAsync(None);
-        Assert.Equal(3, told.SelectMany(call => call).Count());
+        Assert.Equal(3, purged.SelectMany(call => call).Count());
     }
 
     [Fact]
-    public async Task A_replica_gets_what_was_added_and_what_was_added_since()
+    public async Task Replica_receives_newly_appended_rows_with_each_copy()
     {
         var (random, seed) = NewRandom();
         using var rig = await PasswordRig.StartAsync();
@@ -480,7 +480,7 @@ public sealed class AppendTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_a_replica_lacks_yet_is_told_by_the_account_that_is_asked_next()
+    public async Task Changes_missing_from_a_replica_are_listed_by_the_next_account_requested()
     {
         var (random, _) = NewRandom();
         using var rig = await PasswordRig.StartAsync();

@@ -31,7 +31,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Every_range_is_as_it_was_imported_in_either_encoding()
+    public async Task Range_equals_the_imported_rows_in_either_encoding()
     {
         using var ranges = Ranges(_rig.Stores);
         foreach (var mode in HashModes.All)
@@ -50,7 +50,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     }
 
     [Fact]
-    public async Task It_is_exported_in_order_with_a_newline_behind_each_line()
+    public async Task Export_is_in_order_with_a_newline_after_each_line()
     {
         foreach (var mode in HashModes.All)
         {
@@ -63,7 +63,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     }
 
     [Fact]
-    public async Task What_is_missing_is_an_error_and_no_answer()
+    public async Task Missing_range_is_an_error_and_not_an_empty_range()
     {
         using var ranges = Ranges(_rig.Stores);
         await ranges.RefreshAsync(CancellationToken.None);
@@ -79,7 +79,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Requests_for_one_range_at_the_same_time_are_one_read_and_later_ones_none()
+    public async Task Concurrent_requests_for_a_range_share_one_read_and_later_ones_are_cached()
     {
         var blobs = new WatchedBlobs(_rig.Stores.Blobs);
         var tables = new WatchedTables(_rig.Stores.Tables);

@@ -19,7 +19,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     private static readonly string[] Few = [.. Make(41, ["00000", "0000F", "FFFFF"], 4)];
 
     [Fact]
-    public async Task A_file_with_a_control_character_in_its_name_is_refused_and_the_others_are_imported()
+    public async Task File_with_a_control_character_in_its_name_is_refused_and_the_others_are_imported()
     {
         using var rig = await DropRig.StartAsync();
         await rig.DropAsync("good/hashes.txt", Encoding.UTF8.GetBytes(string.Join('\n', Few)));
@@ -35,7 +35,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_comes_of_a_file_is_what_the_command_makes_of_it_pack_by_pack()
+    public async Task Dropped_file_gives_the_same_packs_as_the_import_command()
     {
         const int Seed = 42;
         output.WriteLine($"seed {Seed}");
@@ -86,7 +86,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Broken_off_at_any_call_it_is_gone_on_with(bool isCarriedOut)
+    public async Task Import_interrupted_at_any_call_is_resumed(bool isCarriedOut)
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         var file = Bytes(Few);
@@ -120,7 +120,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Messages_that_come_twice_and_two_at_once_make_one_release()
+    public async Task Duplicate_messages_and_concurrent_workers_make_one_release()
     {
         using var rig = await DropRig.StartAsync();
         // Leftovers of another writer are overwritten.
@@ -147,7 +147,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_file_that_is_replaced_or_deleted_half_way_leaves_nothing_of_itself()
+    public async Task File_replaced_or_deleted_during_its_import_leaves_nothing()
     {
         using var rig = await DropRig.StartAsync();
         var worker = rig.Open();
@@ -198,7 +198,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [InlineData("good", "a/b/hashes.txt", "found more folders")]
     [InlineData("good", "there/hashes.txt", "has sha1 in pack already")]
     [InlineData("good", "user@example.com.txt", "holds an @")]
-    public async Task What_is_no_sorted_list_is_refused_with_the_reason_and_left_where_it_is(string what, string name, string reason)
+    public async Task Invalid_file_is_refused_with_the_reason_and_left_in_place(string what, string name, string reason)
     {
         using var rig = await DropRig.StartAsync();
         if (name.StartsWith("there/", StringComparison.Ordinal))
@@ -248,7 +248,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Both_modes_dropped_together_become_one_release_and_the_same_again_none()
+    public async Task Both_modes_dropped_together_become_one_release_and_a_repeat_makes_none()
     {
         using var rig = await DropRig.StartAsync();
         var worker = rig.Open();
@@ -289,7 +289,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [InlineData(3, false)]
     [InlineData(94, false)]
     [InlineData(95, true)]
-    public async Task A_release_of_under_95_percent_of_the_rows_that_are_served_is_listed_and_not_served(int rows, bool isServed)
+    public async Task Release_with_under_95_percent_of_the_served_rows_is_listed_but_not_served(int rows, bool isServed)
     {
         using var rig = await DropRig.StartAsync();
         var log = new CollectingLogger();
@@ -310,7 +310,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Messages_that_are_lost_are_sent_again_once_none_is_under_way()
+    public async Task Lost_messages_are_resent_once_none_is_in_flight()
     {
         using var rig = await DropRig.StartAsync();
         var worker = rig.Open();

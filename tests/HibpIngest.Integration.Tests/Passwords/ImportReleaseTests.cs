@@ -21,7 +21,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     [InlineData(PasswordBackend.Pack, false)]
     [InlineData(PasswordBackend.Pack, true)]
     [InlineData(PasswordBackend.Blob, false)]
-    public async Task Broken_off_at_any_call_the_same_import_goes_on_and_nothing_is_listed_before_its_end(
+    public async Task Import_interrupted_at_any_call_resumes_and_is_listed_only_at_its_end(
         PasswordBackend backend, bool isCarriedOut)
     {
         var draw = new CallDraw(oneOf: 5, output.WriteLine);
@@ -53,7 +53,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_second_mode_joins_the_release_in_hand_and_a_third_import_makes_a_new_one()
+    public async Task Second_mode_joins_the_latest_release_and_a_third_import_makes_a_new_one()
     {
         using var rig = await PasswordRig.StartAsync();
         var first = await rig.ImportAsync(Lines, HashMode.Sha1, null, [PasswordBackend.Pack]);
@@ -75,7 +75,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_there_is_already_is_never_written_over()
+    public async Task Import_never_overwrites_an_existing_release()
     {
         using var rig = await PasswordRig.StartAsync();
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack, PasswordBackend.Table]);
@@ -93,7 +93,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task The_same_import_once_more_finds_that_it_has_ended_and_ends_as_it_did()
+    public async Task Repeated_import_returns_the_finished_release()
     {
         using var rig = await PasswordRig.StartAsync();
         PasswordBackend[] into = [PasswordBackend.Pack, PasswordBackend.Blob];
@@ -113,7 +113,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_was_damaged_on_its_way_is_found_when_it_is_read_back()
+    public async Task Export_detects_a_damaged_range()
     {
         using var rig = await PasswordRig.StartAsync();
         var release = await rig.ImportAsync(Lines, HashMode.Sha1, "good", [PasswordBackend.Blob]);
@@ -132,7 +132,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_bad_line_or_no_line_leaves_nothing()
+    public async Task Invalid_or_empty_import_leaves_nothing()
     {
         using var rig = await PasswordRig.StartAsync();
         var error = await Assert.ThrowsAsync<BadInputException>(
@@ -147,7 +147,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Going_back_serves_what_was_served_and_only_what_is_neither_is_deleted()
+    public async Task Switch_back_serves_the_previous_release_and_the_served_one_cannot_be_deleted()
     {
         using var rig = await PasswordRig.StartAsync();
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack, PasswordBackend.Table]);

@@ -40,7 +40,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task One_that_is_behind_answers_as_it_did_and_follows_when_it_is_switched()
+    public async Task Stale_replica_serves_its_own_release_until_it_is_switched()
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
         using var ranges = Ranges(near.Stores);
@@ -58,7 +58,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_mode_that_only_the_primary_has_is_the_primarys()
+    public async Task Mode_missing_from_the_replica_is_served_by_the_primary()
     {
         await _primary.ImportAsync(_new.Lines(HashMode.Ntlm), HashMode.Ntlm, "new", [PasswordBackend.Pack]);
         await _primary.Releases.SwitchAsync(PasswordBackend.Pack, "new", None);
@@ -75,7 +75,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task One_that_hangs_costs_a_request_the_timeout_and_after_some_of_them_nothing()
+    public async Task Hanging_replica_costs_the_timeout_and_is_skipped_after_repeated_failures()
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
         var watched = new WatchedBlobs(near.Stores.Blobs);
@@ -108,7 +108,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Whichever_answers_first_is_taken_when_both_were_asked()
+    public async Task First_response_is_returned_when_both_accounts_were_requested()
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
         var (nearest, primary) = (new WatchedBlobs(near.Stores.Blobs), new WatchedBlobs(_primary.Stores.Blobs));
@@ -129,7 +129,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task One_that_is_stopped_is_done_without_and_read_again_when_it_is_back()
+    public async Task Stopped_replica_is_bypassed_and_used_again_once_it_is_back()
     {
         using var folder = new TemporaryFolder();
         var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, None);
@@ -166,7 +166,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Neither_can_be_read_is_an_error()
+    public async Task Failure_of_both_accounts_is_an_error()
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
         using var ranges = Ranges(near.Stores);
@@ -181,7 +181,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_api_answers_while_the_nearest_takes_connections_and_says_nothing()
+    public async Task Api_serves_ranges_while_the_nearest_account_accepts_connections_but_never_responds()
     {
         using var silent = new TcpListener(IPAddress.Loopback, 0);
         silent.Start();
@@ -198,7 +198,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Switched_while_it_is_asked_each_answer_is_of_one_release_whole()
+    public async Task Switch_under_load_serves_each_range_from_one_whole_release()
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
         await new ReplicatePasswords(_primary.Stores, _primary.Releases, TimeProvider.System)

@@ -12,7 +12,7 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>Tests releases in a second storage account: copied, interrupted and resumed, damaged, switched, behind and down.</summary>
+/// <summary>Tests releases in a second storage account: copied, resumed, damaged, switched, stale and unavailable.</summary>
 public sealed class ReplicaTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -23,7 +23,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     [InlineData(PasswordBackend.Pack, false)]
     [InlineData(PasswordBackend.Pack, true)]
     [InlineData(PasswordBackend.Blob, false)]
-    public async Task Broken_off_at_any_call_the_same_copy_goes_on_and_nothing_is_listed_before_its_end(
+    public async Task Copy_interrupted_at_any_call_resumes_and_is_listed_only_at_its_end(
         PasswordBackend backend, bool isCarriedOut)
     {
         using var rig = await PasswordRig.StartAsync();
@@ -55,7 +55,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_is_there_is_not_copied_again_and_what_differs_is()
+    public async Task Copy_skips_identical_blobs_and_replaces_different_ones()
     {
         using var rig = await PasswordRig.StartAsync();
         using var other = await PasswordRig.StartAsync();
@@ -89,7 +89,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task What_was_damaged_on_its_way_is_found_and_not_listed()
+    public async Task Copy_damaged_in_transit_is_detected_and_not_listed()
     {
         using var rig = await PasswordRig.StartAsync();
         using var other = await PasswordRig.StartAsync();
@@ -116,7 +116,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Another_release_of_the_same_name_is_left_as_it_is()
+    public async Task Another_release_of_the_same_name_is_not_overwritten()
     {
         using var rig = await PasswordRig.StartAsync();
         using var other = await PasswordRig.StartAsync();
@@ -128,7 +128,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_replica_is_switched_only_where_all_of_it_is_and_holds_a_release_from_deletion_while_it_serves_it()
+    public async Task Replica_is_switched_only_when_complete_and_prevents_deletion_of_its_served_release()
     {
         using var rig = await PasswordRig.StartAsync();
         using var other = await PasswordRig.StartAsync();
@@ -159,7 +159,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task One_that_is_down_stops_no_switch_and_the_same_command_finishes_it()
+    public async Task Unavailable_replica_does_not_block_a_switch_and_repeating_the_switch_completes_it()
     {
         using var rig = await PasswordRig.StartAsync();
         using var up = await PasswordRig.StartAsync();

@@ -16,7 +16,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task A_worker_that_has_opened_the_deleted_release_appends_to_the_new_one()
+    public async Task Worker_with_the_deleted_release_open_appends_to_the_new_one()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -38,7 +38,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     [InlineData("/overlay/sha1/00000")]
     [InlineData("/pack/sha1/00")]
     [InlineData("/release.json")]
-    public async Task A_deletion_that_was_interrupted_leaves_nothing_that_the_new_release_shows_or_is_repacked_with(string interruptedAt)
+    public async Task Interrupted_deletion_leaves_nothing_that_the_new_release_serves_or_repacks(string interruptedAt)
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -63,7 +63,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Deletion_and_import_that_are_interrupted_at_any_call_leave_the_new_release_whole()
+    public async Task Deletion_and_import_interrupted_at_any_call_leave_the_new_release_intact()
     {
         var random = AppendRig.NewRandom(output);
         var draw = new CallDraw(oneOf: 8, output.WriteLine);
@@ -84,10 +84,10 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
                 // Left as it is: the interrupted deletion, resumed by an import that is interrupted in turn; or the release itself.
-                var dies = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
+                var crashing = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
                 try
                 {
-                    await rig.ImportAsync(lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = dies });
+                    await rig.ImportAsync(lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = crashing });
                 }
                 catch (Exception died) when (died is ProcessEndedException or AggregateException or NotPossibleException)
                 {
@@ -106,7 +106,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_release_without_an_id_is_served_appended_to_copied_repacked_and_deleted_where_it_lies()
+    public async Task Release_without_an_id_is_served_appended_to_copied_repacked_and_deleted_in_place()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -140,7 +140,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_replica_keeps_nothing_of_a_copy_whose_deletion_was_interrupted_and_refuses_another_release_of_that_name()
+    public async Task Replica_recopies_after_an_interrupted_deletion_and_refuses_a_namesake_release()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
@@ -162,7 +162,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await AssertServedAsync(near, appends);
 
-        // The same hashes, but another release: it lacks what was appended.
+        // The same hashes, but another release: the appended rows are missing from it.
         await DeleteAsync(rig, rig.Releases);
         await rig.ImportAsync([$"{new string('B', 40)}:1"], HashMode.Sha1, "one", [PasswordBackend.Pack]);
         await Assert.ThrowsAsync<NotPossibleException>(() => replicate.RunAsync(near.Replica, "one", null, None));
@@ -172,7 +172,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task An_overlay_without_a_hash_of_its_imported_range_is_not_repacked()
+    public async Task Overlay_missing_a_hash_of_its_imported_range_is_not_repacked()
     {
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();

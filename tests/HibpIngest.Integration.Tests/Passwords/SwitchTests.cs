@@ -20,7 +20,7 @@ public sealed class SwitchTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
-    public async Task Under_load_every_answer_is_wholly_of_one_release_and_none_is_an_error()
+    public async Task Switch_under_load_serves_each_range_from_one_release_without_an_error()
     {
         var corpora = new Dictionary<string, ClientCorpus> { ["one"] = new(seed: 41), ["two"] = new(seed: 42) };
         using var rig = await PasswordRig.StartAsync();
@@ -67,7 +67,7 @@ public sealed class SwitchTests
     }
 
     [Fact]
-    public async Task A_release_that_is_deleted_under_a_reader_is_not_missed_by_it()
+    public async Task Reader_of_a_deleted_release_continues_with_the_served_one()
     {
         using var rig = await PasswordRig.StartAsync();
         var (one, two) = (new ClientCorpus(seed: 41), new ClientCorpus(seed: 42));
@@ -83,7 +83,7 @@ public sealed class SwitchTests
     }
 
     [Fact]
-    public async Task Caches_are_told_by_one_call_and_a_call_that_fails_is_tried_again_and_then_an_error()
+    public async Task Switch_purges_caches_with_one_call_that_is_retried_before_it_fails()
     {
         var calls = new ConcurrentQueue<string>();
         var failures = 2;

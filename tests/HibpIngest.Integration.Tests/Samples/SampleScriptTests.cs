@@ -8,7 +8,7 @@ namespace HibpIngest.Integration.Tests.Samples;
 public sealed class SampleScriptTests
 {
     [Fact]
-    public async Task An_independent_script_finds_the_same_accounts()
+    public async Task Independent_script_finds_the_same_accounts()
     {
         var zip = AddHostileEntries(Make());
         var file = Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.zip");

@@ -10,11 +10,11 @@ namespace HibpIngest.Integration.Tests.Telemetry;
 [Collection(ListeningAlone.Name)]
 public sealed class LoadInstrumentTests
 {
-    private static readonly string[] OfOthers =
+    private static readonly string[] Unused =
         [Instruments.WebDuration, Instruments.AccessRecords, Instruments.AccessAppends, Instruments.Callbacks, Instruments.CallbackOldest];
 
     [Fact]
-    public async Task The_figures_of_a_load_are_those_that_went_in()
+    public async Task Instruments_report_the_figures_of_the_load()
     {
         var seen = new ConcurrentQueue<(string Name, double Value, string Tags)>();
         using var listener = new MeterListener
@@ -66,7 +66,7 @@ public sealed class LoadInstrumentTests
         Assert.Equal(4 * 5, Sum(Instruments.LoadSlices, $"{Tags.State}=done"));
         // All except the API's and the callbacks', which aren't used here.
         Assert.Equal(
-            Constants.Of(typeof(Instruments)).Except(OfOthers).Order(), seen.Select(one => one.Name).Distinct().Except(OfOthers).Order());
+            Constants.Of(typeof(Instruments)).Except(Unused).Order(), seen.Select(one => one.Name).Distinct().Except(Unused).Order());
 
         double Sum(string name, string tag = "") =>
             seen.Where(one => one.Name == name && one.Tags.Contains(tag, StringComparison.Ordinal)).Sum(one => one.Value);

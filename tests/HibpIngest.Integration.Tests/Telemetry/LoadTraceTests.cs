@@ -17,12 +17,12 @@ public sealed class LoadTraceTests
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Mail.MatchRows, options.Mail.MailsPerMessage) = (200, 100, 150, 1);
 
     [Fact]
-    public void The_trace_of_a_load_is_the_same_in_every_process_and_version() =>
+    public void Trace_id_of_a_load_is_the_same_in_every_process_and_version() =>
         // python: hashlib.sha256(uuid.UUID('00112233-4455-6677-8899-aabbccddeeff').bytes + struct.pack('>q', 7)).hexdigest()[:32]
         Assert.Equal("0aabe02aadcf87fcba018bdc2849a3e5", LoadTrace.Id(new Guid("00112233-4455-6677-8899-aabbccddeeff"), 7).ToHexString());
 
     [Fact]
-    public async Task A_load_with_continuations_is_one_trace_whose_spans_hang_together()
+    public async Task Load_with_continuations_is_one_connected_trace()
     {
         using var spans = new CollectedSpans();
         await using var rig = await PipelineRig.StartAsync(options =>
@@ -66,7 +66,7 @@ public sealed class LoadTraceTests
     [InlineData("forged")]
     [InlineData("requeued")]
     [InlineData("poison")]
-    public async Task Messages_join_their_loads_trace_however_they_were_sent(string how)
+    public async Task Messages_join_the_trace_of_their_load_however_they_were_sent(string how)
     {
         using var spans = new CollectedSpans();
         var clock = new TestClock();
@@ -128,7 +128,7 @@ public sealed class LoadTraceTests
     }
 
     [Fact]
-    public async Task A_resumed_load_goes_on_in_its_trace_and_a_failed_one_says_why()
+    public async Task Resumed_load_continues_its_trace_and_the_failed_span_has_the_error()
     {
         using var spans = new CollectedSpans();
         await using var rig = await PipelineRig.StartAsync(Small);
@@ -146,7 +146,7 @@ public sealed class LoadTraceTests
     }
 
     [Fact]
-    public async Task A_failed_slice_says_which_and_why()
+    public async Task Failed_slice_span_has_its_number_and_error()
     {
         using var spans = new CollectedSpans();
         await using var rig = await PipelineRig.StartAsync(options =>

@@ -12,7 +12,7 @@ namespace HibpIngest.Integration.Tests.Telemetry;
 public sealed partial class MetricsEndpointTests
 {
     [Fact]
-    public async Task Instruments_are_answered_as_text_to_whoever_is_on_this_machine()
+    public async Task Metrics_endpoint_returns_instruments_as_text_to_local_callers()
     {
         using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await using var listener = await OperatorListener.StartAsync(
@@ -43,7 +43,7 @@ public sealed partial class MetricsEndpointTests
     [InlineData("/usage")]
     [InlineData("/healthz")]
     [InlineData("/readyz")]
-    public async Task A_request_with_the_traces_of_a_proxy_is_refused(string path)
+    public async Task Request_through_a_proxy_returns_403(string path)
     {
         using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await using var listener = await OperatorListener.StartAsync(

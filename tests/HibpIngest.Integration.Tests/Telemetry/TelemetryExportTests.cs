@@ -18,7 +18,7 @@ public sealed class TelemetryExportTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     [Fact]
-    public async Task A_demo_arrives_whole_in_both_as_one_trace_and_without_a_person()
+    public async Task Demo_is_exported_completely_to_both_targets_as_one_trace_without_addresses()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
         var variables = new Dictionary<string, string>
@@ -78,7 +78,7 @@ public sealed class TelemetryExportTests : IDisposable
     }
 
     [Fact]
-    public async Task A_failed_slice_says_which_and_why_and_its_rerun_mends_the_load()
+    public async Task Failed_slice_is_exported_with_its_error_and_its_rerun_repairs_the_load()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
         await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>
@@ -122,7 +122,7 @@ public sealed class TelemetryExportTests : IDisposable
     }
 
     [Fact]
-    public async Task It_signs_in_as_the_apps_identity_where_it_is_told_to()
+    public async Task Exporter_authenticates_as_the_managed_identity_when_configured()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
         // Tokens are sent only over TLS.
@@ -153,7 +153,7 @@ public sealed class TelemetryExportTests : IDisposable
     [InlineData(TelemetryExport.ApplicationInsightsVariable, "InstrumentationKey=secret;IngestionEndpoint=::")]
     [InlineData(TelemetryExport.OtlpVariable, "localhost:4317")]
     [InlineData("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier pigeon")]
-    public async Task A_setting_that_can_not_be_is_told_in_one_line(string variable, string value)
+    public async Task Invalid_setting_fails_with_one_line(string variable, string value)
     {
         var variables = new Dictionary<string, string>
         {
@@ -167,7 +167,7 @@ public sealed class TelemetryExportTests : IDisposable
     }
 
     [Fact]
-    public async Task An_endpoint_that_nobody_is_at_stops_nothing()
+    public async Task Unreachable_endpoint_stops_nothing()
     {
         var variables = new Dictionary<string, string>
         {
@@ -182,7 +182,7 @@ public sealed class TelemetryExportTests : IDisposable
     }
 
     [Fact]
-    public async Task Wrong_settings_are_told_by_every_answer_of_the_functions_app()
+    public async Task Invalid_setting_fails_the_functions_invocation()
     {
         await using var host = await FunctionsHost.StartAsync(
             new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = "whatever" });
