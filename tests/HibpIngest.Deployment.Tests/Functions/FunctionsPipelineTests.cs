@@ -4,7 +4,7 @@ namespace HibpIngest.Deployment.Tests.Functions;
 public sealed class FunctionsPipelineTests
 {
     [Fact]
-    public async Task A_dropped_zip_goes_all_the_way_to_sent_mail()
+    public async Task Dropped_zip_is_processed_through_every_stage_to_sent_mail()
     {
         var zip = RepositoryFile.Path("samples/Contoso.zip");
         var accounts = await AcceptanceContract.ExtractAsync(zip);

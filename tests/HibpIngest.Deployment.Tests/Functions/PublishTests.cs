@@ -22,7 +22,7 @@ public sealed class PublishTests
     [Theory]
     [InlineData(false, "host.json")]
     [InlineData(true, "src/HibpIngest.Functions.Api/host.json")]
-    public async Task A_package_has_what_the_host_reads_at_its_root_and_the_apps_functions_alone(bool isApi, string host)
+    public async Task Package_has_the_host_files_at_its_root_and_only_the_functions_of_its_app(bool isApi, string host)
     {
         var app = await (isApi ? PublishedApp.ApiAsync() : PublishedApp.PipelineAsync());
         var functions = isApi ? AppFunctions.Api : AppFunctions.Pipeline;
@@ -48,7 +48,7 @@ public sealed class PublishTests
             "true", XDocument.Load(RepositoryFile.Path("src/FunctionsApp.props")).Descendants("PublishReadyToRun").Single().Value);
 
     [Fact]
-    public async Task Host_json_has_the_rules_that_the_pipeline_reckons_with()
+    public async Task Host_json_has_the_settings_that_the_pipeline_relies_on()
     {
         var host = await ReadHostAsync(await PublishedApp.PipelineAsync());
         var queues = host["extensions"]!["queues"]!;
@@ -65,7 +65,7 @@ public sealed class PublishTests
     }
 
     [Fact]
-    public async Task The_webs_host_logs_nothing_that_holds_a_path()
+    public async Task Host_of_the_web_app_logs_no_path()
     {
         var host = await ReadHostAsync(await PublishedApp.ApiAsync());
         Assert.Equal("", (string?)host["extensions"]!["http"]!["routePrefix"]); // otherwise the API would be below /api/api
@@ -78,7 +78,7 @@ public sealed class PublishTests
     }
 
     [Fact]
-    public void The_example_names_every_setting_with_its_default_and_the_documents_explain_them()
+    public void Example_settings_have_every_option_with_its_default_and_are_documented()
     {
         var documents = DocumentFiles.ReadAll();
         var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject()

@@ -65,7 +65,7 @@ public sealed partial class NameTests
     };
 
     [CompiledFact]
-    public async Task Queues_are_those_of_the_code_each_with_its_poison_queue()
+    public async Task Queues_match_the_code_and_each_has_a_poison_queue()
     {
         var expected = QueueNames.All.SelectMany(queue => new[] { queue, queue + QueueNames.PoisonSuffix }).Append(BlobPoisonQueue);
         Assert.Equal(expected.Order(StringComparer.Ordinal), (await NamesAsync("queueServices/queues")).Order(StringComparer.Ordinal));
@@ -74,7 +74,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task Tables_and_containers_are_those_of_the_code()
+    public async Task Tables_and_containers_match_the_code()
     {
         var (options, first) = (new StorageOptions(), new HibpIngest.Stores.LayoutFacts());
         Assert.Equal(
@@ -109,7 +109,7 @@ public sealed partial class NameTests
     }
 
     [Fact]
-    public void A_function_is_a_class_of_its_name()
+    public void Each_function_is_a_class_of_its_name()
     {
         foreach (var (functions, assembly) in new[]
         {
@@ -124,7 +124,7 @@ public sealed partial class NameTests
     }
 
     [Fact]
-    public void Triggers_watch_what_the_code_writes()
+    public void Triggers_watch_the_queues_and_containers_that_the_code_writes()
     {
         Assert.Equal(
             Queues.OrderBy(one => one.Key, StringComparer.Ordinal),
@@ -150,7 +150,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task Event_subscriptions_send_what_is_dropped_to_the_functions_with_blob_triggers()
+    public async Task Event_subscriptions_deliver_drops_to_the_functions_with_blob_triggers()
     {
         var events = await BicepFiles.TemplateAsync("infra/events.bicep");
         var variables = events.GetProperty("variables");
@@ -164,7 +164,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task App_settings_are_what_the_handler_reads()
+    public async Task App_settings_of_the_pipeline_are_those_that_the_app_reads()
     {
         var environment = await SettingsAsync("app");
         Assert.Contains("HIBP_SECRET_KEY", environment.Keys);
@@ -206,7 +206,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task App_settings_of_the_web_are_what_the_handler_reads()
+    public async Task App_settings_of_the_web_are_those_that_the_app_reads()
     {
         var environment = await SettingsAsync("web");
         var read = FunctionsAppSettings.ReadApi(environment);
@@ -223,7 +223,7 @@ public sealed partial class NameTests
     }
 
     [Fact]
-    public void Triggers_watch_the_account_of_the_breaches_and_none_the_hosts()
+    public void Triggers_watch_the_breach_account_and_not_the_host_account()
     {
         // The other triggers have no connection: a timer's lock is in the host's storage account.
         Assert.All(
@@ -236,7 +236,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task The_dedupe_cap_goes_with_the_memory_everywhere()
+    public async Task Dedupe_cap_follows_the_memory_everywhere()
     {
         var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         var caps = main.GetProperty("variables").GetProperty("dedupeCaps").EnumerateObject()
@@ -268,7 +268,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task Mails_wait_for_an_operator_at_full_power()
+    public async Task Mails_are_held_for_an_operator_at_full_power()
     {
         var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         Assert.Equal(Enum.GetNames<NotifyMode>().Select(name => name.ToLowerInvariant()), Allowed(main, "notify"));
@@ -277,7 +277,7 @@ public sealed partial class NameTests
     }
 
     [Fact]
-    public void The_example_of_local_settings_is_understood()
+    public void Example_of_local_settings_has_no_unknown_variable()
     {
         using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
         var environment = example.RootElement.GetProperty("Values").EnumerateObject().ToDictionary(
@@ -287,7 +287,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task Instances_kept_ready_are_of_functions_that_are_there_and_all_fit()
+    public async Task Always_ready_instances_are_of_existing_functions_and_fit_the_maximum()
     {
         foreach (var size in new[] { BicepFiles.Everything, BicepFiles.Least })
         {
@@ -312,7 +312,7 @@ public sealed partial class NameTests
     }
 
     [CompiledFact]
-    public async Task Scripts_ask_for_outputs_and_hand_over_parameters_that_are_there()
+    public async Task Scripts_use_only_existing_outputs_and_parameters()
     {
         var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         var outputs = main.GetProperty("outputs").EnumerateObject().Select(output => output.Name).ToHashSet();
@@ -335,7 +335,7 @@ public sealed partial class NameTests
     }
 
     [Fact]
-    public void The_deploy_script_sets_or_explains_what_the_sizes_read_from_the_environment()
+    public void Deploy_script_sets_or_explains_the_environment_variables_of_the_sizes()
     {
         foreach (var size in InfraFiles.List(".bicepparam"))
         {
@@ -346,7 +346,7 @@ public sealed partial class NameTests
     }
 
     [Fact]
-    public void The_role_in_the_database_and_the_variables_of_its_script_are_the_same_everywhere()
+    public void Database_role_and_grant_script_variables_are_the_same_everywhere()
     {
         var grant = InfraFiles.Read("infra/sql/grant.sql");
         foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())

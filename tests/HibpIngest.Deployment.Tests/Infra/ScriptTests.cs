@@ -9,7 +9,7 @@ public sealed class ScriptTests
     private const string Address = "203.0.113.7";
 
     [Fact]
-    public async Task Scripts_are_bash_and_explain_themselves()
+    public async Task Scripts_are_valid_bash_and_print_their_usage()
     {
         var scripts = InfraFiles.List(".sh");
         Assert.Equal(["infra/deploy.sh", "infra/scale.sh"], scripts);
@@ -34,7 +34,7 @@ public sealed class ScriptTests
     [InlineData("scale.sh up -g x --instances 5", "--instances is 10 to 1000, found 5")]
     [InlineData("scale.sh up -g x --batch 33", "--batch is 1 to 32, found 33")]
     [InlineData("scale.sh up -g x --memory much", "expected a whole number, found 'much'")]
-    public async Task A_wrong_command_line_is_one_line(string command, string expected)
+    public async Task Invalid_command_line_fails_with_one_line(string command, string expected)
     {
         var words = command.Split(' ');
         var (exitCode, output, error) = await InfraFiles.RunAsync(
@@ -44,7 +44,7 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task Deploying_sets_up_the_database_before_the_code_and_the_subscription_after_it()
+    public async Task Deploy_sets_up_the_database_before_the_code_and_the_subscription_after_it()
     {
         using var azure = new RecordedAzure();
         var (exitCode, output, error) = await azure.RunAsync(
@@ -90,7 +90,7 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task Without_a_web_app_only_the_pipeline_is_uploaded()
+    public async Task Deploy_without_a_web_app_uploads_only_the_pipeline()
     {
         using var azure = new RecordedAzure(groupExists: true);
         azure.Environment["DEPLOY_WEB"] = "false";
@@ -102,7 +102,7 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task A_second_region_gets_the_webs_package_and_says_how_passwords_come_there()
+    public async Task Deploy_to_a_second_region_uploads_the_web_package_and_explains_replication()
     {
         using var azure = new RecordedAzure(groupExists: true);
         azure.Environment["DEPLOY_SECOND_LOCATION"] = "eastus2";
@@ -119,7 +119,7 @@ public sealed class ScriptTests
     [InlineData("User", "E", "77777777-8888-9999-aaaa-bbbbbbbbbbbb")]
     [InlineData("Group", "X", "77777777-8888-9999-aaaa-bbbbbbbbbbbb")]
     [InlineData("ServicePrincipal", "E", "cccccccc-dddd-eeee-ffff-000000000000")]
-    public async Task Another_operator_is_let_into_the_database_as_the_app_is(string type, string kind, string id)
+    public async Task Deploy_grants_another_operator_the_same_database_access_as_the_app(string type, string kind, string id)
     {
         using var azure = new RecordedAzure(groupExists: true);
         azure.Environment["DEPLOY_OPERATOR_ID"] = "77777777-8888-9999-aaaa-bbbbbbbbbbbb";
@@ -133,7 +133,7 @@ public sealed class ScriptTests
             $"-v Name=o''brien -v Id={id} -v Kind={kind}",
         ], azure.Calls.Select(call => call.Split("grant.sql ")).Where(parts => parts.Length > 1).Select(parts => parts[1]));
         // The template's parameters.
-        Assert.Equal(["77777777-8888-9999-aaaa-bbbbbbbbbbbb", type, ""], azure.Told);
+        Assert.Equal(["77777777-8888-9999-aaaa-bbbbbbbbbbbb", type, ""], azure.Principals);
 
         azure.Environment["DEPLOY_OPERATOR_NAME"] = null;
         (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
@@ -141,18 +141,18 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task Who_runs_it_is_the_operator_unless_another_is_named_and_nobody_else_may_drop()
+    public async Task Deploy_makes_the_signed_in_user_the_operator_and_sets_a_dropper_only_if_named()
     {
         using var azure = new RecordedAzure(groupExists: true);
         Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
-        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", ""], azure.Told);
+        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", ""], azure.Principals);
         azure.Environment["DEPLOY_DROPPER_ID"] = "99999999-0000-0000-0000-000000000000";
         Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
-        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", "99999999-0000-0000-0000-000000000000"], azure.Told);
+        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", "99999999-0000-0000-0000-000000000000"], azure.Principals);
     }
 
     [Fact]
-    public async Task A_second_deployment_makes_no_group()
+    public async Task Second_deployment_creates_no_group()
     {
         using var azure = new RecordedAzure(groupExists: true);
         Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
@@ -169,7 +169,7 @@ public sealed class ScriptTests
     [InlineData("hibp-app-x", "kept", "", "kept")]
     [InlineData("hibp-app-x", "kept", "kept", "kept")]
     [InlineData("hibp-app-x", "kept", "given", null)]
-    public async Task A_suppression_key_that_is_deployed_is_kept_and_another_is_refused(
+    public async Task Deployed_suppression_key_is_kept_and_a_different_one_is_refused(
         string app, string deployed, string given, string? expected)
     {
         using var azure = new RecordedAzure(groupExists: true);
@@ -197,7 +197,7 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task Settings_that_can_not_be_read_end_it_before_they_are_overwritten()
+    public async Task Unreadable_settings_stop_the_deployment_before_they_are_overwritten()
     {
         foreach (var fails in (string[])["functionapp list", "appsettings list"])
         {
@@ -209,7 +209,7 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task A_step_that_fails_ends_it_closes_the_firewall_and_says_what_to_do()
+    public async Task Failed_step_stops_the_deployment_closes_the_firewall_and_suggests_a_fix()
     {
         using var azure = new RecordedAzure(fails: "database upgrade");
         var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "-l", "westeurope");
@@ -222,7 +222,7 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task What_is_missing_is_said_before_anything_is_made()
+    public async Task Missing_prerequisite_is_reported_before_anything_is_created()
     {
         using var azure = new RecordedAzure(fails: "account show");
         var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches");
@@ -235,7 +235,7 @@ public sealed class ScriptTests
     }
 
     [Fact]
-    public async Task Scaling_up_and_down_changes_all_three_and_says_what_an_hour_costs()
+    public async Task Scale_changes_database_instances_and_settings_and_reports_hourly_costs()
     {
         using var azure = new RecordedAzure();
         var (exitCode, output, error) = await azure.RunAsync(
@@ -356,7 +356,7 @@ public sealed class ScriptTests
         public IReadOnlyList<string> Calls => File.ReadAllLines(Record);
 
         /// <summary>The parameter file's values for operator and uploader.</summary>
-        public IReadOnlyList<string> Told => File.ReadAllLines($"{Record}.told");
+        public IReadOnlyList<string> Principals => File.ReadAllLines($"{Record}.told");
 
         /// <summary>The parameter file's keys: the suppression key, then the secret key.</summary>
         public IReadOnlyList<string> Keys => File.ReadAllLines($"{Record}.keys");

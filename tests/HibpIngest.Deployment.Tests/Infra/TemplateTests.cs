@@ -43,7 +43,7 @@ public sealed partial class TemplateTests
     }
 
     [Fact]
-    public void Json_files_are_json()
+    public void Json_files_are_valid_json()
     {
         string[] files =
             ["host.json", "src/HibpIngest.Functions.Api/host.json", "local.settings.example.json", .. InfraFiles.List(".json")];
@@ -54,14 +54,14 @@ public sealed partial class TemplateTests
 
     /// <summary>The compiler checks that each type has that version.</summary>
     [Fact]
-    public void No_type_is_of_a_preview_version()
+    public void Resource_types_use_no_preview_version()
     {
         foreach (var file in InfraFiles.List(".bicep"))
             Assert.All(Versions().Matches(InfraFiles.Read(file)), version => Assert.Matches("^@20\\d\\d-\\d\\d-\\d\\d'$", version.Value));
     }
 
     [CompiledFact]
-    public async Task Nothing_signs_in_by_key_or_password()
+    public async Task Resources_allow_no_key_or_password()
     {
         var accounts = await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Storage/storageAccounts");
         Assert.Equal(5, accounts.Count);
@@ -105,7 +105,7 @@ public sealed partial class TemplateTests
     }
 
     [CompiledFact]
-    public async Task Identities_have_these_roles_and_no_other()
+    public async Task Identities_have_exactly_the_expected_roles()
     {
         // Without a web app, and with no principal but the operator.
         string[] least =
@@ -158,7 +158,7 @@ public sealed partial class TemplateTests
     }
 
     [CompiledFact]
-    public async Task Roles_are_called_what_they_are()
+    public async Task Role_names_match_their_ids()
     {
         foreach (var module in new[] { "storage", "host", "replica", "monitoring" })
             foreach (var role in (await BicepFiles.TemplateAsync($"infra/modules/{module}.bicep"))
@@ -168,7 +168,7 @@ public sealed partial class TemplateTests
 
     /// <summary>A principal that can replace the package runs code as the app, with its roles and the mail server's password.</summary>
     [CompiledFact]
-    public async Task Nobody_but_the_app_has_a_role_where_its_package_and_the_hosts_keys_are()
+    public async Task Only_the_app_has_a_role_on_the_account_of_its_package_and_host_keys()
     {
         var roles = await RolesAsync(BicepFiles.Everything);
         foreach (var (app, host) in new[] { ("app", "hibphost"), ("web", "hibpwebh"), ("web2", "hibpweb2") })
@@ -207,7 +207,7 @@ public sealed partial class TemplateTests
     /// alone decides about CORS.
     /// </summary>
     [CompiledFact]
-    public async Task The_web_app_has_no_telemetry_of_its_hosts_no_cors_of_the_platforms_and_nothing_of_the_pipelines()
+    public async Task Web_app_has_no_host_telemetry_no_platform_cors_and_no_pipeline_settings()
     {
         string[] expected =
         [
@@ -244,7 +244,7 @@ public sealed partial class TemplateTests
     }
 
     [CompiledFact]
-    public async Task The_web_app_is_left_out_as_a_whole_or_not_at_all()
+    public async Task Web_app_is_left_out_as_a_whole_or_not_at_all()
     {
         var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         Assert.True(main.GetProperty("parameters").GetProperty("web").GetProperty("defaultValue").GetBoolean());
@@ -264,7 +264,7 @@ public sealed partial class TemplateTests
     }
 
     [CompiledFact]
-    public async Task The_second_region_is_nothing_unless_it_is_named_and_then_the_web_app_again_beside_its_replica()
+    public async Task Second_region_is_omitted_unless_named_and_repeats_the_web_app_with_a_replica()
     {
         var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         Assert.Equal("", main.GetProperty("parameters").GetProperty("secondLocation").GetProperty("defaultValue").GetString());
@@ -305,7 +305,7 @@ public sealed partial class TemplateTests
     }
 
     [CompiledFact]
-    public async Task Every_query_for_alerts_is_an_alert_over_the_time_it_looks_back()
+    public async Task Every_alert_query_has_a_rule_over_the_time_it_looks_back()
     {
         var queries = InfraFiles.List(".kql").ToDictionary(InfraFiles.Read);
         var rules = (await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Insights/scheduledQueryRules"))

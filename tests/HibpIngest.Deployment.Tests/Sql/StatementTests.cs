@@ -27,7 +27,7 @@ public sealed class StatementTests
     [InlineData("SELECT 1 FORM dbo.loads")]
     [InlineData("UPDATE dbo.loads SET WHERE id = 1")]
     [InlineData("SELECT id FROM dbo.loads LIMIT 1")]
-    public void What_is_no_T_SQL_does_not(string statement) => Assert.NotEmpty(Errors(statement));
+    public void Invalid_statement_does_not_parse(string statement) => Assert.NotEmpty(Errors(statement));
 
     /// <summary>With quoted identifiers, as on a connection.</summary>
     private static IEnumerable<string> Errors(string text)

@@ -44,7 +44,7 @@ public sealed partial class QueryTests
     private static readonly IReadOnlyDictionary<string, string> Queries = ReadQueries();
 
     [Fact]
-    public async Task Kusto_parses_them_and_knows_every_column()
+    public async Task Queries_parse_and_use_only_known_columns()
     {
         var folder = Path.GetDirectoryName(
             RepositoryFile.Path(Path.Combine("tests", "HibpIngest.Deployment.Tests", "Telemetry", "kusto", "package.json")))!;
@@ -61,7 +61,7 @@ public sealed partial class QueryTests
     }
 
     [Fact]
-    public void They_ask_for_nothing_that_the_code_does_not_emit()
+    public void Queries_use_only_names_that_the_code_emits()
     {
         HashSet<string> known =
         [
@@ -74,12 +74,12 @@ public sealed partial class QueryTests
         {
             var unknown = Literal()
                 .Matches(query).Select(literal => literal.Groups["text"].Value).Where(literal => !known.Contains(literal)).ToList();
-            Assert.True(unknown.Count == 0, $"{name} asks for '{string.Join("', '", unknown)}'");
+            Assert.True(unknown.Count == 0, $"{name} uses unknown '{string.Join("', '", unknown)}'");
         }
     }
 
     [Fact]
-    public void The_workbook_shows_every_instrument()
+    public void Workbook_shows_every_instrument_and_span()
     {
         var shown = Queries.Values.SelectMany(query => Literal().Matches(query))
             .Select(literal => literal.Groups["text"].Value).ToHashSet();
