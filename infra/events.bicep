@@ -1,4 +1,5 @@
-// The event subscriptions. Deployed when the app's code runs: Event Grid calls the webhook at once to validate it, and the webhook's key exists only from the first start on.
+// The event subscriptions. Deploy them only once the app's code runs: Event Grid validates the webhook
+// immediately, and the host creates the webhook's key at its first start.
 targetScope = 'resourceGroup'
 
 param appName string
@@ -7,10 +8,11 @@ param eventTopicName string
 param dropContainer string
 param undeliveredContainer string
 
-// The host's name of the function: Host.Functions. and its folder.
+// The function's name. The webhook's URL prefixes it with Host.Functions.
 var functionName = 'IngestBreach'
 
-// The same for files of password hashes. IPasswordDrops.Container of the program.
+// The function and the container for files of password hashes. The container's name is
+// IPasswordDrops.Container in the code.
 var passwordsFunctionName = 'PlanPasswords'
 var passwordDropsContainer = 'passwords-import'
 
@@ -26,10 +28,11 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
   name: eventTopicName
 }
 
-// Into the address and nowhere else: never an output.
+// The key belongs in the webhook's URL only. Never make it an output.
 var key = listKeys('${app.id}/host/default', '2024-11-01').systemKeys.blobs_extension
 
-// Called zips since breaches came in nothing else: under another name it would stand beside the one that is there.
+// The name dates from when every breach was a zip. Renaming it would add a second subscription to existing
+// deployments.
 resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
   parent: topic
   name: 'zips'
@@ -48,9 +51,11 @@ resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' =
       includedEventTypes: ['Microsoft.Storage.BlobCreated']
       subjectBeginsWith: '/blobServices/default/containers/${dropContainer}/blobs/'
       isSubjectCaseSensitive: false
-      // Only calls that leave a complete blob behind (learn.microsoft.com/azure/event-grid/event-schema-blob-storage): a file being appended to, or an empty one made first, is none.
+      // Only operations that leave a complete blob
+      // (learn.microsoft.com/azure/event-grid/event-schema-blob-storage). Appends, and the empty file that
+      // some clients create first, are excluded.
       advancedFilters: [
-        // What breaches come in: BreachFiles.Endings of the program. Case makes no difference to advanced filters.
+        // The extensions of breach files: BreachFiles.Endings in the code. Advanced filters ignore case.
         {
           operatorType: 'StringEndsWith'
           key: 'subject'
@@ -63,7 +68,7 @@ resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' =
         }
       ]
     }
-    // A day, which is what Event Grid offers at most. What gets lost even so is found by Sweep.
+    // One day is Event Grid's maximum. Sweep finds files whose event is lost nevertheless.
     retryPolicy: {
       maxDeliveryAttempts: 30
       eventTimeToLiveInMinutes: 1440
@@ -83,7 +88,7 @@ resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' =
   }
 }
 
-// Files of password hashes, whatever they are called.
+// Files of password hashes, regardless of their names.
 resource passwords 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
   parent: topic
   name: 'passwords'

@@ -1,4 +1,5 @@
-// Full power: as fast as one storage account takes it. More than this only gets throttled by the table's 20,000 entities a second. It still costs little but storage at rest.
+// Full power: as fast as one storage account allows. Beyond these values, the table throttles at 20,000
+// entities a second. At rest, the main cost is still storage.
 using 'main.bicep'
 
 param name = readEnvironmentVariable('DEPLOY_NAME', 'hibp')
@@ -25,14 +26,16 @@ param dkimSelector = readEnvironmentVariable('HIBP_DKIM_SELECTOR', '')
 param dkimKey = readEnvironmentVariable('HIBP_DKIM_KEY', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
-// Two cores each. The 50 million accounts that dedupe remembers take 1.2 GB of the ingest's 4.
+// Two cores per instance. The 50 million accounts that dedupe remembers take 1.2 GB of an ingest's 4 GB.
 param instanceMemoryMB = 4096
 param maximumInstanceCount = 100
-// None is kept warm: a cold start takes seconds, and one of these would cost about 40 dollars a month while nothing is loaded.
+// No instance is kept warm: a cold start takes seconds, and one warm instance of this size costs about 40
+// dollars a month while idle.
 param alwaysReady = []
 param queueBatchSize = 16
 param transactionsInFlight = 16
-// At this size a mistake reaches everybody within the hour: an operator looks at who would be told, then says hibp mail release.
+// At this size a mistake reaches all subscribers within the hour, so mails wait: an operator reviews the
+// recipients, then runs hibp mail release.
 param notify = 'hold'
 
 param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
@@ -40,16 +43,18 @@ param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
 param webInstanceMemoryMB = 2048
 param webMaximumInstanceCount = 40
 param webConcurrency = 100
-// A cold start takes seconds, and a client may not wait for it: [{ name: 'http', instanceCount: 1 }] keeps one warm.
+// A cold start takes seconds. If clients can't wait for it, keep one instance warm:
+// [{ name: 'http', instanceCount: 1 }].
 param webAlwaysReady = []
 param secondLocation = readEnvironmentVariable('DEPLOY_SECOND_LOCATION', '')
 
-// The log, which bulk copy fills, is written at a rate that grows with the vCores and ends well before 40; matching uses the rest.
+// The log rate limits bulk copy. It grows with the vCores but stops well below 40; matching uses the
+// remaining vCores.
 param sqlMaxVCores = 40
 param sqlMinVCores = '5'
 param sqlAutoPauseMinutes = 60
 param sqlMaxSizeGB = 250
 
-// Three zones of the region.
+// Replicated across three zones of the region.
 param storageSku = 'Standard_ZRS'
 param logDailyCapGB = -1

@@ -1,79 +1,80 @@
-// Everything HibpIngest needs in a resource group, except the event subscription: that one needs the app's code running (events.bicep, deployed by deploy.sh after it).
-// Sizes are in smallest.bicepparam and full-power.bicepparam; names of queues, containers and tables are the program's, and a test compares them.
+// Everything that HibpIngest needs in a resource group, except the event subscriptions: they need the app's
+// code to run, so deploy.sh deploys events.bicep afterwards. Sizes are in smallest.bicepparam and
+// full-power.bicepparam. Names of queues, containers and tables must match the code's, verified by a test.
 targetScope = 'resourceGroup'
 
-@description('Names begin with it; what must be unique in Azure gets a hash of the resource group behind it.')
+@description('Prefix of all names. Names that must be unique in Azure also get a hash of the resource group as a suffix.')
 @minLength(3)
 @maxLength(11)
 param name string = 'hibp'
 
-@description('Azure region. It has to offer Flex Consumption: az functionapp list-flexconsumption-locations.')
+@description('Azure region. It must offer Flex Consumption: az functionapp list-flexconsumption-locations.')
 param location string = resourceGroup().location
 
-@description('Who administers the SQL server: name shown, object id and kind of a user, group or service principal. There is no SQL login.')
+@description('Administrator of the SQL server: display name, object id and type of a user, group or service principal. There is no SQL login.')
 param sqlAdminName string
 param sqlAdminObjectId string
 @allowed(['User', 'Group', 'Application'])
 param sqlAdminType string = 'User'
 
-@description('Who runs hibp against this deployment: gets data roles on the account of zips, queues and tables, and none on the host\'s. The database lets in whom deploy.sh tells it. Empty: nobody.')
+@description('Operator, the principal that runs hibp against this deployment. It gets data roles on the account of zips, queues and tables, and none on the host\'s account. deploy.sh grants it access to the database. Empty: none.')
 param operatorObjectId string = ''
 @allowed(['User', 'Group', 'ServicePrincipal'])
 param operatorType string = 'User'
 
-@description('Who drops breaches, with any storage tool, and does nothing else: gets a role on the container breach alone. Empty: nobody but the operator.')
+@description('Principal that may only drop breaches, with any storage tool. It gets a role on the container breach only. Empty: only the operator may drop.')
 param dropperObjectId string = ''
 @allowed(['User', 'Group', 'ServicePrincipal'])
 param dropperType string = 'User'
 
-@description('Who drops files of password hashes, with any storage tool, and does nothing else: gets a role on the container passwords-import alone. Empty: nobody but the operator.')
+@description('Principal that may only drop files of password hashes, with any storage tool. It gets a role on the container passwords-import only. Empty: only the operator may drop.')
 param hashesDropperObjectId string = ''
 @allowed(['User', 'Group', 'ServicePrincipal'])
 param hashesDropperType string = 'User'
 
-@description('MB of an instance; 512 has a quarter of a core, 2048 one, 4096 two.')
+@description('Memory of an instance in MB. 512 comes with a quarter of a core, 2048 with one core, 4096 with two.')
 @allowed([512, 2048, 4096])
 param instanceMemoryMB int
 
-@description('Most instances, all functions together. Each function scales by itself, so fewer than one for each lets them wait for one another.')
+@description('Maximum number of instances of all functions together. Each function scales separately, so with fewer than one instance per function they wait for each other.')
 @minValue(15)
 @maxValue(1000)
 param maximumInstanceCount int
 
-@description('Instances kept warm: [{ name: \'function:UpsertSlice\', instanceCount: 2 }]; the blob trigger\'s group is called blob. They cost while idle.')
+@description('Instances kept warm: [{ name: \'function:UpsertSlice\', instanceCount: 2 }]. The blob trigger\'s group is called blob. They are billed while idle.')
 param alwaysReady array = []
 
-@description('Messages of a queue that an instance takes at a time; it fetches more when half of them are done.')
+@description('Number of messages of a queue that an instance fetches at a time. It fetches more once half of them are done.')
 @minValue(1)
 @maxValue(32)
 param queueBatchSize int
 
-@description('Entity group transactions at once, per slice.')
+@description('Maximum number of entity group transactions in flight per slice.')
 @minValue(1)
 @maxValue(512)
 param transactionsInFlight int
 
-@description('Accounts remembered for dedupe, 24 bytes each; 0: what goes with the memory.')
+@description('Number of accounts remembered for dedupe, 24 bytes each. 0: derived from the memory.')
 @minValue(0)
 param dedupeCap int = 0
 
-@description('What becomes of a load\'s mails once they are matched: hold has them wait for hibp mail release, whatever the metadata beside the zip asks for.')
+@description('What to do with a load\'s mails after matching. hold: they wait for hibp mail release, even if the zip\'s metadata asks to send them.')
 @allowed(['send', 'hold'])
 param notify string
 
-@description('vCores of the serverless database at most; 80 in some regions only.')
+@description('Maximum number of vCores of the serverless database. 80 is available in some regions only.')
 @allowed([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 24, 32, 40, 80])
 param sqlMaxVCores int
 
-@description('vCores at least while it is awake: 0.5 up to 4, else an eighth of the most. A string, as Bicep has no fractions.')
+@description('Minimum number of vCores while the database is awake: 0.5 for a maximum of up to 4, otherwise an eighth of the maximum. A string, because Bicep has no fractions.')
 param sqlMinVCores string
 
-@description('Minutes without a session after which the database pauses; -1: never.')
+@description('Minutes without a session after which the database pauses. -1: never.')
 param sqlAutoPauseMinutes int = 60
 
 param sqlMaxSizeGB int = 32
 
-@description('Use the monthly free amount of Azure SQL (100,000 vCore seconds, 32 GB); what goes beyond it is billed. Can only be chosen when the database is made.')
+@description('Use the monthly free amount of Azure SQL (100,000 vCore seconds, 32 GB). Usage beyond it is billed. Can only be set when the database is created.')
 param sqlFreeOffer bool = false
 
 @allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS'])
@@ -81,7 +82,7 @@ param storageSku string = 'Standard_LRS'
 
 param logRetentionDays int = 30
 
-@description('GB of telemetry a day, then ingestion stops until the next; -1: no cap.')
+@description('Daily cap of telemetry in GB. When it is reached, ingestion stops until the next day. -1: no cap.')
 param logDailyCapGB int = -1
 
 @description('HIBP_MAIL: smtp://user:password@host:port?tls=starttls')
@@ -91,11 +92,11 @@ param mail string
 @description('HIBP_MAIL_FROM.')
 param mailFrom string = ''
 
-@description('HIBP_SECRET_KEY: 32 bytes in base64, or several such with commas between; without it no encrypted archive can be loaded, and no client called.')
+@description('HIBP_SECRET_KEY: 32 bytes in base64, or several such keys separated by commas. Without it, encrypted archives can\'t be loaded, and clients aren\'t called.')
 @secure()
 param secretKey string = ''
 
-@description('HIBP_SUPPRESSION_KEY: 32 bytes or more in base64, that those who are not to be told are known by; never changed, and kept outside of Azure too.')
+@description('HIBP_SUPPRESSION_KEY: 32 bytes or more in base64, under which suppressed addresses are recognized. Never change it, and keep a copy outside of Azure.')
 @secure()
 param suppressionKey string = ''
 
@@ -114,66 +115,69 @@ param serviceLogo string = ''
 @description('HIBP_UNSUBSCRIBE_MAILTO.')
 param unsubscribeMailto string = ''
 
-@description('HIBP_DKIM_DOMAIN: domain that signs the mails.')
+@description('HIBP_DKIM_DOMAIN: the domain that signs the mails.')
 param dkimDomain string = ''
 
-@description('HIBP_DKIM_SELECTOR: name of the key in that domain.')
+@description('HIBP_DKIM_SELECTOR: the name of the key in that domain.')
 param dkimSelector string = ''
 
-@description('HIBP_DKIM_KEY: PEM of the private key.')
+@description('HIBP_DKIM_KEY: the private key as PEM.')
 @secure()
 param dkimKey string = ''
 
-@description('Where alerts go. Empty: they show in the portal only.')
+@description('Recipient of alerts. Empty: alerts appear in the portal only.')
 param alertEmail string = ''
 
-@description('Whether there is a web app too: the API, for whoever has a key. It has an identity, a host storage account and a plan of its own.')
+@description('Whether to deploy the web app, which serves the API to callers with a key. It has its own identity, host storage account and plan.')
 param web bool = true
 
-@description('HIBP_WEB_URL: where people reach the API, https://HOST; links are made from it. Empty: the web app\'s own address.')
+@description('HIBP_WEB_URL: the public address of the API, https://HOST, from which links are made. Empty: the web app\'s own address.')
 param webUrl string = ''
 
-@description('HIBP_PROXIES. Where the host proxies requests it replaces X-Forwarded-For by the one address that it sees, whatever stands before it.')
+@description('HIBP_PROXIES. The host proxies requests and replaces X-Forwarded-For with the one address that it sees, regardless of proxies in front of it.')
 @minValue(0)
 @maxValue(16)
 param webProxies int = 1
 
-@description('MB of an instance of the web app; 512 has a quarter of a core, 2048 one, 4096 two.')
+@description('Memory of an instance of the web app in MB. 512 comes with a quarter of a core, 2048 with one core, 4096 with two.')
 @allowed([512, 2048, 4096])
 param webInstanceMemoryMB int
 
-@description('Most instances of the web app. Limits of keys count for each by itself.')
+@description('Maximum number of instances of the web app. Each instance counts the rate limits of keys separately.')
 @minValue(1)
 @maxValue(1000)
 param webMaximumInstanceCount int
 
-@description('Requests that an instance of the web app takes at once before another is started.')
+@description('Maximum number of concurrent requests per instance of the web app before another instance is started.')
 @minValue(1)
 @maxValue(1000)
 param webConcurrency int
 
-@description('Instances of the web app kept warm: [{ name: \'http\', instanceCount: 1 }]. They cost while idle.')
+@description('Instances of the web app kept warm: [{ name: \'http\', instanceCount: 1 }]. They are billed while idle.')
 param webAlwaysReady array = []
 
-@description('Region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first. Empty: none. It has to offer Flex Consumption too.')
+@description('Region of a second web app and of an account with a copy of Pwned Passwords, which that app reads first. It must offer Flex Consumption too. Empty: none.')
 param secondLocation string = ''
 
-@description('Of the second region\'s accounts. What they hold is copied or deployed again when it is lost.')
+@description('SKU of the second region\'s storage accounts. If their contents are lost, they can be copied or deployed again.')
 @allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS'])
 param secondStorageSku string = 'Standard_LRS'
 
 var suffix = uniqueString(resourceGroup().id)
 var appName = '${name}-app-${suffix}'
 var webAppName = '${name}-web-${suffix}'
-// Readers alone are in more regions; the pipeline and what it writes are in one.
+// A second region has readers only. The pipeline and its data are in the first.
 var hasSecond = web && !empty(secondLocation)
 var secondWebAppName = '${name}-web2-${suffix}'
-// Not asked of the web app, so that the other needs not wait for it.
+// Composed, not read from the web app's properties, so that the pipeline's app doesn't wait for the web app's
+// deployment.
 var webAddress = !empty(webUrl) ? webUrl : web ? 'https://${webAppName}.azurewebsites.net' : ''
 
-// By MB of an instance. Told, and not left to the program, as a load keeps the cap that it began with: it must not begin with one that another
-// instance can't hold. At most 40% of the three quarters of its memory that the runtime takes in a container, as the program reckons by itself;
-// at 512 MB less, since the host and what ingest needs beside (155 MB) leave no more. scale.sh has the same.
+// Dedupe caps by memory of an instance in MB. A load keeps the cap that it began with, so it must not begin
+// with a cap that another instance can't hold: the cap is set here, not left to the program's default. It is
+// at most 40% of the three quarters of the memory that the runtime uses in a container, as in the program. At
+// 512 MB it is lower, because the host and the rest of an ingest (155 MB) leave no more. scale.sh has the
+// same values.
 var dedupeCaps = {
   '512': 2000000
   '2048': 25000000
@@ -216,7 +220,7 @@ module storage 'modules/storage.bicep' = {
 module host 'modules/host.bicep' = {
   name: '${name}-host'
   params: {
-    // Another hash: no two names may ever meet.
+    // A different hash, so that the names can't collide.
     accountName: '${take(name, 7)}host${uniqueString(resourceGroup().id, 'host')}'
     location: location
     sku: storageSku
@@ -225,7 +229,8 @@ module host 'modules/host.bicep' = {
   }
 }
 
-// Of the web's own: whoever may write where a package is runs code as that app, and the web is what strangers reach.
+// The web app has its own host account: write access to an app's package allows running code as that app, and
+// the web app is public.
 module webHost 'modules/host.bicep' = if (web) {
   name: '${name}-web-host'
   params: {
@@ -350,7 +355,7 @@ module webApp 'modules/web.bicep' = if (web) {
   }
 }
 
-// The web app of the second region has the same package and sizes. Links are made from the one address that people know, wherever they are answered from.
+// The second region's web app has the same package and sizes. Both apps make links from the one public address.
 module secondWebApp 'modules/web.bicep' = if (hasSecond) {
   name: '${name}-web2'
   params: {

@@ -1,4 +1,5 @@
-// The smallest deployment that works: nothing runs and nothing but storage is paid for while no breach is being loaded.
+// The smallest deployment that works: while no breach is being loaded, nothing runs, and only storage is
+// billed.
 using 'main.bicep'
 
 param name = readEnvironmentVariable('DEPLOY_NAME', 'hibp')
@@ -25,16 +26,18 @@ param dkimSelector = readEnvironmentVariable('HIBP_DKIM_SELECTOR', '')
 param dkimKey = readEnvironmentVariable('HIBP_DKIM_KEY', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
-// A quarter of a core each; one for each of the seven functions that scale by themselves, and three more for slices.
+// A quarter of a core per instance. Each function scales separately, so the maximum leaves at least one
+// instance for each.
 param instanceMemoryMB = 512
 param maximumInstanceCount = 15
 param alwaysReady = []
-// 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts (main.bicep). What slips past the cap is found in SQL and the table alike.
+// The host shares the 512 MB: an instance takes two slices at a time, and dedupe remembers at most 48 MB of
+// accounts (main.bicep). SQL and the table remove the duplicates beyond that cap.
 param queueBatchSize = 2
 param transactionsInFlight = 8
 param notify = 'send'
 
-// A quarter of a core; what a request waits for is the storage account.
+// A quarter of a core per instance is enough: requests wait for the storage account.
 param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
 param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
 param webInstanceMemoryMB = 512

@@ -1,4 +1,5 @@
-// The app of the pipeline's functions on Flex Consumption: an isolated worker, run from the package in the host's storage account, signing in to everything with one user-assigned identity.
+// The pipeline's Functions app on Flex Consumption: an isolated worker that runs from the package in the
+// host's storage account and signs in everywhere with one user-assigned identity.
 param appName string
 param planName string
 param location string
@@ -37,11 +38,12 @@ param dkimSelector string
 param dkimKey string
 
 var settings = {
-  // The host's own account.
+  // The host's own storage account.
   AzureWebJobsStorage__accountName: hostStorageAccountName
   AzureWebJobsStorage__credential: 'managedidentity'
   AzureWebJobsStorage__clientId: identityClientId
-  // The triggers' connection. Queues for the queue triggers, and for the blob trigger too: what failed for good it puts into a queue of this account
+  // The triggers' connection. The blob trigger needs the queue service too, because it puts permanent
+  // failures into a queue of this account
   // (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#identity-based-connections).
   BreachStorage__blobServiceUri: storageBlobEndpoint
   BreachStorage__queueServiceUri: storageQueueEndpoint
@@ -49,22 +51,24 @@ var settings = {
   BreachStorage__clientId: identityClientId
   APPLICATIONINSIGHTS_CONNECTION_STRING: appInsightsConnection
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
-  // host.json's values, overridden by size (learn.microsoft.com/azure/azure-functions/functions-host-json#override-hostjson-values).
+  // These override host.json by size
+  // (learn.microsoft.com/azure/azure-functions/functions-host-json#override-hostjson-values).
   AzureFunctionsJobHost__extensions__queues__batchSize: string(queueBatchSize)
   AzureFunctionsJobHost__extensions__queues__newBatchThreshold: string(queueBatchSize / 2)
-  // The app. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
+  // The app's own settings. AZURE_CLIENT_ID selects the identity for Azure.Identity.
   AZURE_CLIENT_ID: identityClientId
   HIBP_STORAGE: storageAccountName
   HIBP_DATABASE: databaseConnection
   HIBP_MAIL: mail
-  // Flex Consumption lets a function run 30 minutes by default; five are left to skip to the checkpoint and to finish a batch.
+  // Flex Consumption ends a function after 30 minutes by default. Five remain to skip to the checkpoint and
+  // to finish a batch.
   HIBP_TIMEBUDGET: '00:25:00'
   HIBP_TRANSACTIONSINFLIGHT: string(transactionsInFlight)
   HIBP_DEDUPECAP: string(dedupeCap)
   HIBP_NOTIFY: notify
 }
 var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
-// Links in the catalogue are made from it.
+// The catalogue's links are made from it.
 var webSettings = empty(webUrl) ? {} : { HIBP_WEB_URL: webUrl }
 var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }
 var suppressionSettings = empty(suppressionKey) ? {} : { HIBP_SUPPRESSION_KEY: suppressionKey }
@@ -148,7 +152,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
     )
   }
 
-  // No publishing by password.
+  // Publishing with a password is off.
   resource ftp 'basicPublishingCredentialsPolicies' = {
     name: 'ftp'
     properties: {

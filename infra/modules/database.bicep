@@ -1,4 +1,4 @@
-// A serverless database that pauses when nothing is open, with Entra sign-in only.
+// A serverless database with Entra sign-in only. It pauses when no session is open.
 param serverName string
 param location string
 param adminName string
@@ -17,7 +17,7 @@ resource server 'Microsoft.Sql/servers@2023-08-01' = {
     version: '12.0'
     minimalTlsVersion: '1.2'
     publicNetworkAccess: 'Enabled'
-    // Taken at creation only; change it later with: az sql server ad-admin create
+    // Applied at creation only. To change it later, run az sql server ad-admin create.
     administrators: {
       administratorType: 'ActiveDirectory'
       azureADOnlyAuthentication: true
@@ -47,7 +47,8 @@ resource server 'Microsoft.Sql/servers@2023-08-01' = {
     }
   }
 
-  // 0.0.0.0 stands for "addresses within Azure": Flex Consumption has no fixed ones outside a virtual network. A caller still needs a token of a known identity.
+  // 0.0.0.0 allows all addresses within Azure, because Flex Consumption has no fixed addresses outside a
+  // virtual network. A caller still needs a token of an identity that has access.
   resource azure 'firewallRules' = {
     name: 'AllowAllWindowsAzureIps'
     properties: {
@@ -60,5 +61,5 @@ resource server 'Microsoft.Sql/servers@2023-08-01' = {
 output serverName string = server.name
 output host string = server.properties.fullyQualifiedDomainName
 output databaseName string = server::database.name
-// No credentials: the program then signs in with Azure.Identity.
+// Without credentials, the program signs in with Azure.Identity.
 output connection string = 'Server=tcp:${server.properties.fullyQualifiedDomainName},1433;Database=${server::database.name};Encrypt=True'

@@ -1,11 +1,12 @@
-// The storage account of an app's Functions host and of nothing else, each app's its own: the app's package, the keys of its functions and webhooks, its leases, and the
-// queue between a blob's event and its call. Whoever may write here runs code as the app, with its roles and secrets. So the app itself has roles
-// here and nobody else: breaches are dropped into another account.
+// The storage account of one app's Functions host: the app's package, the keys of its functions and webhooks,
+// its leases, and the queue between a blob's event and its call. Write access to it allows running code as
+// the app, with its roles and secrets. So only the app itself has roles here, and breaches are dropped into
+// another account.
 param accountName string
 param location string
 param sku string
 param appPrincipalId string
-@description('Whether the app has other triggers than HTTP: the host then keeps a queue and tables here too.')
+@description('Whether the app has triggers other than HTTP. If so, the host also keeps a queue and tables here.')
 param hasTriggers bool
 
 var packageContainer = 'app-package'
@@ -17,7 +18,8 @@ var roles = {
   'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
 }
 
-// Blobs for package, leases and keys; queues for the blob trigger, tables for the host's own diagnostics
+// Blobs for the package, leases and keys, queues for the blob trigger, and tables for the host's own
+// diagnostics
 // (learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity).
 var appRoles = ['Storage Blob Data Owner']
 var triggerRoles = ['Storage Queue Data Contributor', 'Storage Table Data Contributor']
@@ -42,7 +44,7 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   resource blobs 'blobServices' = {
     name: 'default'
 
-    // The host makes the rest itself.
+    // The host creates all other containers itself.
     resource package 'containers' = {
       name: packageContainer
       properties: {

@@ -1,13 +1,13 @@
-// Log Analytics, Application Insights on it, the workbook and the alerts.
+// The Log Analytics workspace, Application Insights on top of it, the workbook and the alerts.
 param name string
 param location string
 param retentionDays int
 param dailyCapGB int
 param alertEmail string
 param appPrincipalId string
-@description('Of the web app; empty: there is none, and no alert about it.')
+@description('Principal id of the web app\'s identity. Empty: there is no web app, and no alerts about it.')
 param webPrincipalId string
-@description('Of the second region\'s web app; empty: there is none.')
+@description('Principal id of the second region\'s web app. Empty: there is none.')
 param secondWebPrincipalId string
 
 // learn.microsoft.com/azure/role-based-access-control/built-in-roles
@@ -39,7 +39,7 @@ resource appInsights 'Microsoft.Insights/components@2020-02-02' = {
   }
 }
 
-// Entra-authenticated ingestion.
+// The role that Entra-authenticated ingestion requires.
 resource publish 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(appInsights.id, appPrincipalId, roles['Monitoring Metrics Publisher'])
   scope: appInsights
@@ -68,7 +68,7 @@ resource webPublish 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// Its queries are over the workspace's tables (AppRequests, AppMetrics, ...).
+// The workbook queries the workspace's tables (AppRequests, AppMetrics, ...).
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(workspace.id, 'workbook')
   location: location
@@ -97,7 +97,8 @@ resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(alertE
   }
 }
 
-// Each query gives rows only when there is something to tell, and says how far it looks back; the window has to hold that.
+// Each query returns rows only if there is something to report. The window must equal the time that the query
+// looks back.
 var alerts = [
   {
     name: 'poison-queue'
@@ -161,7 +162,7 @@ resource alert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       scopes: [workspace.id]
       evaluationFrequency: 'PT5M'
       windowSize: rule.window
-      // The tables are empty, and may be unknown, until the first telemetry has come.
+      // The tables may not exist until the first telemetry arrives.
       skipQueryValidation: true
       criteria: {
         allOf: [

@@ -1,5 +1,6 @@
-// A storage account of a further region, that releases of Pwned Passwords are copied to and that the web app there reads first (docs/passwords.md).
-// Nothing else is in it: keys, accounts and catalogue are read from the breaches' account, whatever the region.
+// A storage account in a second region with a copy of the releases of Pwned Passwords. The web app there
+// reads it first (docs/passwords.md). It contains nothing else: keys, accounts and catalogue are read from
+// the breaches' account in every region.
 param accountName string
 param location string
 param sku string
@@ -7,7 +8,7 @@ param webPrincipalId string
 param operatorObjectId string
 param operatorType string
 
-// IPasswordBlobs.Container of the program.
+// IPasswordBlobs.Container in the code.
 var passwordsContainer = 'passwords'
 
 // learn.microsoft.com/azure/role-based-access-control/built-in-roles
@@ -17,7 +18,8 @@ var roles = {
   'Storage Blob Data Reader': '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1'
 }
 
-// Whoever runs hibp copies releases to it and switches them; those that are kept in tables get tables here.
+// The operator copies releases here and switches between them. Releases that are kept in tables get tables
+// here too.
 var operatorRoles = ['Storage Blob Data Contributor', 'Storage Table Data Contributor']
 
 resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {

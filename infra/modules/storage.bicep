@@ -1,12 +1,13 @@
-// The storage account of the breaches: the dropped zips, the catalogue, Pwned Passwords, the queues, the tables of accounts and of their hashes, and the register. Nothing in it is run: the package and
-// what is the host's own are in another (host.bicep).
+// The storage account of the breaches: the dropped zips, the catalogue, Pwned Passwords, the queues, the
+// tables of accounts and of their hashes, and the register. It contains no code: the package and the host's
+// own data are in another account (host.bicep).
 param accountName string
 param location string
 param sku string
 param appPrincipalId string
-@description('Of the web app; empty: there is none.')
+@description('Principal id of the web app\'s identity. Empty: there is no web app.')
 param webPrincipalId string
-@description('Of the second region\'s web app, which reads the same; empty: there is none.')
+@description('Principal id of the second region\'s web app, which gets the same roles. Empty: there is none.')
 param secondWebPrincipalId string
 param operatorObjectId string
 param operatorType string
@@ -15,15 +16,17 @@ param dropperType string
 param hashesDropperObjectId string
 param hashesDropperType string
 
-// QueueNames, IBreachBlobs.Container, ICatalogueBlobs.Container, IPasswordBlobs.Container, IPasswordDrops.Container and StorageOptions of the program.
+// These names are in the code as QueueNames, IBreachBlobs.Container, ICatalogueBlobs.Container,
+// IPasswordBlobs.Container, IPasswordDrops.Container and StorageOptions.
 var dropContainer = 'breach'
-// What readers have the breaches from. The app writes it, and whoever runs hibp: their roles are on the whole account.
+// The catalogue, from which the API serves the breaches. The app and the operator write it, with roles on the
+// whole account.
 var catalogueContainer = 'catalogue'
-// The account log: what everything is made from again. The app writes it, and whoever runs hibp.
+// The account log, from which everything else can be rebuilt. The app and the operator write it.
 var accountLogContainer = 'account-log'
-// Releases of Pwned Passwords: whoever runs hibp writes them.
+// Releases of Pwned Passwords. The operator writes them.
 var passwordsContainer = 'passwords'
-// Files of password hashes are dropped here, and deleted once they are imported.
+// Dropped files of password hashes. They are deleted once they are imported.
 var passwordDropsContainer = 'passwords-import'
 var queueNames = [
   'breach-ingest'
@@ -37,21 +40,24 @@ var queueNames = [
 ]
 var poisonSuffix = '-poison'
 var tableNames = ['accounts', 'ranges', 'hibpkeys', 'hibpstore']
-// IPasswordAppends.Name and AppendMessage.Queue of the program: hashes that are handed in over HTTP. A table, a container, and the queue of what was
-// confirmed, which the web app writes.
+// Hashes submitted over HTTP: a table, a container, and the queue of confirmed submissions, all written by
+// the web app. The names are IPasswordAppends.Name and AppendMessage.Queue in the code.
 var appendsName = 'passwordappends'
 var appendsQueue = 'passwords-append'
-// The access log, which the web app writes, and nothing else of its: only the app has its blobs counted.
+// The access log. The web app writes only the container; the pipeline's app counts its blobs, using the queue
+// and the usage table.
 var accessLogContainer = 'access'
 var accessQueue = 'access-rollup'
 var usageTable = 'hibpusage'
-// What clients of callbacks watch, which the web app writes; who they are and where they are called, which it can't read.
+// Callbacks: the container holds what clients watch, written by the web app. The table holds the clients'
+// identities and URLs, which the web app can't read.
 var clientsContainer = 'clients'
 var clientsTable = 'hibpclients'
-// What they are called of, sealed: the app writes and reads it.
+// The sealed contents of pending callbacks. The pipeline's app writes and reads them.
 var callbacksContainer = 'callbacks'
 
-// Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
+// The queue to which the host sends blobs whose function failed five times (poisonBlobThreshold). It is in
+// the blobs' account.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'
 var undeliveredContainer = 'events-undelivered'
 
@@ -66,10 +72,11 @@ var roles = {
   'Storage Queue Data Message Sender': 'c6a89b2d-59bc-44d0-9896-0f6e12d7b80a'
 }
 
-// A blob trigger wants Owner of blobs (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#grant-permission-to-the-identity).
+// A blob trigger requires the Owner role on blobs
+// (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#grant-permission-to-the-identity).
 var appRoles = ['Storage Blob Data Owner', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
 var webPrincipalIds = [webPrincipalId, secondWebPrincipalId]
-// Whoever runs hibp: drops and looks at zips, requeues, looks up and takes away accounts.
+// The operator drops and reads zips, requeues messages, and looks up and removes accounts.
 var operatorRoles = [
   'Storage Blob Data Contributor'
   'Storage Queue Data Contributor'
@@ -203,8 +210,8 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
     }
   }
 
-  // Hashes whose transaction was never noted, or was deleted before they were, are nobody's: nothing else would find them. A transaction that waits for
-  // a month has been an error in the log for all but a day of it.
+  // Deletes orphaned hashes, whose transaction was never recorded or was deleted first: nothing else would
+  // find them. A transaction that waits for a month has been logged as an error since its second day.
   resource lifecycle 'managementPolicies' = {
     name: 'default'
     properties: {
@@ -232,7 +239,8 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
     }
   }
 
-  // No diagnostic settings on the table service, ever: its logs hold request lines, and those hold the keys, which are people's addresses.
+  // Never add diagnostic settings to the table service: its logs contain request lines, and those contain the
+  // keys, which are people's addresses.
   resource tableService 'tableServices' = {
     name: 'default'
 
@@ -281,7 +289,7 @@ resource operatorAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// Who only drops: this one container.
+// The dropper of breaches has a role on this one container.
 resource dropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(dropperObjectId)) {
   name: guid(account::blobs::drop.id, dropperObjectId, roles['Storage Blob Data Contributor'])
   scope: account::blobs::drop
@@ -295,7 +303,7 @@ resource dropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if
   }
 }
 
-// Who only drops password hashes: no breach, and nothing that is served.
+// The dropper of password hashes has no role on breaches, nor on anything that is served.
 resource passwordsDropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(hashesDropperObjectId)) {
   name: guid(account::blobs::passwordDrops.id, hashesDropperObjectId, roles['Storage Blob Data Contributor'])
   scope: account::blobs::passwordDrops
@@ -309,8 +317,8 @@ resource passwordsDropperAccess 'Microsoft.Authorization/roleAssignments@2022-04
   }
 }
 
-// The web app reads what a lookup needs, and writes nothing but what is handed in and its log: each table and each container for itself, so that what is added
-// here later is not its by default.
+// The web app reads what a lookup needs, and writes only submissions and its access log. It gets a role on
+// each table and container separately, so that resources added here later are not accessible by default.
 resource webTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (table, i) in tableNames: if (!empty(webPrincipalId)) {
     name: guid(tables[i].id, webPrincipalId, roles['Storage Table Data Reader'])
@@ -356,7 +364,8 @@ resource webCatalogueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01'
   }
 ]
 
-// Packs and single blobs; who serves from tables grants the web app a reader's role on those of the release (docs/passwords.md).
+// For packs and single blobs. To serve a release from tables, grant the web app a reader role on them
+// (docs/passwords.md).
 resource webPasswordsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principal in webPrincipalIds: if (!empty(principal)) {
     name: guid(account::blobs::passwords.id, principal, roles['Storage Blob Data Reader'])
@@ -372,7 +381,8 @@ resource webPasswordsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01'
   }
 ]
 
-// What is handed in: kept, looked up and confirmed, and its message sent. Nobody reads a message but the app.
+// Submitted hashes: the web app stores, looks up and confirms them, and sends a message. It can't read
+// messages; the pipeline's app does.
 resource webAppendsTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principal in webPrincipalIds: if (!empty(principal)) {
     name: guid(account::tableService::appends.id, principal, roles['Storage Table Data Contributor'])
@@ -403,7 +413,7 @@ resource webAppendsBlobAccess 'Microsoft.Authorization/roleAssignments@2022-04-0
   }
 ]
 
-// Its own log: there is no role that appends and reads nothing.
+// The web app's access log. No built-in role allows appending without reading.
 resource webAccessLogAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principal in webPrincipalIds: if (!empty(principal)) {
     name: guid(account::blobs::accessLog.id, principal, roles['Storage Blob Data Contributor'])
@@ -461,7 +471,7 @@ resource eventTopic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   }
 }
 
-// Undelivered events go to a container by the topic's own identity, as there is no shared key.
+// The topic writes undelivered events to a container with its own identity, because shared keys are off.
 resource eventTopicAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(account::blobs::undelivered.id, eventTopic.id, roles['Storage Blob Data Contributor'])
   scope: account::blobs::undelivered

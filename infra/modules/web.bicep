@@ -1,6 +1,7 @@
-// The web app on Flex Consumption: the API, an isolated worker with a package of its own. It signs in with an identity that reads what a lookup
-// needs and writes nothing but its access log and passwords that are handed in, and has none of the pipeline's settings and secrets. No CORS of the platform's: the API says itself what browsers of other
-// sites may read, and the platform's answers would take the place of its own.
+// The web app on Flex Consumption: the API, an isolated worker with its own package. Its identity reads what
+// a lookup needs and writes only the access log and submitted passwords. It has none of the pipeline's
+// settings and secrets. The platform's CORS stays off: the API decides what browsers of other sites may read,
+// and the platform's responses would replace its own.
 param appName string
 param planName string
 param location string
@@ -9,7 +10,7 @@ param identityClientId string
 param hostStorageAccountName string
 param packageContainerUrl string
 param storageAccountName string
-@description('Account of Pwned Passwords in the app\'s own region; empty: they are read from the one of the breaches alone.')
+@description('Storage account of Pwned Passwords in the app\'s own region. Empty: they are read from the breaches\' account only.')
 param nearestAccountName string
 param appInsightsConnection string
 param webUrl string
@@ -20,21 +21,23 @@ param concurrency int
 param alwaysReady array
 
 var settings = {
-  // The host's own account.
+  // The host's own storage account.
   AzureWebJobsStorage__accountName: hostStorageAccountName
   AzureWebJobsStorage__credential: 'managedidentity'
   AzureWebJobsStorage__clientId: identityClientId
-  // An account asked about is in the path. So the host gets no Application Insights of its own, whose requests and dependencies hold paths; the app
-  // sends its own telemetry, which holds routes. The rest says the same twice: host.json has it too, as periods in a setting's name may not arrive.
+  // The path of a request contains the account. So the host gets no Application Insights, whose requests and
+  // dependencies contain paths; the app sends its own telemetry, which contains routes. The logging settings
+  // below are in host.json too, because setting names with periods may not take effect.
   HIBP_APPINSIGHTS: appInsightsConnection
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   'AzureFunctionsJobHost__logging__logLevel__Host.Results': 'None'
   'AzureFunctionsJobHost__logging__logLevel__Function.Web': 'Warning'
   AzureFunctionsJobHost__logging__logLevel__Yarp: 'None'
   AzureFunctionsJobHost__logging__applicationInsights__enableDependencyTracking: 'false'
-  // The host takes the platform's entry in X-Forwarded-For for the caller, and sends that one to the app.
+  // The host uses the platform's entry in X-Forwarded-For as the caller's address, and passes only that one
+  // to the app.
   ASPNETCORE_FORWARDEDHEADERS_ENABLED: 'true'
-  // The app. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
+  // The app's own settings. AZURE_CLIENT_ID selects the identity for Azure.Identity.
   AZURE_CLIENT_ID: identityClientId
   HIBP_STORAGE: storageAccountName
   HIBP_WEB_URL: webUrl
@@ -42,7 +45,7 @@ var settings = {
 }
 var nearestSettings = empty(nearestAccountName) ? {} : { HIBP_PASSWORDS_NEAREST: nearestAccountName }
 
-// Flex Consumption takes no more than one app a plan.
+// Flex Consumption allows only one app per plan.
 resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
   name: planName
   location: location
@@ -105,7 +108,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
     properties: union(settings, nearestSettings)
   }
 
-  // No publishing by password.
+  // Publishing with a password is off.
   resource ftp 'basicPublishingCredentialsPolicies' = {
     name: 'ftp'
     properties: {

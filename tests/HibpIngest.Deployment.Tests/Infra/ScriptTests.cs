@@ -23,16 +23,16 @@ public sealed class ScriptTests
     }
 
     [Theory]
-    [InlineData("deploy.sh", "--group is missing")]
-    [InlineData("deploy.sh --group", "--group needs a value")]
+    [InlineData("deploy.sh", "--group is required")]
+    [InlineData("deploy.sh --group", "--group requires a value")]
     [InlineData("deploy.sh --grup x", "unknown option '--grup'")]
-    [InlineData("deploy.sh -g x --size huge", "--size is smallest or full-power, found 'huge'")]
-    [InlineData("deploy.sh -g x --name Hibp", "--name is 3 to 11 lower-case letters and digits, found 'Hibp'")]
+    [InlineData("deploy.sh -g x --size huge", "--size: expected smallest or full-power, found 'huge'")]
+    [InlineData("deploy.sh -g x --name Hibp", "--name: expected 3 to 11 lower-case letters and digits, found 'Hibp'")]
     [InlineData("scale.sh sideways -g x", "expected up, down or show, found 'sideways'")]
-    [InlineData("scale.sh up", "--group is missing")]
-    [InlineData("scale.sh up -g x --vcores 3", "--vcores is 1, 2, 4, 6, ... 20, 24, 32, 40 or 80, found 3")]
-    [InlineData("scale.sh up -g x --instances 5", "--instances is 10 to 1000, found 5")]
-    [InlineData("scale.sh up -g x --batch 33", "--batch is 1 to 32, found 33")]
+    [InlineData("scale.sh up", "--group is required")]
+    [InlineData("scale.sh up -g x --vcores 3", "--vcores: expected 1, 2, 4, 6, ... 20, 24, 32, 40 or 80, found 3")]
+    [InlineData("scale.sh up -g x --instances 5", "--instances: expected 10 to 1000, found 5")]
+    [InlineData("scale.sh up -g x --batch 33", "--batch: expected 1 to 32, found 33")]
     [InlineData("scale.sh up -g x --memory much", "expected a whole number, found 'much'")]
     public async Task Invalid_command_line_fails_with_one_line(string command, string expected)
     {
@@ -78,7 +78,7 @@ public sealed class ScriptTests
             .Select(call => call.Split('/')[^1]));
         Assert.Equal(["-n appName-value app.zip", "-n webAppName-value web.zip"], Uploads(azure));
         Assert.Contains(
-            "The API, for whoever has a key (hibp keys create NAME): webUrl-value\n\nBefore a large load", output,
+            "The API (create keys with hibp keys create NAME): webUrl-value\n\nBefore a large load", output,
             StringComparison.Ordinal);
         Assert.DoesNotContain("HIBP_PASSWORDS_REPLICAS", output, StringComparison.Ordinal);
         Assert.Contains(
@@ -98,7 +98,7 @@ public sealed class ScriptTests
         Assert.True(exitCode == 0, output + error);
         Assert.Contains("-n appName-value ", Assert.Single(
             azure.Calls, call => call.Contains("config-zip", StringComparison.Ordinal)), StringComparison.Ordinal);
-        Assert.Contains("The API, for whoever has a key (hibp keys create NAME): not deployed", output, StringComparison.Ordinal);
+        Assert.Contains("The API (create keys with hibp keys create NAME): not deployed", output, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -182,8 +182,8 @@ public sealed class ScriptTests
         if (expected is null)
         {
             Assert.Equal(
-                (1, "deploy: HIBP_SUPPRESSION_KEY is not the one that hibp-app-x has, under which addresses are suppressed: leave it out, "
-                    + "which keeps that one"), (exitCode, error.Trim()));
+                (1, "deploy: HIBP_SUPPRESSION_KEY differs from the key of hibp-app-x, under which addresses are suppressed: unset it to "
+                    + "keep the deployed key"), (exitCode, error.Trim()));
             Assert.DoesNotContain(azure.Calls, call => call.Contains("deployment group create", StringComparison.Ordinal));
             return;
         }
@@ -214,8 +214,8 @@ public sealed class ScriptTests
         using var azure = new RecordedAzure(fails: "database upgrade");
         var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "-l", "westeurope");
         Assert.Equal(1, exitCode);
-        Assert.Contains("deploy: the schema could not be set up (see above). Are you operator@contoso.example, or a member? Is "
-            + "203.0.113.7 the address SQL sees?", error, StringComparison.Ordinal);
+        Assert.Contains("deploy: could not set up the schema (see above). Check that you are operator@contoso.example or a member of it, "
+            + "and that SQL sees this machine as 203.0.113.7; then run this script again", error, StringComparison.Ordinal);
         Assert.Equal(6, azure.Calls.Count(call => call.Contains("database upgrade", StringComparison.Ordinal)));
         Assert.DoesNotContain(azure.Calls, call => call.Contains("config-zip", StringComparison.Ordinal));
         Assert.StartsWith("az sql server firewall-rule delete", azure.Calls[^1], StringComparison.Ordinal);
@@ -226,12 +226,13 @@ public sealed class ScriptTests
     {
         using var azure = new RecordedAzure(fails: "account show");
         var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches");
-        Assert.Equal((1, "deploy: nobody is signed in: az login, then az account set --subscription NAME"), (exitCode, error.Trim()));
+        Assert.Equal(
+            (1, "deploy: not signed in to Azure: run az login, then az account set --subscription NAME"), (exitCode, error.Trim()));
         Assert.DoesNotContain(azure.Calls, call => call.Contains("create", StringComparison.Ordinal));
 
         azure.Environment["HIBP_MAIL"] = null;
         (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches");
-        Assert.Equal((1, "deploy: HIBP_MAIL is not set (--help says how)"), (exitCode, error.Trim()));
+        Assert.Equal((1, "deploy: HIBP_MAIL is not set (see --help)"), (exitCode, error.Trim()));
     }
 
     [Fact]
