@@ -1,6 +1,6 @@
-// What a test run's result files say: the minutes of each test project, and how much of each project below src the
-// tests ran for which tests/Directory.Build.props has it counted. A line counts once, however many test projects ran it,
-// and one that a generator wrote doesn't.
+// Prints, from the result files of a test run, the minutes of each test project and the share of lines that
+// the tests ran in each project below src. Only test projects that tests/Directory.Build.props selects are
+// counted. A line counts once, even if several test projects ran it. Generated lines don't count.
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 

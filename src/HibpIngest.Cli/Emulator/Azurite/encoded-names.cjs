@@ -1,6 +1,7 @@
-// Loaded before Azurite (node --require). Azurite writes a blob's name into the XML of a listing as it is. Characters that XML 1.0 doesn't
-// have (most control characters, U+FFFE, U+FFFF) make its XML writer throw, so that one such name turns every listing of its container into
-// a 500 without a body. Azure Storage percent-encodes such a name and sets Encoded="true" (since version 2021-02-12), which clients decode.
+// Loaded before Azurite (node --require). Azurite writes blob names into the XML of a listing without
+// encoding them. Its XML writer throws on characters that XML 1.0 doesn't allow (most control characters,
+// U+FFFE, U+FFFF), so one such name turns every listing of its container into a 500 without a body. Azure
+// Storage percent-encodes such a name and sets Encoded="true" (since version 2021-02-12); clients decode it.
 const { Builder } = require('xml2js');
 const { default: Store } = require('azurite/dist/src/blob/persistence/LokiBlobMetadataStore');
 
@@ -26,7 +27,7 @@ Builder.prototype.buildObject = function (root) {
   return buildObject.call(this, legal('', root));
 };
 
-// The marker of the next page is the last name of this one.
+// The continuation marker is the last name of the current page.
 const listBlobs = Store.prototype.listBlobs;
 Store.prototype.listBlobs = async function (context, account, container, delimiter, blob, prefix, maxResults, marker, ...others) {
   if (marker && marker.startsWith(encoded))

@@ -1,7 +1,8 @@
-// Loaded before Azurite (node --require). Azurite looks an entity up by { PartitionKey, RowKey }, and LokiJS takes the index of the
-// first of them and walks the rest: each upsert into gmail.com reads all of gmail.com. Row keys differ where partition keys don't, and are
-// indexed too, so the same two conditions the other way round find the same entity by its index. Nothing else asks for a partition key
-// by an index (queries filter all entities), so there is none: it took most of the time of an insert or a removal.
+// Loaded before Azurite (node --require). Azurite looks up entities by { PartitionKey, RowKey }. LokiJS uses
+// the index of the first condition and scans its matches for the second, so each upsert into gmail.com reads
+// all of gmail.com. Row keys are unique within a partition and indexed too, so the same conditions in reverse
+// order find the same entity by its index. No other lookup uses the index of partition keys (queries filter
+// all entities), so it is left out: it took most of the time of an insert or a removal.
 const Loki = require('lokijs');
 const { Collection } = Loki;
 
@@ -19,7 +20,7 @@ Loki.prototype.addCollection = function (name, options) {
   return addCollection.call(this, name, options?.indices?.includes('RowKey') ? { ...options, indices: ['RowKey'] } : options);
 };
 
-// A store of an emulator that had it.
+// Removes the index from a store that an unpatched emulator saved.
 const loadJSONObject = Loki.prototype.loadJSONObject;
 Loki.prototype.loadJSONObject = function (...database) {
   loadJSONObject.apply(this, database);

@@ -1,5 +1,6 @@
-// Loaded before Azurite (node --require). Azurite loads its telemetry client and its SQL back end at start, although neither is used here
-// (--disableTelemetry, no AZURITE_DB): half of its 1,526 modules, and 0.65 s of 1.5 s of CPU time.
+// Loaded before Azurite (node --require). Azurite loads its telemetry client and its SQL back end at start,
+// although neither is used here (--disableTelemetry, no AZURITE_DB). They are half of its 1,526 modules and
+// take 0.65 s of its 1.5 s of CPU time.
 const Module = require('module');
 
 const unused = new Set(['applicationinsights', 'sequelize']);
