@@ -78,7 +78,7 @@ public sealed class HostLogTests : IDisposable
         Assert.Equal("complete -o default -F _hibp hibp", lines[0]);
         Assert.Equal("hibp sta= status", lines[1]);
         var breach = lines[2].Split(' ');
-        Assert.All((string[])["assign", "hide", "remove", "set", "show"], command => Assert.Contains(command, breach));
+        Assert.All((string[])["assign", "hide", "remove", "set", "unhide"], command => Assert.Contains(command, breach));
         Assert.Equal("hibp run --log-f= --log-format", lines[3]);
         Assert.Equal(["json", "text"], lines[4].Split("= ")[1].Split(' ').Where(word => word.Length > 0 && !word.StartsWith('-')).Order());
         Assert.Equal("hibp run --roles up= upsert", lines[5]);
