@@ -37,7 +37,7 @@ internal static class CommonOptions
     public static Option<string?> Password() => new("--password")
     {
         Description = "Password of an encrypted archive. Other users of this machine can see it while the command runs; --password-stdin "
-            + "keeps it private.keeps it private.",
+            + "keeps it private.",
         HelpName = "PASSWORD",
     };
 

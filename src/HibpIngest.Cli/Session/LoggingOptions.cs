@@ -17,9 +17,8 @@ internal static class LoggingOptions
 
     private static readonly Option<LogLevel?> Level = new("--log-level")
     {
-        Description = "Minimum log level: trace, debug, information, warning, error or critical. Default: {LevelVariable}, else "
-            + $"information for the pipeline and warning for the rest.{LevelVariable}, else information of the pipeline and warning of the "
-            + "rest.",
+        Description = $"Minimum log level: trace, debug, information, warning, error or critical. Default: {LevelVariable}, else "
+            + "information for the pipeline and warning for the rest.",
         HelpName = "LEVEL",
     };
 
