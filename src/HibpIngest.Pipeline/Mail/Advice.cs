@@ -20,7 +20,7 @@ internal static class Advice
         var notes = new List<string>();
         if (!flags.HasFlag(BreachFlags.Verified))
             notes.Add(
-                "This breach is unverified: nobody has confirmed that the data is genuine, or that it comes from where it is said to.");
+                "This breach is unverified: nobody has confirmed that the data is genuine, or that it comes from the named source.");
         notes.AddRange(FlagNotes.Where(note => flags.HasFlag(note.Flag)).Select(note => note.Text));
         return notes;
     }
@@ -45,12 +45,12 @@ internal static class Advice
             steps.Add("Change it wherever else you used the same one or one like it, and give each place a password of its own; a "
                 + "password manager remembers them for you.");
         if (exposed.Answers)
-            steps.Add("Change the security questions, or their answers, that you also use elsewhere: whoever knows them can get past a "
+            steps.Add("Change the security questions, or their answers, that you also use elsewhere: anyone who knows them can get past a "
                 + "password.");
         if (exposed.Money)
-            steps.Add("Look through the statements of your cards and accounts, and have your bank replace what was in this data.");
+            steps.Add("Check the statements of your cards and accounts, and have your bank replace what was in this data.");
         if (exposed.Papers)
-            steps.Add("Watch for contracts and accounts in your name: with what was in this data somebody may pass for you.");
+            steps.Add("Watch for contracts and accounts in your name: this data may be enough for someone to impersonate you.");
         if (exposed.Phones)
             steps.Add("Expect fraudulent calls and text messages, too; no bank or office asks for a code by phone.");
         steps.Add("Turn on two-step verification wherever it is offered, for your mail account first.");
@@ -74,9 +74,9 @@ internal static class Advice
             steps.Add($"Ask them to change their password at {Place(title, site)}, and wherever else they used the same one or one like "
                 + "it, your own systems included.");
         if (exposed.Money || exposed.Papers || exposed.Answers)
-            steps.Add("Have them look through what was exposed: payment details, papers and security answers can be used in their name.");
+            steps.Add("Have them check what was exposed: payment details, papers and security answers can be used in their name.");
         steps.Add("Require two-step verification for the accounts that these addresses sign in to.");
-        steps.Add("Look out for sign-ins that nobody can explain, and for fraudulent mail that mentions this breach.");
+        steps.Add("Look out for unexplained sign-ins, and for fraudulent mail that mentions this breach.");
         return steps;
     }
 

@@ -71,7 +71,7 @@ public sealed class MailComposer
     {
         if (!MailSyntax.IsAddress(to))
             throw new BadInputException("that is not an address that a mail can be sent to");
-        const string Text = "Whoever gets this gets breach notifications: the mail server takes mails from here, and delivers them.";
+        const string Text = "This address can receive breach notifications: the mail server accepts mails from here, and delivers them.";
         var parts = new MailParts(
             "Test of breach notifications", Text + "\n", $"<!doctype html>\n<html lang=\"en\"><p>{Text}</p></html>\n");
         return Compose(0, $"hibp-test-{Guid.NewGuid():N}", to, parts, date, csv: null, domain: null);

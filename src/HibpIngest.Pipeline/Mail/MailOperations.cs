@@ -15,7 +15,7 @@ public sealed class MailOperations(
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
         if (found.Hidden)
             throw new NotPossibleException(
-                $"{found.Name} is hidden: while it is, it sends nothing; hibp breach unhide {found.Name}, then notify");
+                $"{found.Name} is hidden, and sends nothing while it is; hibp breach unhide {found.Name}, then notify");
         var sent = 0;
         foreach (var load in await ListWaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
         {

@@ -37,7 +37,7 @@ public sealed class MailSigner
         foreach (var (name, value) in new[] { ("DOMAIN", domain), ("SELECTOR", selector), ("KEY", key) })
         {
             if (value is null)
-                throw new BadInputException($"HIBP_DKIM_{name} is expected beside the other HIBP_DKIM_ variables; found nothing");
+                throw new BadInputException($"HIBP_DKIM_{name} is expected together with the other HIBP_DKIM_ variables; found nothing");
             if (name != "KEY" && !MailSyntax.IsAddress("a@" + value))
                 throw new BadInputException($"HIBP_DKIM_{name} is expected to be letters, digits, dots and hyphens; found something else");
         }

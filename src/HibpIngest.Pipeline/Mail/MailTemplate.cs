@@ -58,13 +58,13 @@ internal sealed partial class MailTemplate
             result.Append(text[..open]);
             var close = text[open..].IndexOf("}}");
             if (close < 0)
-                throw new InvalidOperationException("}} is missing behind a {{");
+                throw new InvalidOperationException("}} is missing after a {{");
             close += open;
             var tag = text[(open + 2)..close].ToString();
             text = text[(close + 2)..];
             if (tag == ".")
             {
-                result.Append(Encode(item ?? throw new InvalidOperationException("{{.}} stands outside of a list")));
+                result.Append(Encode(item ?? throw new InvalidOperationException("{{.}} is used outside a list")));
                 continue;
             }
             if (!tag.StartsWith('#'))
@@ -73,7 +73,7 @@ internal sealed partial class MailTemplate
                 {
                     null => "",
                     string value => value,
-                    _ => throw new InvalidOperationException($"{{{{{tag}}}}} is no text: it is for {{{{#{tag}}}}}"),
+                    _ => throw new InvalidOperationException($"{{{{{tag}}}}} is not a text: it is for {{{{#{tag}}}}}"),
                 }));
                 continue;
             }
@@ -99,7 +99,7 @@ internal sealed partial class MailTemplate
 
     private static object? Value(IReadOnlyDictionary<string, object?> values, string name) =>
         values.TryGetValue(name, out var value)
-        ? value : throw new InvalidOperationException($"the template asks for '{name}', which nothing gives");
+        ? value : throw new InvalidOperationException($"the template uses '{name}', which has no value");
 
     private string Encode(string value) => _html ? WebUtility.HtmlEncode(value) : value;
 
@@ -121,7 +121,7 @@ internal sealed record MailTemplates(
             var custom = folder is null ? [] : Directory.GetFiles(folder).Select(path => Path.GetFileName(path)).ToHashSet();
             foreach (var name in custom.Where(name => Path.GetExtension(name) is ".txt" or ".html" && !Names.Contains(name)))
             {
-                throw new BadInputException($"HIBP_TEMPLATES has {name}, which is no template; these are: {string.Join(", ", Names)}"
+                throw new BadInputException($"HIBP_TEMPLATES has {name}, which is not a template; these are: {string.Join(", ", Names)}"
                     + (Spelling.Nearest(name, Names) is { } nearest ? $"; did you mean {nearest}?" : ""));
             }
             var all = Names.Select(

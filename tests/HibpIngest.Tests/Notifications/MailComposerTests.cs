@@ -383,12 +383,12 @@ public sealed class MailComposerTests
 
     [Theory]
     [InlineData("individual.txt", "Hello {{email}}: {{title}}{{#site}} ({{site}}){{/site}}", null)]
-    [InlineData("individual.txt", "{{nobody}}", "individual.txt: the template asks for 'nobody'")]
-    [InlineData("domain.html", "{{#attachedPart}}{{nothing}}{{/attachedPart}}", "domain.html: the template asks for 'nothing'")]
+    [InlineData("individual.txt", "{{nobody}}", "individual.txt: the template uses 'nobody'")]
+    [InlineData("domain.html", "{{#attachedPart}}{{nothing}}{{/attachedPart}}", "domain.html: the template uses 'nothing'")]
     [InlineData("individual.html", "{{#site}}", "{{/site}} is missing")]
     [InlineData("individual.html", "{{title", "}} is missing")]
-    [InlineData("individual.html", "{{steps}}", "{{steps}} is no text")]
-    [InlineData("individual.html", "<style>@media print{a{b:c}}</style>{{steps}}", "{{steps}} is no text")]
+    [InlineData("individual.html", "{{steps}}", "{{steps}} is not a text")]
+    [InlineData("individual.html", "<style>@media print{a{b:c}}</style>{{steps}}", "{{steps}} is not a text")]
     [InlineData("indvidual.txt", "", "did you mean individual.txt?")]
     public void Custom_templates_are_validated_before_any_mail(string file, string content, string? refused)
     {
