@@ -51,11 +51,11 @@ public static partial class BreachName
         if (NameText.HoldsAt(blob))
         {
             throw new BadInputException(
-                "a breach's name and the folders it lies in hold no @, nor %40 or another form of it; rename the file or the folder");
+                "a breach's name and its folders must not contain @, %40 or another form of it; rename the file or the folder");
         }
         if (NameText.HoldsControl(blob))
         {
-            throw new BadInputException($"'{NameText.Escape(blob)}': a breach's name and the folders it lies in hold no control character; "
+            throw new BadInputException($"'{NameText.Escape(blob)}': a breach's name and its folders must not contain control characters; "
                 + "rename the file or the folder");
         }
     }
@@ -69,7 +69,7 @@ public static partial class BreachName
         if (NameText.HoldsAt(name) || name.AsSpan().IndexOfAny("/\\\"'<>") >= 0 || name.Any(char.IsControl))
         {
             throw new BadInputException(
-                "a breach's name holds none of @ (nor %40 or another form of it) / \\ \" ' < > and no control character; "
+                "a breach's name must not contain @ (nor %40 or another form of it), / \\ \" ' < > or control characters; "
                 + "rename the file or the breach");
         }
     }

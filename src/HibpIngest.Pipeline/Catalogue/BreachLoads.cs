@@ -15,6 +15,7 @@ public sealed class BreachLoads(ICatalogue catalogue, ILoads loads)
             throw new NotPossibleException($"there is no load of a breach '{breach}'; see: hibp status");
         var remaining = all.Where(load => !load.Removing).ToList();
         return remaining.Count > 0
-            ? remaining : throw new NotPossibleException($"breach '{breach}' is being removed; run 'hibp breach remove' again to end that");
+            ? remaining
+            : throw new NotPossibleException($"breach '{breach}' is being removed; run 'hibp breach remove' again to complete the removal");
     }
 }

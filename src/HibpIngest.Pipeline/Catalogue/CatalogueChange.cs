@@ -37,8 +37,8 @@ public sealed class CatalogueChange(PublishCatalogue publisher, IStoreMarks mark
         catch (HibpException e)
         {
             throw new CatalogueBehindException(
-                $"{done}, but the catalogue could not be published ({e.Message}): {shown} until it is; a host's next sweep tries again, "
-                + "and so does: hibp catalogue publish", e);
+                $"{done}, but the catalogue could not be published ({e.Message}): {shown} until it is; a host's next sweep retries; "
+                + "to retry now, run: hibp catalogue publish", e);
         }
     }
 

@@ -18,7 +18,7 @@ internal static class LogoImage
         if (image.Length > MaxBytes)
             return TooLarge(image.Length);
         if (image.Length < Beginning.Length + 8 || !image.StartsWith(Beginning))
-            return "it is no PNG: its signature and its header are expected at its beginning";
+            return "it is not a PNG: its signature and its header are expected at its beginning";
         var width = BinaryPrimitives.ReadUInt32BigEndian(image[Beginning.Length..]);
         var height = BinaryPrimitives.ReadUInt32BigEndian(image[(Beginning.Length + 4)..]);
         return width is 0 or > MaxPixels || height is 0 or > MaxPixels

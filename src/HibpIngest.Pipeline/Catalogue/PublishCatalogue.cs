@@ -125,7 +125,7 @@ public sealed partial class PublishCatalogue(
             throw new StoreUnavailableException($"publishing the catalogue took longer than {LongestRun.TotalMinutes:0} minutes");
         }
         throw new StoreUnavailableException(
-            $"others changed the catalogue {MaxRounds} times while it was being published; it is tried again");
+            $"the catalogue was changed {MaxRounds} times while it was being published; publishing is retried");
     }
 
     /// <returns>Null: another writer has a newer snapshot, or the catalogue was merged; start over with a new snapshot.</returns>

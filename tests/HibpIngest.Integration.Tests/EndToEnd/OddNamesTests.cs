@@ -31,7 +31,7 @@ public sealed class OddNamesTests
         foreach (var load in loads)
             Assert.Equal(load.Breach is "Alpha" or "Zeta" ? LoadState.Done : LoadState.Failed, load.State);
         Assert.Contains(
-            @"'bad\u0001\u001F.zip': a breach's name and the folders it lies in hold no control character",
+            @"'bad\u0001\u001F.zip': a breach's name and its folders must not contain control characters",
             loads.Single(load => load.Blob.Name == Bad).Error, StringComparison.Ordinal);
         Assert.Contains(@"'dir\u0002/Adobe.zip'", loads.Single(load => load.Blob.Name == BadFolder).Error, StringComparison.Ordinal);
         Assert.Contains(@"'c\uFFFE.csv'", loads.Single(load => load.Blob.Name == Noncharacter).Error, StringComparison.Ordinal);

@@ -32,7 +32,7 @@ public sealed class LogoImageTests
         {
             var damaged = Png(1, 1);
             damaged[i] ^= 1;
-            Assert.Contains("no PNG", LogoImage.FindFault(damaged), StringComparison.Ordinal);
+            Assert.Contains("not a PNG", LogoImage.FindFault(damaged), StringComparison.Ordinal);
         }
         Assert.Contains("524289 bytes", LogoImage.FindFault(new byte[LogoImage.MaxBytes + 1]), StringComparison.Ordinal);
     }
