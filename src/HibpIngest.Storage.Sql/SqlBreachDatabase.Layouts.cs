@@ -30,8 +30,8 @@ public abstract partial class SqlBreachDatabase
         if (known is not null)
         {
             throw new NotPossibleException(known.IsDropped
-                ? $"layout {known.Name} was dropped, and no name is given twice: choose another"
-                : $"there is a layout {known.Name} already, number {known.Id}: choose another name");
+                ? $"layout {known.Name} was dropped, and its name can't be reused: choose another"
+                : $"layout {known.Name} already exists, number {known.Id}: choose another name");
         }
         await RaiseLayoutVersionAsync(session, "1 = 1");
         await session.ExecuteAsync("""

@@ -83,6 +83,6 @@ public sealed partial class SqlServerBreachDatabase
             SELECT @answer
             """, Milliseconds("@timeout", TimeSpan.FromMinutes(2)));
         if (answer is not >= 0)
-            throw new StoreUnavailableException("another import of subscribers is under way");
+            throw new StoreUnavailableException("another import of subscribers is in progress");
     }
 }

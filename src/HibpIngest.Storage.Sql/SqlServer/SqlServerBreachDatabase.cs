@@ -88,7 +88,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
             async session => await SqlServerSchema.HasRowVersionsAsync(session)
                 ? null
                 : ("READ_COMMITTED_SNAPSHOT is off: readers and the copy wait for each other",
-                    "ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON, with nobody else connected"),
+                    "ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON, without other connections"),
             cancellationToken);
 
     /// <summary>Does nothing: the connections belong to the process's pool.</summary>

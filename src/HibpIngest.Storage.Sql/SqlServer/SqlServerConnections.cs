@@ -12,7 +12,7 @@ internal sealed class SqlServerConnections
 {
     private const string Expected =
         "expected Server=...;Database=..., and User ID and Password unless an Entra identity signs in "
-        + "(a value that holds ';' or '=' stands in quotes)";
+        + "(a value that contains ';' or '=' must be quoted)";
 
     // A paused serverless database takes up to a minute to resume; the driver's default of 15 seconds would cause three errors.
     private const int ConnectTimeoutSeconds = 30;
@@ -121,7 +121,7 @@ internal sealed class SqlServerConnections
                 return credential(user, managed);
             default:
                 throw new BadInputException("the database's connection string asks for a kind of Authentication that is not supported: "
-                    + "expected none (User ID and Password, or the identity of whoever runs it), Active Directory Default, "
+                    + "expected none (User ID and Password, or the identity of the process), Active Directory Default, "
                     + "or Active Directory Managed Identity");
         }
     }

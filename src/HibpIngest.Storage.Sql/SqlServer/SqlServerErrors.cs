@@ -108,14 +108,14 @@ internal static class SqlServerErrors
         if (numbers.Find(FullNumbers.Contains) is > 0 and var full)
         {
             return new(FailureKind.Final, full, new StoreFullException(
-                $"database {database} has no room left (SQL Server error {full}): make room (a larger tier or file, or 'hibp database "
-                + "purge'), and the work goes on where it stood"));
+                $"database {database} is full (SQL Server error {full}): free some space (a larger tier or file, or 'hibp database "
+                + "purge'), and the work resumes where it stopped"));
         }
         if (chain.OfType<AuthenticationException>().Any())
         {
             return new(FailureKind.Final, first, new StoreRefusedException(
                 $"database {database}: the server's certificate is not trusted: install its authority's, or, for a server of your own, "
-                + "say TrustServerCertificate=true in the connection string"));
+                + "set TrustServerCertificate=true in the connection string"));
         }
         if (chain.OfType<NotSupportedException>().Any() && stage == Stage.Opening)
         {
@@ -138,7 +138,7 @@ internal static class SqlServerErrors
         if (numbers.Contains(InvalidObjectName))
         {
             return new(FailureKind.Final, InvalidObjectName, new StoreRefusedException(
-                $"database {database} lacks a part of this program's schema (SQL Server error {InvalidObjectName}): "
+                $"database {database} is missing a part of this program's schema (SQL Server error {InvalidObjectName}): "
                 + "run 'hibp database upgrade'"));
         }
 
@@ -148,16 +148,16 @@ internal static class SqlServerErrors
             return null;
         }
         if (stage == Stage.Committing)
-            return Unavailable(FailureKind.InDoubt, "the answer to a commit did not come");
+            return Unavailable(FailureKind.InDoubt, "a commit got no response");
         if (numbers.Find(ConflictNumbers.Contains) is > 0 and var conflict)
         {
             return new(FailureKind.Conflict, conflict, conflict == 1205
                 ? new StoreUnavailableException(
-                    $"database {database}: the transaction lost a deadlock (SQL Server error 1205) again and again")
+                    $"database {database}: the transaction lost a deadlock (SQL Server error 1205) repeatedly")
                 : new InvalidOperationException($"database {database}: a key or constraint was violated (SQL Server error {conflict})"));
         }
         if (numbers.Contains(Timeout) && stage == Stage.Working)
-            return Unavailable(FailureKind.TimedOut, "a statement ran out of time (SQL Server error -2)");
+            return Unavailable(FailureKind.TimedOut, "a statement timed out (SQL Server error -2)");
         if (stage == Stage.Opening || broken || numbers.Exists(TransientNumbers.Contains))
             return Unavailable(FailureKind.Transient, Reason(chain, first));
         return new(FailureKind.Final, first, new InvalidOperationException($"database {database}: {Reason(chain, first)}"));

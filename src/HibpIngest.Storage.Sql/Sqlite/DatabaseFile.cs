@@ -30,7 +30,7 @@ internal sealed class DatabaseFile(string path) : IDisposable
             catch (Exception e) when (e is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
             {
                 throw new StoreRefusedException(
-                    $"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write",
+                    $"the folder of database '{path}' can't be created: {e.GetType().Name}; name a file in a folder this user can write",
                     e);
             }
             _first = new SqliteSession(path, TimeProvider.System, create: true);
@@ -46,8 +46,8 @@ internal sealed class DatabaseFile(string path) : IDisposable
             if (_first.HasMoved)
             {
                 throw new StoreMismatchException(
-                    $"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, "
-                    + "as it would be lost; put the file back, or see that the new one is meant, and start again");
+                    $"database '{path}' was deleted, moved or replaced while this process was using it: nothing more is written, "
+                    + "because it would be lost; put the file back, or make sure that the new one is intended, and start again");
             }
         }
     }

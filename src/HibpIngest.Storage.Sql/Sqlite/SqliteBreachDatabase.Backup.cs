@@ -18,7 +18,7 @@ public sealed partial class SqliteBreachDatabase
     /// <summary>Suffixes of the files next to a SQLite file that is in use or was not closed.</summary>
     public static IReadOnlyList<string> Companions { get; } = [.. Logs, "-shm"];
 
-    // Those that hold data. The shared memory is an index of the write-ahead log, which SQLite rebuilds by itself.
+    // The files that hold data. The shared memory is an index of the write-ahead log, which SQLite rebuilds by itself.
     private static string[] Logs => ["-wal", "-journal"];
 
     /// <summary>
@@ -77,7 +77,7 @@ public sealed partial class SqliteBreachDatabase
             if (content.Length > 0 && (content.ReadAtLeast(begin, begin.Length, throwOnEndOfStream: false) < begin.Length
                 || !begin.SequenceEqual(Magic)))
             {
-                throw new StoreRefusedException($"'{file}' is no database of SQLite's");
+                throw new StoreRefusedException($"'{file}' is not a SQLite database");
             }
         }
         using (var session = new SqliteSession(file, TimeProvider.System))
@@ -86,7 +86,7 @@ public sealed partial class SqliteBreachDatabase
             if (!session.TryScript("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT", throwIfBusy: false))
             {
                 throw new NotPossibleException(
-                    $"database '{file}' is in use by another process: stop every host, and every command that works with it");
+                    $"database '{file}' is in use by another process: stop every host, and every command that uses it");
             }
         }
         // Closing reports no failure, such as a full disk; the log is left then.
@@ -94,7 +94,7 @@ public sealed partial class SqliteBreachDatabase
             is { } left)
         {
             throw new NotPossibleException(
-                $"'{left.FullName}' could not be written into its database: is there room on the disk, and may both be written?");
+                $"'{left.FullName}' could not be written into its database: check the disk's free space, and that both files are writable");
         }
     }
 }

@@ -56,7 +56,7 @@ public sealed partial class SqliteBreachDatabase
                     if (recorded == 0)
                     {
                         throw new StoreUnavailableException(
-                            "a subscription was taken away while it was matched: the range is matched again");
+                            "a subscription was removed while it was matched: the range is matched again");
                     }
                 }
                 await RecordProgressAsync(session, load, lease);

@@ -102,8 +102,8 @@ public sealed partial class SqliteBreachDatabase
             {
                 if (TimeProvider.System.GetElapsedTime(began) > EraseTimeout)
                 {
-                    throw new StoreUnavailableException($"it is done, and will stay so; but the log beside '{_file}' still has its bytes, "
-                        + "because another process reads in it: do it again in a moment");
+                    throw new StoreUnavailableException($"the data is deleted, but the write-ahead log of '{_file}' still contains it, "
+                        + "because another process is reading it: run the same command again in a moment");
                 }
                 await Task.Delay(LongestLockDelay, cancellationToken);
             }

@@ -107,7 +107,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             }
         }
         return string.IsNullOrWhiteSpace(file) || file.StartsWith(':') || file.StartsWith("file:", StringComparison.OrdinalIgnoreCase)
-            ? throw new StoreRefusedException($"{What}; databases in memory and URIs are not taken")
+            ? throw new StoreRefusedException($"{What}; databases in memory and URIs are not supported")
             : file;
     }
 

@@ -36,7 +36,7 @@ internal static class SqliteErrors
             case raw.SQLITE_CORRUPT:
                 return new StoreRefusedException($"database '{file}' is damaged: {reason}; restore it from a copy");
             case raw.SQLITE_ERROR when detail.StartsWith("no such ", StringComparison.Ordinal):
-                return new StoreRefusedException($"database '{file}' lacks a part of this program's schema ({detail}): upgrade it");
+                return new StoreRefusedException($"database '{file}' is missing a part of this program's schema ({detail}): upgrade it");
             default:
                 return new InvalidOperationException($"database '{file}': {reason}");
         }
@@ -48,7 +48,7 @@ internal static class SqliteErrors
             or raw.SQLITE_NOTADB or raw.SQLITE_NOMEM or raw.SQLITE_MISUSE;
 
     private static StoreFullException Full(string file, string reason) =>
-        new($"the disk or quota of '{file}' is full ({reason}): make room and the work goes on where it stood");
+        new($"the disk or quota of '{file}' is full ({reason}): free some space, and the work resumes where it stopped");
 
     private static bool IsDiskFull(string file)
     {

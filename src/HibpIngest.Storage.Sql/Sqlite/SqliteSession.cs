@@ -40,12 +40,12 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
             if (!create && !Path.Exists(file))
             {
                 throw new StoreMissingException(
-                    $"there is no database '{file}': name the one that is meant; "
-                    + "'hibp run' and 'hibp database upgrade' make a new one, with its schema");
+                    $"there is no database '{file}': name an existing one; "
+                    + "'hibp run' and 'hibp database upgrade' create a new one, with its schema");
             }
             throw code == raw.SQLITE_CANTOPEN
                 ? new StoreRefusedException(
-                    $"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
+                    $"database '{file}' can't be opened: its folder must exist, and this user must have write permission on both")
                 : SqliteErrors.Create(code, file, "");
         }
         raw.sqlite3_extended_result_codes(_database, 1);

@@ -171,7 +171,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([First with { IsDropped = true }, second], await Database.ListLayoutsAsync(None));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
             () => Database.AddLayoutAsync(First with { Id = 4 }, None));
-        Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("its name can't be reused", refused.Message, StringComparison.Ordinal);
         Assert.Equal([second], (await Database.GetLayoutsAsync(None)).Layouts);
     }
 

@@ -44,7 +44,7 @@ public sealed partial class SqliteBreachDatabaseTests
         {
             var error = await Assert.ThrowsAsync<StoreMismatchException>(call);
             Assert.StartsWith(
-                $"database '{FileOf(MainDatabase)}' was deleted, moved or replaced while this process works with it", error.Message,
+                $"database '{FileOf(MainDatabase)}' was deleted, moved or replaced while this process was using it", error.Message,
                 StringComparison.Ordinal);
         }
         // No new file was created in its place.
