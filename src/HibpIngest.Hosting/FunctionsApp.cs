@@ -102,9 +102,9 @@ public static class FunctionsAppSettings
         var errors = new SettingsErrors();
         var storage = errors.Try(() => FindStorage(environment));
         if (Find(environment, "HIBP_DATABASE") is null)
-            errors.Add("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
+            errors.Add("HIBP_DATABASE is expected to name the database: all instances must use the same one");
         if (Find(environment, "HIBP_MAIL") is null)
-            errors.Add("HIBP_MAIL is expected to name a mail server: a folder of an instance goes with it");
+            errors.Add("HIBP_MAIL is expected to name a mail server: a pickup folder is lost with its instance");
         var settings = Read(
             environment, storage, errors, new() { [nameof(IngestOptions.TimeBudget)] = DefaultTimeBudget.ToString() });
         var ingest = settings.Get<IngestOptions>();

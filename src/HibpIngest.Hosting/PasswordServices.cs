@@ -69,7 +69,7 @@ public sealed class ReplicaAccounts : IDisposable
                 var account = StorageAccount.Open(connection, logs, storage);
                 opened._accounts.Add(account);
                 if (account.BlobEndpoint == primary.BlobEndpoint)
-                    throw new BadInputException($"{Setting} names {account.DisplayName}, which is the account that is copied from");
+                    throw new BadInputException($"{Setting} names {account.DisplayName}, which is the account to copy from");
             }
             if (opened._accounts.GroupBy(account => account.BlobEndpoint).FirstOrDefault(group => group.Count() > 1) is { } twice)
                 throw new BadInputException($"{Setting} names {twice.First().DisplayName} twice");

@@ -127,7 +127,7 @@ public sealed record PipelineSettings
         var known = KnownKeys.Select(key => NameOf(key)[HibpOptions.Prefix.Length..]).Distinct().ToList();
         return UnknownVariables.Select(name => name[HibpOptions.Prefix.Length..] switch
         {
-            RetiredApp => $"{name} is no longer used: each of the two Functions apps has a package of its own",
+            RetiredApp => $"{name} is no longer used: each of the two Functions apps has its own package",
             var key when RenamedVariables.TryGetValue(key, out var present) => $"{name} is now called {NameOf(present)}",
             var key when Spelling.Nearest(key, known) is { } nearest =>
                 $"{name} means nothing here; did you mean {HibpOptions.Prefix}{nearest}?",
@@ -209,7 +209,7 @@ public sealed record PipelineSettings
     {
         if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } key || given.Contains(key))
             return true;
-        throw new BadInputException($"{NameOf(variable)} is not the key in {file.FilePath}, under which this installation works: unset "
+        throw new BadInputException($"{NameOf(variable)} differs from the key in {file.FilePath}, which this installation uses: unset "
             + "the variable, or set it to that key");
     }
 
@@ -243,7 +243,7 @@ public sealed record PipelineSettings
         var missing = given.FindIndex(0, count, value => value is null);
         return missing < 0 ? [.. given.Take(count).Select(value => value!)]
             : throw new BadInputException(
-                $"{NameOf(FurtherVariables[missing])} is expected where {NameOf(FurtherVariables[count - 1])} is set: the storage "
+                $"{NameOf(FurtherVariables[missing])} is expected if {NameOf(FurtherVariables[count - 1])} is set: the storage "
                 + "accounts of a store have an order");
     }
 }

@@ -21,7 +21,7 @@ public static class TopLevelDomains
     static TopLevelDomains()
     {
         using var stream = typeof(TopLevelDomains).Assembly.GetManifestResourceStream(Resource)
-            ?? throw new InvalidOperationException($"the assembly lacks its resource {Resource}");
+            ?? throw new InvalidOperationException($"the assembly is missing its resource {Resource}");
         using var reader = new StreamReader(stream, Encoding.ASCII);
         // The first line is "# Version 2025100500, Last Updated Sun Oct  5 07:07:01 2025 UTC"; the version starts with the date.
         var header = reader.ReadLine() ?? "";

@@ -40,7 +40,7 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
                 }
                 catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
                 {
-                    // Any error may be gone at the next read. Expected errors were logged; others surface in the next caller's read.
+                    // Any error may have passed by the next read. Expected errors were logged; others surface in the next caller's read.
                 }
             }
             while (await timer.WaitForNextTickAsync(cancellationToken));
@@ -98,7 +98,7 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
         }
         catch (OperationCanceledException) when (limit.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
         {
-            OnReadFailed("the store doesn't answer");
+            OnReadFailed("the store doesn't respond");
         }
         catch (HibpException e)
         {

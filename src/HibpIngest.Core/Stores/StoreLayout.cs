@@ -68,7 +68,7 @@ public sealed record LayoutFacts
         catch (JsonException)
         {
             throw new StoreMismatchException(
-                "a layout of the store holds facts that this program doesn't know: use the newer program that has written it");
+                "a layout of the store has properties that this program doesn't know: use the newer program that wrote it");
         }
     }
 

@@ -151,8 +151,8 @@ public static class TelemetryExport
         catch (ArgumentException)
         {
         }
-        throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for an identity of "
-            + "one's own; found something else");
+        throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for a user-assigned "
+            + "identity; found something else");
     }
 
     private sealed class FixedOptions(OpenTelemetryLoggerOptions options) : IOptionsMonitor<OpenTelemetryLoggerOptions>

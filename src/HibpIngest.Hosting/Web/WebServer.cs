@@ -80,8 +80,8 @@ public sealed class WebServer : IAsyncDisposable
         {
             await server.DisposeHostAsync();
             if (e is IOException or AddressInUseException)
-                throw new NotPossibleException($"{string.Join(" and ", options.Urls)} can't be listened on: another program does already; "
-                    + "name a free address by --urls");
+                throw new NotPossibleException($"can't listen on {string.Join(" and ", options.Urls)}: another program does so already; "
+                    + "name a free address with --urls");
             throw;
         }
     }
@@ -131,8 +131,8 @@ public sealed class WebServer : IAsyncDisposable
                 + "0.0.0.0 for all"),
         };
         if (options.IsOpen && !IPAddress.IsLoopback(ip))
-            throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and "
-                + "make a key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
+            throw new BadInputException($"'{url}' is reachable from other machines, and --open requires no API key: leave --open out and "
+                + "create a key with 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
         return (new IPEndPoint(ip, address.Port), isHttps);
     }
 

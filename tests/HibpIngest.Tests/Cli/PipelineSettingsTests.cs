@@ -122,7 +122,7 @@ public sealed class PipelineSettingsTests
         Assert.Equal(["HIBP_STORAGE_33"], settings.UnknownVariables);
         Assert.DoesNotContain("three", settings.Describe(), StringComparison.Ordinal);
         var missing = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_4", "four")));
-        Assert.Contains("HIBP_STORAGE_3 is expected where HIBP_STORAGE_4 is set", missing.Message, StringComparison.Ordinal);
+        Assert.Contains("HIBP_STORAGE_3 is expected if HIBP_STORAGE_4 is set", missing.Message, StringComparison.Ordinal);
     }
 
     [Fact]
