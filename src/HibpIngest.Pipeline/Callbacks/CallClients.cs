@@ -101,8 +101,8 @@ public sealed partial class CallClients(
             return (0, []);
         if (keys.Secret is null)
         {
-            throw new NotPossibleException("what clients are called of is sealed under HIBP_SECRET_KEY, which is not set: set the one that "
-                + "they were added with (hibp clients add) for every host");
+            throw new NotPossibleException("callbacks are encrypted under HIBP_SECRET_KEY, which is not set: set the key that the clients "
+                + "were added with (hibp clients add) for every host");
         }
         return (CallList.CountOf(found), CallList.Seal(keys.Secret, delivery, found));
     }

@@ -17,7 +17,7 @@ public sealed class ClientOperations(
     /// <summary>How long a removal waits until no server still accepts the client's key or handles a request made with it.</summary>
     public static readonly TimeSpan RemovalPause = ApiKey.KnownFor + TimeSpan.FromSeconds(5);
 
-    private const string NoKeys = "what a client is called with is kept under HIBP_SECRET_KEY, which is not set: make a key with 'openssl "
+    private const string NoKeys = "a client's secret is encrypted under HIBP_SECRET_KEY, which is not set: create a key with 'openssl "
         + "rand -base64 32' and set it here and where 'hibp run' runs";
 
     /// <param name="name">Unique among clients and keys.</param>
@@ -39,9 +39,9 @@ public sealed class ClientOperations(
         await prefixes.CreateAsync(cancellationToken);
         await keys.CreateAsync(cancellationToken);
         if (await FindAsync(name, cancellationToken) is not null)
-            throw new NotPossibleException($"there is a client '{name}' already: take another name");
+            throw new NotPossibleException($"client '{name}' already exists: choose another name");
         if ((await keys.ListAsync(cancellationToken)).Any(key => IsNamed(key.Name, name)))
-            throw new NotPossibleException($"there is a key '{name}' already, and a client's key has its name: take another name");
+            throw new NotPossibleException($"key '{name}' already exists, and a client's key has the client's name: choose another name");
         var (key, secret) = (NewKey(), NewSecret());
         CallbackClient client;
         do

@@ -111,7 +111,7 @@ public sealed partial class DeliverCallbacks(
         {
             LogNoSecret(work.Client.Number);
             work.Pace.Fail();
-            const string Reason = "what the client is called with is sealed under a HIBP_SECRET_KEY that this host doesn't have";
+            const string Reason = "the client's secret is encrypted under a HIBP_SECRET_KEY that this host doesn't have";
             await RecordAsync(work, [.. opened.Select(one => Failed(one.Delivery, Reason))], null, cancellationToken);
             return;
         }
@@ -226,16 +226,16 @@ public sealed partial class DeliverCallbacks(
             {
                 settled.Add(new CallbackResult(
                     delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Dropped,
-                    "the breach was retired, or made sensitive, before this was called"));
+                    "the breach was retired, or made sensitive, before this call was made"));
             }
             else if (content is null)
             {
-                settled.Add(Failed(delivery, "what it was to be called of is gone"));
+                settled.Add(Failed(delivery, "the callback's content no longer exists"));
             }
             else if (keys.Secret is not { } secret || CallList.Open(secret, delivery.Key, content) is not { } calls
                 || calls.Count != delivery.Calls)
             {
-                settled.Add(Failed(delivery, "what it was to be called of is sealed under a HIBP_SECRET_KEY that this host doesn't have"));
+                settled.Add(Failed(delivery, "the callback's content is encrypted under a HIBP_SECRET_KEY that this host doesn't have"));
             }
             else
             {

@@ -73,9 +73,9 @@ public sealed class IngestBreach(
         var reason = error switch
         {
             BadArchiveException { NeedsPassword: true } when BreachFiles.FormatOf(load.Blob.Name) != BreachFormat.Zip =>
-                $"{error.Message}; only what is dropped as a zip takes one: unpack '{load.Blob.Name}' and drop the encrypted zip itself",
+                $"{error.Message}; only zip archives take a password: unpack '{load.Blob.Name}' and drop the encrypted zip itself",
             BadArchiveException { NeedsPassword: true } =>
-                $"{error.Message}; give the right one with: hibp load resume {load.Id} --password-stdin",
+                $"{error.Message}; give the right password with: hibp load resume {load.Id} --password-stdin",
             BadInputException => error.Message,
             _ => $"unexpected {error.GetType().Name}; see the log, then: hibp load resume {load.Id}",
         };

@@ -28,7 +28,7 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
         if (reader.Facts.Load != slice.Load || reader.Facts.Mark != mark || into.FirstPosition != slice.First)
         {
             throw new JournalConflictException(
-                $"the account log has another load's rows in the place of load {slice.Load}'s: see hibp journal verify");
+                $"the account log has another load's rows instead of load {slice.Load}'s: see hibp journal verify");
         }
     }
 }

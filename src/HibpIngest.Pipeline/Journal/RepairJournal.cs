@@ -11,8 +11,8 @@ public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs
             ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
         if (entry.Purged || entry.Stopped)
         {
-            throw new NotPossibleException($"the rows of load {load} of {entry.Breach.Name} are purged, or are being removed: what the "
-                + "account log lacks of it can't be made again; put its blobs back from a copy");
+            throw new NotPossibleException($"the rows of load {load} of {entry.Breach.Name} are purged, or are being removed: the "
+                + "missing part of the account log can't be written again; put its blobs back from a copy");
         }
         var deleted = 0;
         foreach (var segment in entry.Segments)

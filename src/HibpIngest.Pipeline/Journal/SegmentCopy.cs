@@ -23,8 +23,8 @@ public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
         if (!IsOf(there.Facts, facts) || !there.FooterBytes.Span.SequenceEqual(seal.Footer.Span))
         {
             throw new JournalConflictException(
-                $"'{name}' of the account log is another segment than the rows of load {load.Load} make: was the log restored, or the "
-                + "database's rows changed? Move that blob away, then: hibp journal write");
+                $"'{name}' of the account log differs from the rows of load {load.Load}: was the log restored, or were the "
+                + "database's rows changed? Move that blob away, then run: hibp journal write");
         }
         return seal.Length;
     }

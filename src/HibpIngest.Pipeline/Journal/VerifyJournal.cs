@@ -15,7 +15,7 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
         if (!entry.IsLogged)
         {
             throw new NotPossibleException(
-                $"load {load} of {entry.Breach.Name} is not in the account log, or not as it is by now: a host writes it, and so does: "
+                $"load {load} of {entry.Breach.Name} is not in the account log, or in an older state: a host writes it, or run: "
                 + $"hibp journal write --load {load}");
         }
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
@@ -25,7 +25,7 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
             || !document.IsOfSameLoad(JournalLoadDocument.Of(entry, store)))
         {
             throw new JournalConflictException(
-                $"folder '{folder}' of the account log {Found(logged)}, and the database has it as logged: was "
+                $"folder '{folder}' of the account log {Found(logged)}, but the database has the load as logged: was "
                 + "one of the two restored, or changed by hand?");
         }
         var rows = 0L;
@@ -35,7 +35,7 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
             if (!SegmentCopy.IsOf(reader.Facts, SegmentCopy.Facts(entry, store, segment)))
             {
                 throw new JournalConflictException(
-                    $"'{reader.Name}' of the account log is of something else than load {load}'s segment {segment.Number}");
+                    $"'{reader.Name}' of the account log is not segment {segment.Number} of load {load}");
             }
             rows += (await reader.VerifyAsync(cancellationToken)).Rows;
             progress?.Report(rows);
@@ -48,9 +48,9 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
 
     private static string Found(JournaledLoad? logged) => logged?.State switch
     {
-        null => "has nothing of it",
-        JournaledState.Removed => "says that it was removed",
-        JournaledState.Begun => "has no document of it",
-        _ => "tells of another load",
+        null => "has no blob of the load",
+        JournaledState.Removed => "says that the load was removed",
+        JournaledState.Begun => "has no document of the load",
+        _ => "describes another load",
     };
 }

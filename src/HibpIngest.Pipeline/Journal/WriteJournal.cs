@@ -148,8 +148,8 @@ public sealed partial class WriteJournal(
         if (there is not null && !there.IsOfSameLoad(document))
         {
             throw new JournalConflictException(
-                $"the account log has a document of load {document.Load} that tells of another one of that number: was the log restored, "
-                + $"or put together from two stores? Move the folder away, then: hibp journal write --load {document.Load}");
+                $"the account log has a document of load {document.Load} that describes another load of that number: was the log "
+                + $"restored, or merged from two stores? Move the folder away, then run: hibp journal write --load {document.Load}");
         }
         // Otherwise written by a concurrent run from the same state, or newer.
         if (!(there?.Version >= document.Version))

@@ -64,7 +64,8 @@ public sealed partial class FillRanges(
         var set = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts;
         return set.FirstOrDefault(layout => name is null ? layout.Id == read : layout.Name == name)
             ?? throw new NotPossibleException(
-                $"no layout {name ?? "is read that"} is written; there are {string.Join(", ", set.Select(layout => layout.Name))}");
+                $"{(name is null ? "the layout that is read" : $"layout {name}")} is not written; expected one of "
+                + $"{string.Join(", ", set.Select(layout => layout.Name))}");
     }
 
     private async Task FillAsync(StoreLayout layout, CancellationToken cancellationToken)

@@ -57,8 +57,8 @@ public sealed class LayoutOperations(
                 if (known.Find(layout => layout.Name == name) is { } other)
                 {
                     throw new NotPossibleException(other.IsDropped
-                        ? $"layout {name} was dropped, and no name is given twice: choose another"
-                        : $"there is a layout {name} already, number {other.Id}: choose another name");
+                        ? $"layout {name} was dropped, and its name can't be reused: choose another"
+                        : $"layout {name} already exists, number {other.Id}: choose another name");
                 }
                 var added = new StoreLayout { Id = known.Max(layout => layout.Id) + 1, Ranges = ranges, Facts = facts };
                 await setup.CreateTablesAsync(added, token);
@@ -83,24 +83,24 @@ public sealed class LayoutOperations(
             if (await layouts.CountMissingAsync(to.Id, token) is > 0 and var missing)
             {
                 throw new NotPossibleException(
-                    $"layout {name} lacks {missing} rows of loads from before it was added: 'hibp layout rebuild --into {name}' writes "
-                    + "them; then switch");
+                    $"layout {name} is missing {missing} rows of loads from before it was added: 'hibp layout rebuild --into {name}' "
+                    + "writes them; then switch");
             }
             if (await layouts.GetRebuildAsync(to.Id, token) is not null)
             {
-                throw new NotPossibleException($"a rebuild of layout {name} has not come to its end, and what was removed meanwhile may "
-                    + $"be in it: wait for it, or run 'hibp layout rebuild --into {name}' again; then switch");
+                throw new NotPossibleException($"a rebuild of layout {name} is not complete, and breaches removed meanwhile may "
+                    + $"still be in it: wait for it, or run 'hibp layout rebuild --into {name}' again; then switch");
             }
             if (from.Ranges == RangesState.On && to.Ranges != RangesState.On && !withoutRanges)
             {
                 throw new NotPossibleException(
-                    $"ranges of layout {name} are {to.Ranges.ToString().ToLowerInvariant()}, and are answered now: 'hibp ranges fill "
-                    + $"--layout {name}' turns them on; or switch with --without-ranges, and they are answered 503");
+                    $"ranges of layout {name} are {to.Ranges.ToString().ToLowerInvariant()}, but requests for ranges are answered "
+                    + $"now: 'hibp ranges fill --layout {name}' turns them on; or switch with --without-ranges, and such requests get 503");
             }
             if (!await register.TrySwitchAsync(from.Id, to.Id, token))
             {
                 throw new NotPossibleException(
-                    "another process has switched at the same time: see 'hibp layout list', and run this again if it is still wanted");
+                    "another process switched at the same time: check 'hibp layout list', and run this again if it is still needed");
             }
             return from;
         },
@@ -152,7 +152,7 @@ public sealed class LayoutOperations(
 
     /// <summary>Runs one change at a time: each relies on the set that it has read.</summary>
     private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => RenewingLock.RunAsync(
-        locks, LockName, "another change of the layouts is under way: run it again in a minute", time, change, cancellationToken);
+        locks, LockName, "another change of the layouts is in progress: run it again in a minute", time, change, cancellationToken);
 }
 
 /// <param name="MissingRows">Rows of loads that are not in it yet; 0: it may be read.</param>

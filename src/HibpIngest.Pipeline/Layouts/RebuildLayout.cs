@@ -73,8 +73,8 @@ public sealed partial class RebuildLayout(
                 (isNew, rowsWritten) = (true, rowsWritten + source.Rows);
             if (missing.Count > 0 && !isNew)
             {
-                throw new NotPossibleException($"layout {layout.Name} lacks {missing.Sum(load => load.Rows)} rows, whose slices are being "
-                    + $"written again: load {string.Join(", ", missing.Select(load => load.Load))}; run it again when they are done");
+                throw new NotPossibleException($"layout {layout.Name} is missing {missing.Sum(load => load.Rows)} rows, whose slices are "
+                    + $"being written again: load {string.Join(", ", missing.Select(load => load.Load))}; run it again when they are done");
             }
         }
         LogDone(layout.Id, written.Count, rowsWritten, _accounts);
@@ -94,7 +94,7 @@ public sealed partial class RebuildLayout(
         if (wanted != found.Facts || (order.Ranges is { } ranges && ranges != found.WritesRanges))
         {
             throw new BadInputException($"there is a layout {order.Name} with other storage accounts, spread domains or ranges (hibp "
-                + "layout list shows them): leave these options out to go on with it, or choose another name");
+                + "layout list shows them): leave these options out to resume it, or choose another name");
         }
         return found;
     }
@@ -132,7 +132,7 @@ public sealed partial class RebuildLayout(
         }
         return lost.Count == 0 ? sources
             : throw new NotPossibleException($"the rows of load {string.Join(", ", lost)} are purged, and the account log doesn't have "
-                + $"them: layout {layout.Name} can't be made whole; drop the load's archive again under another name");
+                + $"them: layout {layout.Name} can't be completed; drop the load's archive again under another name");
     }
 
     private Source OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
@@ -151,7 +151,7 @@ public sealed partial class RebuildLayout(
             if (into.Count != last - first + 1)
             {
                 throw new NotPossibleException(
-                    $"of rows {first} to {last} of load {load} SQL has {into.Count}: were they purged meanwhile? Run it again");
+                    $"SQL has {into.Count} of rows {first} to {last} of load {load}: were they purged meanwhile? Run it again");
             }
         }));
     }

@@ -20,7 +20,7 @@ public sealed class ArchivePasswords(IIngests database, ILoads loads, Installati
         if (BreachFiles.FormatOf(blob) is not BreachFormat.Zip)
         {
             throw new BadInputException(
-                $"a password opens the entries of a zip, and '{blob}' is none: leave it out, or drop the encrypted zip itself");
+                $"a password opens the entries of a zip, and '{blob}' is not one: leave it out, or drop the encrypted zip itself");
         }
     }
 
@@ -42,7 +42,7 @@ public sealed class ArchivePasswords(IIngests database, ILoads loads, Installati
         CheckTakesOne(blob.Name);
         if (!Durable)
         {
-            throw new BadInputException("the password can only be kept for the ingest under HIBP_SECRET_KEY, which is not set: make a key "
+            throw new BadInputException("the password can only be stored under HIBP_SECRET_KEY, which is not set: create a key "
                 + "with 'openssl rand -base64 32' and set it here and where 'hibp run' runs");
         }
         await PutAsync(blob, password, cancellationToken);
@@ -74,11 +74,11 @@ public sealed class ArchivePasswords(IIngests database, ILoads loads, Installati
             return null;
         if (_keys is null)
             throw new BadInputException(
-                $"the password of '{blob.Name}' is kept under HIBP_SECRET_KEY, which is not set here: set it and resume the load");
+                $"the password of '{blob.Name}' is encrypted under HIBP_SECRET_KEY, which is not set here: set it and resume the load");
         return _keys.Open(sealedPassword, Context(blob)) is { } text
             ? Encoding.UTF8.GetString(text)
             : throw new BadInputException(
-                $"the password of '{blob.Name}' was kept under another HIBP_SECRET_KEY: set that one, or resume with --password");
+                $"the password of '{blob.Name}' is encrypted under another HIBP_SECRET_KEY: set that one, or resume with --password");
     }
 
     public async Task DeleteAsync(BlobVersion blob, CancellationToken cancellationToken)

@@ -21,7 +21,7 @@ public interface IStage<TMessage, TWork>
     Task<bool> FailAsync(TWork work, Exception error);
 
     /// <summary>Describes work whose attempts all ended without an error, as by a crash. Not called if attempts don't count.</summary>
-    string DescribeExhaustedRetries(TWork work) => throw new NotSupportedException("its tries don't count");
+    string DescribeExhaustedRetries(TWork work) => throw new NotSupportedException("its attempts are not counted");
 }
 
 /// <summary>The work that a stage has claimed for one message. Disposing it stops the renewal of its lease, and never throws.</summary>

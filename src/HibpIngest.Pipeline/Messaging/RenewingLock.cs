@@ -32,7 +32,7 @@ internal static class RenewingLock
         }
         catch (OperationCanceledException) when (lease.IsLost && !cancellationToken.IsCancellationRequested)
         {
-            throw new NotPossibleException("lost its lock to another process, as this one or its database stood still: run it again");
+            throw new NotPossibleException("lost its lock to another process, because this one or its database stalled: run it again");
         }
         finally
         {

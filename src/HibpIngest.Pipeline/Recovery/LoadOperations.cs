@@ -64,7 +64,7 @@ public sealed class LoadOperations(
         }
         // A load without an ingester may have lost its message: after a restart whose response, or whose process, was lost.
         if (found.State != LoadState.Failed && !(found.State == LoadState.Ingesting && found.LeaseExpiresAt is null))
-            throw new NotPossibleException($"load {load} is {found.State.ToString().ToLowerInvariant()}, only a failed load is resumed");
+            throw new NotPossibleException($"load {load} is {found.State.ToString().ToLowerInvariant()}: only failed loads can be resumed");
         await register.MarkOpenAsync(load, cancellationToken);
         var state = await loads.ResumeLoadAsync(load, cancellationToken);
         await register.MarkOpenAsync(load, cancellationToken);
@@ -108,24 +108,24 @@ public sealed class LoadOperations(
         var found = await GetAsync(load, cancellationToken);
         if (log.IsOn && withoutLog)
         {
-            throw new NotPossibleException("the account log is on: what is purged has to be in it, and --without-log is for a store that "
+            throw new NotPossibleException("the account log is on: purged rows must be in it, and --without-log is for a store that "
                 + "has none (HIBP_JOURNAL=off)");
         }
         if (!log.IsOn && !withoutLog)
         {
             throw new NotPossibleException(
-                $"the account log is off (HIBP_JOURNAL=off), so that nothing but its archive is left of load {load} "
-                + "once its rows are gone; where that is meant: hibp database purge --without-log");
+                $"the account log is off (HIBP_JOURNAL=off), so only its archive is left of load {load} "
+                + "once its rows are deleted; if that is intended, run: hibp database purge --without-log");
         }
         if (found.State is not (LoadState.Done or LoadState.Failed))
         {
             throw new NotPossibleException(
-                $"load {load} is {found.State.ToString().ToLowerInvariant()}: only a load that is done, or failed, is purged");
+                $"load {load} is {found.State.ToString().ToLowerInvariant()}: only a done or failed load can be purged");
         }
         if (found is { AwaitsCalls: true, Calls.IsLookedThrough: false })
         {
             throw new NotPossibleException(
-                $"clients are yet to be called of load {load}, and its rows are looked through for that: see hibp status {found.Breach}");
+                $"the rows of load {load} are still needed to find the clients to call: see hibp status {found.Breach}");
         }
         if (log.IsOn && found is { PublishedAt: not null, Purged: false })
             await verify.RunAsync(load, null, cancellationToken);

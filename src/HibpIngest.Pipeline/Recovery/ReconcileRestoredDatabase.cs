@@ -33,8 +33,8 @@ public sealed class ReconcileRestoredDatabase(
             await TakeOverAsync(logged, cancellationToken);
         else if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
-            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: there is nothing to move on; where "
-                + "it was lost, and the account log was not: hibp database restored --empty");
+            throw new NotPossibleException($"database {database.DisplayName} does not exist, or is empty: there is nothing to bring up to "
+                + "date; if it was lost, and the account log was not, run: hibp database restored --empty");
         }
         await setup.EnsureIdentityAsync(cancellationToken);
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
@@ -51,7 +51,7 @@ public sealed class ReconcileRestoredDatabase(
         if (!isBehind && !isShownOlder && suppressed == 0 && !mayMail
             && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
         {
-            string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to move on"];
+            string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to bring up to date"];
             throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));
         }
         // First: a host that is started meanwhile must not send mails, nor take a partial state for complete.
@@ -99,37 +99,37 @@ public sealed class ReconcileRestoredDatabase(
     private async Task TakeOverAsync(JournalManifest? logged, CancellationToken cancellationToken)
     {
         if (logged is null)
-            throw new NotPossibleException("an empty database is filled from the account log, which is off: HIBP_JOURNAL=on turns it on");
+            throw new NotPossibleException("an empty database is recovered from the account log, which is off: set HIBP_JOURNAL=on");
         var plan = RecoveryPlan.Of(logged, null);
         if (plan.Stores.Count == 0)
         {
-            throw new NotPossibleException("the account log tells of no load: there is nothing to fill an empty database from; name the "
-                + "log that is meant by HIBP_JOURNAL_STORAGE or HIBP_STORAGE");
+            throw new NotPossibleException("the account log has no load: there is nothing to recover an empty database from; name the "
+                + "right log in HIBP_JOURNAL_STORAGE or HIBP_STORAGE");
         }
         if (plan.Stores.Count > 1)
         {
-            throw new StoreMismatchException($"the account log is of {plan.Stores.Count} stores "
-                + $"({string.Join(", ", plan.Stores.Order())}): move away the folders of those that are not meant");
+            throw new StoreMismatchException($"the account log has loads of {plan.Stores.Count} stores "
+                + $"({string.Join(", ", plan.Stores.Order())}): move away the folders of the other stores");
         }
         var store = plan.Stores.Single();
         await StoreSetup.EnsureSchemaAsync(database, cancellationToken);
         if (await database.GetIdentityAsync(cancellationToken) is { } inDatabase && inDatabase.Id != store)
         {
-            throw new StoreMismatchException($"database {database.DisplayName} is of store {inDatabase.Id}, and the account log of store "
-                + $"{store}: name an empty database by HIBP_DATABASE");
+            throw new StoreMismatchException($"database {database.DisplayName} belongs to store {inDatabase.Id}, and the account log to "
+                + $"store {store}: name an empty database in HIBP_DATABASE");
         }
         await setup.CreateStoresAsync(cancellationToken);
         var inTable = await register.GetIdentityAsync(cancellationToken);
         if (inTable is not null && inTable.Id != store)
         {
-            throw new StoreMismatchException($"the account table is of store {inTable.Id}, and the account log of store {store}: use those "
-                + "that belong together, or a fresh storage account");
+            throw new StoreMismatchException($"the account table belongs to store {inTable.Id}, and the account log to store {store}: use "
+                + "those that belong together, or a fresh storage account");
         }
         var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);
         if (!isIncomplete && await database.HasLoadsAsync(cancellationToken))
         {
             throw new NotPossibleException(
-                $"database {database.DisplayName} is not empty: where it was put back to a backup, hibp database restored does it");
+                $"database {database.DisplayName} is not empty: if it was restored from a backup, run: hibp database restored");
         }
         // If the following steps are interrupted, the store must not be taken for complete.
         await register.SetMovingOnAsync(true, cancellationToken);

@@ -80,7 +80,7 @@ public sealed partial class RecoverLoads(
             if (known is not null && JournalNames.Folder(known) != folder)
             {
                 throw new NotPossibleException(
-                    $"the database has another load {document.Load}, of {known.Breach.Name}: move away what is none of this store's");
+                    $"the database has another load {document.Load}, of {known.Breach.Name}: move away the folders of other stores");
             }
             var slices = known is not null && await IsSettledAsync(known, cancellationToken)
                 ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
@@ -121,12 +121,12 @@ public sealed partial class RecoverLoads(
             if (length != segment.Bytes || !SegmentCopy.IsOf(reader.Facts, FactsOf(document, segment)))
             {
                 throw new JournalConflictException(
-                    $"segment '{name}' is of something else than its document says: put back what belongs there");
+                    $"segment '{name}' does not match its document: put the right blob back");
             }
             foreach (var block in reader.Blocks)
             {
                 if (block.Slice != slices.Count + 1)
-                    throw new JournalConflictException($"segment '{name}' has slice {block.Slice} behind slice {slices.Count}");
+                    throw new JournalConflictException($"segment '{name}' has slice {block.Slice} after slice {slices.Count}");
                 slices.Add(new Slice
                 {
                     Load = document.Load,
@@ -293,8 +293,8 @@ public sealed partial class RecoverLoads(
                 _hidden.Add(load.Breach.Name);
             if (step == RecoveryStep.Removing)
             {
-                _problems.Add($"load {load.Document.Load} of {load.Breach.Name} is being removed, and a run of it ends that: hibp breach "
-                    + $"remove \"{load.Breach.Name}\"");
+                _problems.Add($"load {load.Document.Load} of {load.Breach.Name} is being removed; to complete the removal, run: "
+                    + $"hibp breach remove \"{load.Breach.Name}\"");
             }
             progress?.Report((++_done, plan.Loads.Count));
         }

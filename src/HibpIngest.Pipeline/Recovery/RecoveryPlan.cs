@@ -63,7 +63,7 @@ internal sealed class RecoveryPlan
             Problems.Add(fault);
         if (number is < 1 or > DocumentLimits.Ids)
         {
-            Problems.Add($"folder '{load.Folder}' of the account log is of no load: move it away");
+            Problems.Add($"folder '{load.Folder}' of the account log belongs to no load: move it away");
             return;
         }
         var (id, owner, mark) = load.Removal is { } removal ? (removal.Load, removal.Store, removal.Mark)
@@ -77,8 +77,8 @@ internal sealed class RecoveryPlan
         {
             if (store is not null && owner != store)
             {
-                Problems.Add($"folder '{load.Folder}' of the account log is of another store ({owner}) than this ({store}): move it away, "
-                    + "or name the log that is meant in HIBP_JOURNAL_STORAGE");
+                Problems.Add($"folder '{load.Folder}' of the account log belongs to another store ({owner}) than this ({store}): move it "
+                    + "away, or name the right log in HIBP_JOURNAL_STORAGE");
                 return;
             }
             Stores.Add(owner);
@@ -125,7 +125,7 @@ internal sealed class RecoveryPlan
                     continue;
                 dropped.UnionWith(same);
                 Problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Logged.Folder}'"))} of the account log have the "
-                    + $"same {what}: move away what is none of this store's");
+                    + $"same {what}: move away the folders of other stores");
             }
         }
     }

@@ -146,8 +146,8 @@ public sealed partial class RemoveBreach(
             if (time.GetElapsedTime(began) > LongestWait)
             {
                 throw new NotPossibleException(
-                    $"a slice of {breach} is still at work, {LongestWait.TotalMinutes:0} minutes after its load was taken out of every "
-                    + "lookup: see what keeps it (hibp load slices), then run 'hibp breach remove' again");
+                    $"a slice of {breach} is still running, {LongestWait.TotalMinutes:0} minutes after its load was removed from every "
+                    + "lookup: find the cause (hibp load slices), then run 'hibp breach remove' again");
             }
             LogWaiting(breach);
             _progress?.Report(new RemovalProgress(0, 0, Waiting: true));

@@ -104,15 +104,15 @@ public sealed class StoreSetup(
         var (confirmed, movingOn) = await register.GetConfirmedAsync(cancellationToken);
         if (movingOn)
         {
-            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup, and moving it on was broken "
-                + "off: stop every host, then run 'hibp database restored' again");
+            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup, and bringing it up to date was "
+                + "interrupted: stop every host, then run 'hibp database restored' again");
         }
         var highest = await database.GetHighestIdsAsync(cancellationToken);
         if (highest.Load < confirmed.Load || highest.Mark < confirmed.Mark)
         {
             throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup: it knows loads up to "
                 + $"{highest.Load} and marks up to {highest.Mark}, the account table has loads up to {confirmed.Load} and marks up to "
-                + $"{confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
+                + $"{confirmed.Mark}; stop every host, then run 'hibp database restored', which brings the database up to date");
         }
         return highest;
     }
@@ -221,8 +221,8 @@ public sealed class StoreSetup(
         if (inDatabase is null && inTable is not null)
         {
             throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "
-                + "its marks would relabel everyone in the table; use the database it was filled from, or another storage account; where "
-                + "that database is lost, 'hibp database restored --empty' fills this one from the account log");
+                + "its marks would relabel everyone in the table; use the database it was written from, or another storage account; if "
+                + "that database is lost, 'hibp database restored --empty' recovers this one from the account log");
         }
         if (inTable is null && inDatabase is not null && await database.HasLoadsAsync(cancellationToken))
         {

@@ -15,10 +15,10 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
             if (check is null || check == keys.Suppression?.Check)
                 continue;
             throw new StoreMismatchException((keys.Suppression is null or { Check: "" }
-                ? "HIBP_SUPPRESSION_KEY is not set, nor is there a file suppression.key in HIBP_HOME beside the emulator, and there are "
+                ? "HIBP_SUPPRESSION_KEY is not set, nor is there a file suppression.key in HIBP_HOME, but there are "
                 + "suppressed addresses, stored as hashes under that key"
                 : "HIBP_SUPPRESSION_KEY is not the key that the suppressed addresses were hashed under")
-                + ": set the one that was used before; without it an import would bring back who has asked to be forgotten");
+                + ": set the key that was used before; without it, an import would add forgotten addresses again");
         }
     }
 

@@ -78,7 +78,7 @@ public static class SubscriberFile
             if (!known.Add(subscription))
                 continue;
             if (subscriptions.Count == MaxSubscribers)
-                throw Bad(line, $"here are more than the {MaxSubscribers:N0} subscribers that one file may hold; divide it");
+                throw Bad(line, $"more than the {MaxSubscribers:N0} subscribers that one file may hold; split it");
             subscriptions.Add(subscription);
         }
         return email is not null ? subscriptions

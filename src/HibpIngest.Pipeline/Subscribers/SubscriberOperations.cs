@@ -44,7 +44,7 @@ public sealed class SubscriberOperations(
             .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
         var removals = targets.Select(one => new SubscriberRemoval(one.email, one.Item2, Of(known.HashOf(one.email, one.Item2)))).ToList();
         if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
-            throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is another than the one that was used before: set that one");
+            throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is not the key that was used before: set that one");
         foreach (var removal in removals)
             await register.AppendSuppressionAsync(removal.Suppression!, lifted: false, cancellationToken);
         return await subscribers.RemoveSubscribersAsync(
@@ -55,6 +55,6 @@ public sealed class SubscriberOperations(
     }
 
     private SuppressionKey RequireKey() => keys.Suppression ?? throw new NotPossibleException(
-        "HIBP_SUPPRESSION_KEY is needed for this: suppressed addresses are stored as hashes under it; make one with: openssl rand "
+        "HIBP_SUPPRESSION_KEY is needed for this: suppressed addresses are stored as hashes under it; create one with: openssl rand "
         + "-base64 32, keep it, and set it for every host");
 }

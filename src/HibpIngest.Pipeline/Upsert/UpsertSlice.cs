@@ -95,13 +95,14 @@ public sealed partial class UpsertSlice(
         return true;
     }
 
-    public string DescribeExhaustedRetries(SliceRun work) => "its tries ended without an answer: did the process run out of memory?";
+    public string DescribeExhaustedRetries(SliceRun work) => "its attempts ended without a result: did the process run out of memory?";
 
     [LoggerMessage(EventIds.UpsertSliceUpserted, LogLevel.Debug, "load {Load} slice {Slice}: {Entities} entities upserted")]
     private partial void LogUpserted(long load, int slice, int entities);
 
     [LoggerMessage(
-        EventIds.UpsertSliceGone, LogLevel.Information, "load {Load} slice {Slice}: gone (purged or removed), message acknowledged")]
+        EventIds.UpsertSliceGone, LogLevel.Information,
+        "load {Load} slice {Slice}: no longer exists (purged or removed); message acknowledged")]
     private partial void LogGone(long load, int slice);
 
     [LoggerMessage(EventIds.UpsertSliceFailed, LogLevel.Error, "load {Load} slice {Slice}: attempt {Attempt} failed: {Reason}")]

@@ -18,7 +18,7 @@ public sealed class RebuildCampaignTests(ITestOutputHelper output) : Campaign(ou
     private const int Partitions = 8;
     private static readonly int Accounts = Size(1_000, 10_000); // per breach; the sixth has twice as many
     private static readonly int Kills = Size(1, 20);
-    private static readonly string[] LockedOut = ["is running", "is under way"];
+    private static readonly string[] LockedOut = ["is running", "is in progress"];
 
     public override async Task InitializeAsync()
     {

@@ -102,7 +102,7 @@ public sealed class CommandTests : CommandTestBase
             300, Number(Assert.Single((await JsonAsync("purge", number, "--json")).GetProperty("loads").EnumerateArray()), "rows"));
         Assert.Equal(1, Number(await JsonAsync("requeue", "Tiny", "--all", "--json"), "requeued"));
         await UntilDoneAsync();
-        Assert.Contains("only a failed load", (await RunAsync("resume", number)).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("only failed loads", (await RunAsync("resume", number)).FailedWithOneLine(), StringComparison.Ordinal);
 
         var empty = await RunAsync("drop", Zip("Nothing.zip", "no account in here"), "--wait", "--json");
         Assert.Equal("failed", Text(empty.Json, "state"));

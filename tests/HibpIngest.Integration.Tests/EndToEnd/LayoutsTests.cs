@@ -205,7 +205,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         });
         await hooks.Wrap(rig.OpenContext()).Get<LayoutOperations>().AddAsync(Wide, [1, 2], Spread, RangesState.On, None);
         Assert.Contains(
-            "another change of the layouts is under way", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
+            "another change of the layouts is in progress", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
         Assert.Equal(["1", Wide], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts.Select(layout => layout.Name));
         await rig.OpenContext().Get<LayoutOperations>().AddAsync("other", [1], Spread, RangesState.On, None); // the lock was released
     }
@@ -268,7 +268,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.DoesNotContain("accountswide", await TablesAsync(rig));
         Assert.DoesNotContain("rangeswide", await TablesAsync(rig));
         refused = await Assert.ThrowsAsync<NotPossibleException>(() => AddAsync(rig));
-        Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("its name can't be reused", refused.Message, StringComparison.Ordinal);
         await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         Assert.DoesNotContain("accountswide", await TablesAsync(rig));
         await LoadAsync(rig, "Bold", 0, 20);
@@ -293,7 +293,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.Equal([added], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts);
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
             () => rig.OpenContext().Get<LayoutOperations>().AddAsync("three", [1], Spread, RangesState.On, None));
-        Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("its name can't be reused", refused.Message, StringComparison.Ordinal);
         Assert.Equal(4, (await rig.OpenContext().Get<LayoutOperations>().AddAsync("four", [1], Spread, RangesState.On, None)).Id);
 
         static LayoutFacts Named(string name) => new() { AccountsTable = $"accounts{name}", RangesTable = $"ranges{name}" };

@@ -129,7 +129,7 @@ public sealed class RemovalTests
         var removing = RemoveAsync(rig.OpenContext(), "Adobe", null, None);
         await time.AdvanceUntilAsync(removing, TimeSpan.FromSeconds(1)).WaitAsync(TimeSpan.FromMinutes(2));
         var tooLong = await Assert.ThrowsAsync<NotPossibleException>(() => removing);
-        Assert.Contains("still at work", tooLong.Message, StringComparison.Ordinal);
+        Assert.Contains("still running", tooLong.Message, StringComparison.Ordinal);
         Assert.Equal(Old, (await rig.TableAsync()).Count);
         Assert.Equal(0, await FindAllAsync(rig, 0, Old, "Adobe"));
 

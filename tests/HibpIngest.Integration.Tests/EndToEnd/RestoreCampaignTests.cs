@@ -246,7 +246,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
                 var moved = await _host.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: backup is null);
                 Assert.True(moved.Log!.Problems.Count == 0, $"{_where}: {string.Join("; ", moved.Log.Problems)}");
             }
-            catch (NotPossibleException e) when (e.Message.Contains("nothing to move on", StringComparison.Ordinal))
+            catch (NotPossibleException e) when (e.Message.Contains("nothing to bring up to date", StringComparison.Ordinal))
             {
                 // The backup is current, so there is nothing to reconcile.
             }
