@@ -16,7 +16,7 @@ internal sealed partial class WebGuard(
     private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
 
     private static readonly ErrorResponse NotOpenTo = new(
-        403, "This server is open without a key, and so answers only a client on its own machine that asks it directly");
+        403, "This server requires no API key, and so accepts only direct requests from its own machine");
 
     private long _loggedAt;
 

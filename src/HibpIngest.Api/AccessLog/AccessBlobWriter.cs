@@ -96,14 +96,14 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
             await BeginAsync(name, cancellationToken);
         }
         if (await blobs.AppendAsync(name, 0, _routes, cancellationToken) != BlockAppend.Appended)
-            throw new StoreUnavailableException($"blob '{name}' was written by somebody else");
+            throw new StoreUnavailableException($"blob '{name}' was written by another process");
         (_name, _hour, _position, _blocks) = (name, hour, _routes.Length, 1);
     }
 
     private async Task BeginAsync(string name, CancellationToken cancellationToken)
     {
         if (!await blobs.BeginAsync(name, cancellationToken))
-            throw new StoreUnavailableException($"blob '{name}' is there already");
+            throw new StoreUnavailableException($"blob '{name}' already exists");
     }
 
     /// <summary>Returns whether the frame is at the position of the append: its process and first record's number identify it.</summary>

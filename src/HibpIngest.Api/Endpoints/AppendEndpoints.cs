@@ -17,7 +17,7 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
 
     private static readonly ErrorResponse NotFound = new(404, "TransactionId not found.");
     private static readonly ErrorResponse Busy = new(409, "TransactionId is already being confirmed.");
-    private readonly BodyTurns _bodies = new(AtOnce, "handing passwords in", time);
+    private readonly BodyTurns _bodies = new(AtOnce, "submitting passwords", time);
 
     public void Map(ApiRoutes routes)
     {

@@ -16,7 +16,7 @@ internal sealed class PasswordEndpoints(IPasswordRanges ranges, IOptions<Passwor
     private static readonly ErrorResponse BadLength = new(400, "The hash prefix was not in a valid format");
     private static readonly ErrorResponse BadDigits = new(400, "The hash prefix was not valid hexadecimal");
     private static readonly ErrorResponse BadTime =
-        new(400, "since is expected to be a time, as 2026-11-22T00:00:00Z: what the last answer gave as next");
+        new(400, "since is expected to be a time, as 2026-11-22T00:00:00Z: the value of next in the last response");
     private static readonly ErrorResponse NotServed = new(404, "Passwords hashed in this way are not served here");
 
     private readonly string _cacheControl = string.Create(

@@ -53,7 +53,7 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
 
     private async Task<CatalogueBlob> RequireAsync(string name, CatalogueBlob? known, CancellationToken cancellationToken) =>
         await ReadAsync(name, known, cancellationToken)
-        ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: 'hibp catalogue publish' writes it anew");
+        ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: 'hibp catalogue publish' writes it again");
 
     [LoggerMessage(EventIds.CatalogueReaderRead, LogLevel.Information, "catalogue: version {Version} read ({Breaches} breaches)")]
     private partial void LogRead(long version, int breaches);

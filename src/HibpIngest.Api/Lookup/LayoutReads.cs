@@ -91,14 +91,14 @@ internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccoun
             var found = number <= accounts.Count ? await accounts.FindAsync(number, cancellationToken) : null;
             if (found is null || found.Number != number || found.Store != first?.Store)
             {
-                throw new StoreMismatchException($"layout {layout.Name} lies in storage account {number} of the store, and this process "
-                    + $"knows {accounts.Count}, or knows another by that number: name them in their order (HIBP_STORAGE, HIBP_STORAGE_2, "
+                throw new StoreMismatchException($"layout {layout.Name} is in storage account {number} of the store, but this process "
+                    + $"knows {accounts.Count}, or another one by that number: name them in their order (HIBP_STORAGE, HIBP_STORAGE_2, "
                     + "and so on)");
             }
         }
     }
 
-    protected override StoreUnavailableException NotRead() => new("which layout is read has not been found out yet");
+    protected override StoreUnavailableException NotRead() => new("the layout that is read is not known yet");
 
     protected override void OnDown(string reason) => LogDown(reason);
 

@@ -4,7 +4,7 @@ using Microsoft.Net.Http.Headers;
 namespace HibpIngest.Api.Requests;
 
 /// <summary>Limits the number of long bodies in memory. Further requests wait up to <see cref="WaitAtMost"/>.</summary>
-/// <param name="what">Completes the error message: "Others are handing passwords in just now".</param>
+/// <param name="what">Completes the error message: "Other clients are submitting passwords at present".</param>
 internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : IDisposable
 {
     public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
@@ -12,7 +12,7 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
     private static readonly ErrorResponse Encoded = new(415, "The body is expected as it is: no Content-Encoding is taken");
 
     private readonly ErrorResponse _tooManyAtOnce =
-        new(503, $"Others are {what} just now; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
+        new(503, $"Other clients are {what} at present; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
     private readonly SemaphoreSlim _turns = new(atOnce);
 
     /// <summary>Checks a request before any of its body is read.</summary>

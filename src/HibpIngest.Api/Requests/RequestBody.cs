@@ -76,8 +76,8 @@ internal sealed class RequestBody : IDisposable
             throw e switch
             {
                 OperationCanceledException when late.IsCancellationRequested && !context.RequestAborted.IsCancellationRequested =>
-                    new BadHttpRequestException("the request's body did not come in time", StatusCodes.Status408RequestTimeout, e),
-                IOException and not BadHttpRequestException => new BadHttpRequestException("the request's body was broken off", e),
+                    new BadHttpRequestException("the request's body did not arrive in time", StatusCodes.Status408RequestTimeout, e),
+                IOException and not BadHttpRequestException => new BadHttpRequestException("the request's body was cut off", e),
                 _ => e,
             };
         }

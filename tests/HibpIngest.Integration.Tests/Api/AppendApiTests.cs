@@ -378,7 +378,7 @@ public sealed class AppendApiTests
             for (var tries = 0; reply.Status == 200 && tries < 500; tries++)
                 reply = await rig.AppendAsync(One);
             Assert.Equal((503, "5", "no-store"), (reply.Status, reply.Header("Retry-After"), reply.Header("Cache-Control")));
-            Assert.Equal("Others are handing passwords in just now; try again in a moment", reply.Text);
+            Assert.Equal("Other clients are submitting passwords at present; try again in a moment", reply.Text);
             // Small requests are still served.
             Assert.Equal(404, (await rig.ConfirmAsync(NoSuch)).Status);
         }

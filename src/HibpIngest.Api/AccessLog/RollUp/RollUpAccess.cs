@@ -43,7 +43,7 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
                     CollectionsMarshal.GetValueRefOrAddDefault(counts, counted, out _).Add(record);
                 },
                 cancellationToken);
-            return isEnded ? counts : throw new StoreMismatchException("it is marked as ended, and breaks off before its end");
+            return isEnded ? counts : throw new StoreMismatchException("it is marked as ended, but is cut off");
         }
         catch (StoreMismatchException e)
         {
