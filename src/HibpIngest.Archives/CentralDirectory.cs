@@ -54,11 +54,11 @@ internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start,
     {
         var header = Window(ZipHeader.CentralBytes);
         if (header.Length < ZipHeader.CentralBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.CentralSignature)
-            throw Damaged($"the central directory breaks off before entry {_ordinal + 1} of {Entries}");
+            throw Damaged($"the central directory ends before entry {_ordinal + 1} of {Entries}");
         var length = ZipHeader.CentralBytes + ZipHeader.CentralVariableBytes(header);
         header = Window(length);
         if (header.Length < length)
-            throw Damaged($"the central directory breaks off within entry {_ordinal + 1} of {Entries}");
+            throw Damaged($"the central directory ends within entry {_ordinal + 1} of {Entries}");
         _next += length;
         _ordinal++;
         return header[..length];
@@ -159,7 +159,7 @@ internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start,
                 // The end record may belong to a nested zip, stored near the end of an archive that was cut off after it.
                 ReadAt(archive, 0, signature);
                 if (!reachesEnd || BinaryPrimitives.ReadUInt32LittleEndian(signature) == ZipHeader.LocalSignature)
-                    throw Damaged("its end record belongs to a zip that begins further behind: truncated");
+                    throw Damaged("its end record belongs to a zip that begins later in the file: truncated");
             }
             return new CentralDirectory(archive, chunk, start, (long)size, (int)entries, shift);
         }
@@ -193,7 +193,7 @@ internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start,
             return Damaged("it begins as a zip and has no end record: truncated");
         var found = FoundFormat.NameOf(head)
             ?? string.Create(CultureInfo.InvariantCulture, $"a file of {length:N0} bytes without a zip's end record");
-        return new BadArchiveException($"not a zip: found {found}; drop it under the name of what it is, or put its files into a zip");
+        return new BadArchiveException($"not a zip: found {found}; give it the extension of its format, or put its files into a zip");
     }
 
     private static void ReadAt(Stream archive, long position, Span<byte> buffer)

@@ -119,7 +119,7 @@ internal sealed class ForwardInflater(ForwardReader reader, IdleGauge gauge) : D
             _given = 0;
             var input = reader.Peek(1);
             if (input.Count == 0)
-                throw new DamagedDataException($"cut off: its deflate data breaks off after {_inflater.TotalOut:N0} bytes");
+                throw new DamagedDataException($"cut off: its deflate data ends after {_inflater.TotalOut:N0} bytes");
             _inflater.SetInput(input.Array!, input.Offset, input.Count);
             _given = input.Count;
         }

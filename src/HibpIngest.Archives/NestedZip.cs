@@ -41,8 +41,8 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
         if (sizeFollows && (local.IsEncrypted || local.Method == ZipHeader.Stored))
         {
             throw new BadArchiveException(
-                $"{entry}: {(local.IsEncrypted ? "encrypted" : "stored")}, with its size behind it, so that a zip within a zip can't be "
-                + "read forward past it; unpack the inner zip and zip its files");
+                $"{entry}: {(local.IsEncrypted ? "encrypted" : "stored")}, with its size after its data, so that a zip within a zip can't "
+                + "be read forward past it; unpack the inner zip and zip its files");
         }
         if (sizeFollows)
         {

@@ -55,7 +55,7 @@ internal static class ZipEntries
             if (atEnd is null && header.HasCrc && crc != header.Crc)
                 throw new DamagedDataException($"its CRC-32 should be {header.Crc:X8} and is {crc:X8}");
             if (hasMore)
-                throw new DamagedDataException("its compressed data goes on after its end");
+                throw new DamagedDataException("its compressed data continues after its end");
             atEnd?.Invoke(crc, bytes);
         }
     }

@@ -83,7 +83,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
         return Call("writing of the account log", async () =>
         {
             if (!Directory.Exists(_root))
-                throw new StoreMissingException($"the account log's folder '{_root}' is not there: create it first");
+                throw new StoreMissingException($"the account log's folder '{_root}' does not exist: create it first");
             if (File.Exists(path))
                 return false;
             var temporary = Directory.CreateDirectory(Path.Combine(_root, TemporaryFolder)).FullName;
@@ -153,7 +153,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
 /// <summary>Maps file system exceptions to the pipeline's errors.</summary>
 internal static class FileErrors
 {
-    private const string DiskFull = "no room is left on the disk; make some";
+    private const string DiskFull = "the disk is full; free some space";
     private const int NoSpace = 28;
     private const int QuotaLinux = 122;
     private const int QuotaMac = 69;
@@ -167,7 +167,7 @@ internal static class FileErrors
         IOException { HResult: NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull } =>
             new StoreFullException($"{operation} failed: {DiskFull}") { Operation = operation, Cause = DiskFull },
         UnauthorizedAccessException =>
-            new StoreRefusedException($"{operation} failed: this user may not do that in the folder; give it the right to"),
+            new StoreRefusedException($"{operation} failed: this user lacks the permission in the folder; grant it"),
         _ => new StoreUnavailableException(operation, $"{error.GetType().Name} ({error.HResult})"),
     };
 }

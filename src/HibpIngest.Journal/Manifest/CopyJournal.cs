@@ -87,7 +87,7 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
     }
 
     private static BadInputException Other(string name) =>
-        new($"'{name}' is there already, and is of another log: name an empty place");
+        new($"'{name}' already exists, and belongs to another log: name an empty place");
 }
 
 public sealed record JournalCopied(int Loads, int Segments, long Rows, long Bytes);

@@ -24,7 +24,7 @@ public static class DocumentLimits
         foreach (var time in times)
         {
             if (time.UtcDateTime.Year is < FirstYear or > LastYear || time.Ticks % TimeSpan.TicksPerMillisecond != 0)
-                return $"of a time that is not in whole milliseconds of the years {FirstYear} to {LastYear}";
+                return $"a time that is not in whole milliseconds of the years {FirstYear} to {LastYear}";
         }
         return null;
     }
@@ -32,7 +32,7 @@ public static class DocumentLimits
     internal static string? FindFault(string breach, string blob, string etag)
     {
         if (breach is null || blob is not { Length: > 0 and <= BlobLength } || etag is not { Length: > 0 and <= ETagLength })
-            return "of no breach, archive or ETag";
+            return "no breach, archive or ETag";
         try
         {
             BreachName.Check(breach);
@@ -41,7 +41,7 @@ public static class DocumentLimits
         }
         catch (BadInputException e)
         {
-            return $"of a name that is none: {e.Message}";
+            return $"an invalid name: {e.Message}";
         }
     }
 }

@@ -106,19 +106,19 @@ public sealed record JournalLoadDocument
     /// <summary>Checks everything but the breach's metadata.</summary>
     /// <returns>The first fault, for an error message; null if the document is valid.</returns>
     public string? FindFault() =>
-        Load is < 1 or > DocumentLimits.Ids ? $"of load {Load}; expected 1 to {DocumentLimits.Ids}"
-        : Mark is < 1 or > DocumentLimits.Ids ? $"of mark {Mark}; expected 1 to {DocumentLimits.Ids}"
-        : Generation < 1 ? $"of generation {Generation}; expected 1 and up"
-        : Version is < 0 or > DocumentLimits.Versions ? $"of version {Version}; expected at most {DocumentLimits.Versions}"
-        : Accounts < 0 || Accounts > Rows ? $"of {Accounts} accounts in {Rows} rows"
-        : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "of loads that it replaces which are not older"
+        Load is < 1 or > DocumentLimits.Ids ? $"load {Load}; expected 1 to {DocumentLimits.Ids}"
+        : Mark is < 1 or > DocumentLimits.Ids ? $"mark {Mark}; expected 1 to {DocumentLimits.Ids}"
+        : Generation < 1 ? $"generation {Generation}; expected 1 and up"
+        : Version is < 0 or > DocumentLimits.Versions ? $"version {Version}; expected at most {DocumentLimits.Versions}"
+        : Accounts < 0 || Accounts > Rows ? $"{Accounts} accounts in {Rows} rows"
+        : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "replaced loads that are not older"
         : DocumentLimits.FindFault(StartedAt, PublishedAt, BreachPublishedAt, ModifiedAt)
             ?? DocumentLimits.FindFault(Breach, Blob, ETag) ?? FindFaultOfSettings() ?? FindFaultOfSegments();
 
     private string? FindFaultOfSettings() =>
-        Settings is not { Limits: not null, TopLevelDomains: not null } ? "of no settings"
+        Settings is not { Limits: not null, TopLevelDomains: not null } ? "no settings"
         : Settings.BatchRows is < 1 or > SegmentLimits.Rows || Settings.SliceRows is < 1 or > SegmentLimits.BlockRows
-            ? $"of {Settings.BatchRows} rows a batch and {Settings.SliceRows} a slice" : null;
+            ? $"{Settings.BatchRows} rows a batch and {Settings.SliceRows} a slice" : null;
 
     private string? FindFaultOfSegments()
     {
@@ -128,11 +128,11 @@ public sealed record JournalLoadDocument
             if (segment is null || segment.First != end + 1 || segment.Last < segment.First || segment.Bytes < 1
                 || segment.Last - segment.First >= SegmentLimits.Rows)
             {
-                return $"of a segment behind position {end} that can't be one";
+                return $"an invalid segment after position {end}";
             }
             end = segment.Last;
         }
-        return end != Rows || end == 0 ? $"of {Rows} rows, and of segments with {end}" : null;
+        return end != Rows || end == 0 ? $"{Rows} rows, and segments with {end}" : null;
     }
 }
 
@@ -169,10 +169,10 @@ public sealed record RemovedDocument
     /// <returns>The first fault, for an error message; null if the document is valid.</returns>
     public string? FindFault() =>
         Load is < 1 or > DocumentLimits.Ids || Mark is < 0 or > DocumentLimits.Ids
-            ? $"of load {Load} with mark {Mark}; expected at most {DocumentLimits.Ids}"
-        : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "of loads that it replaced which are not older"
+            ? $"load {Load} with mark {Mark}; expected at most {DocumentLimits.Ids}"
+        : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "loads that it replaced and that are not older"
         : Loads?.Any(one => one is not { Load: >= 1 and <= DocumentLimits.Ids, Blob.Length: > 0, ETag.Length: > 0 }) == true
-            ? "of a load that was removed with it which can't be one"
+            ? "an invalid load among those removed with it"
         : null;
 }
 

@@ -124,7 +124,7 @@ public sealed class JournalManifest
             }
             return findFault(document) is not { } fault ? document
                 : throw new BadInputException(
-                    $"'{name}' of the account log tells {fault}: put it back from a backup or a version of the blob");
+                    $"'{name}' of the account log has {fault}: put it back from a backup or a version of the blob");
         }
     }
 }

@@ -85,7 +85,7 @@ internal static class BlockDecoder
             }
         }
         return rows != 0 ? "its domains have fewer rows than its frame"
-            : at != raw.Length ? "its payload goes on behind its last row" : null;
+            : at != raw.Length ? "its payload continues after its last row" : null;
     }
 
     /// <summary>Reads a row's token and the extra bytes of the prefix and suffix lengths.</summary>

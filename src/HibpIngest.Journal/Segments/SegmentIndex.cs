@@ -146,7 +146,7 @@ internal sealed class SegmentIndex(
                 : block.RawBytes < 1 || block.RawBytes > SegmentLimits.RawBytes(block.Rows)
                     ? $"it has {block.RawBytes} bytes when decompressed, and at most {SegmentLimits.RawBytes(block.Rows)} were expected"
                 : block.StoredBytes < 1 || block.StoredBytes > block.RawBytes || block.End > footerOffset
-                    ? $"it has {block.StoredBytes} bytes, of which {block.RawBytes} are to be made, and the footer begins at {footerOffset}"
+                    ? $"it has {block.StoredBytes} bytes, which decompress to {block.RawBytes}, and the footer begins at {footerOffset}"
                 : null;
             if (problem is not null)
                 throw new DamagedSegmentException(
@@ -187,7 +187,7 @@ internal sealed class SegmentIndex(
             domains.Add(new LargeDomain(Encoding.ASCII.GetString(domain), domainRows));
         }
         return at == footer.Length ? domains
-            : throw SegmentHeader.Damage(segment, footerOffset + at, "the footer goes on behind its last domain");
+            : throw SegmentHeader.Damage(segment, footerOffset + at, "the footer continues after its last domain");
     }
 }
 

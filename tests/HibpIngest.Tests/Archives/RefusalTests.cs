@@ -97,7 +97,7 @@ public sealed class RefusalTests
         { "bytes, its header says 999,999", RawZip.Of(new RawZip.Entry("e", Text) { CentralSize = 999_999 }) },
         { "inflates to 0 bytes, its header says 5", RawZip.Of(new RawZip.Entry("e", Bytes("hello")) { Compressed = [3, 0] }) },
         { "bytes, its header says", RawZip.Of(new RawZip.Entry("e", Text) { CentralCompressed = 100 }) },
-        { "compressed data goes on after its end", RawZip.Of(
+        { "compressed data continues after its end", RawZip.Of(
             new RawZip.Entry("e", Text) { Compressed = [.. RawZip.Deflate(Text), .. new byte[20_000]] }) },
         { "are not within the file", RawZip.Of(new RawZip.Entry("e", Text) { CentralCompressed = 1_000_000 }) },
         { "deflate data is damaged after 0 bytes", RawZip.Of(new RawZip.Entry("e", Text) { Compressed = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF] }) },
@@ -142,14 +142,14 @@ public sealed class RefusalTests
         { "'n/i': the CRC-32 and sizes that follow it are not those of its data", RawZip.Of(
             Streamed(Text, RawZip.Descriptor(1, RawZip.Deflate(Text).Length, Text.Length))) },
         { "'n/i': the CRC-32 and sizes that follow it are not those of its data", RawZip.Of(Streamed(Text, null)) },
-        { "'n/i': stored, with its size behind it", RawZip.Of(
+        { "'n/i': stored, with its size after its data", RawZip.Of(
             Streamed(Text, RawZip.Descriptor(Crc32.HashToUInt32(Text), Text.Length, Text.Length), method: 0)) },
         { "'n/i': unknown method 14 (LZMA)", RawZip.Of(new RawZip.Entry("i", Text) { Method = 14 }) },
         { "'n/i': the archive is encrypted and no password was given", RawZip.Of(new RawZip.Entry("i", Text) { LocalFlags = 1 }) },
         { "'n': the zip within it is cut off: it has no central directory", RawZip.Of(Stored("i", Text))[..(31 + Text.Length)] },
         { "'n/i': cut off: 1 bytes of its data are missing", RawZip.Of(Stored("i", Text))[..(30 + Text.Length)] },
         { "'n': the zip within it is cut off within an entry's header", RawZip.Of(Stored("i", Text))[..20] },
-        { "'n/i': cut off: its deflate data breaks off", RawZip.Of(Streamed(Text, null))[..200] },
+        { "'n/i': cut off: its deflate data ends", RawZip.Of(Streamed(Text, null))[..200] },
         { "neither an entry nor its central directory", RawZip.Of(new RawZip.Entry("i", Text) { After = [1, 2, 3, 4] }) },
         { "'n': its gzip CRC-32 should be", Patch(Gzip(Text), ^8) },
         { "'n': its gzip size does not match", Patch(Gzip(Text), ^1) },
@@ -258,7 +258,7 @@ public sealed class RefusalTests
         Assert.Equal([new(0, "n/e", expected)], Read(RawZip.Of(Stored("n", RawZip.Of(entry))), "secret"));
         entry = entry with { LocalFlags = 9, LocalSize = 0, After = RawZip.Descriptor(0, compressed, Text.Length) };
         Assert.Equal([new(0, "n/e", expected)], Read(RawZip.Of(Stored("n", RawZip.Of(entry))), "secret"));
-        Assert.Contains("'n/a': encrypted, with its size behind it",
+        Assert.Contains("'n/a': encrypted, with its size after its data",
             Refusal(RawZip.Of(Stored("n", Encrypted("secret", 0, CompressionMethod.Deflated, false, ("a", Text)))), "secret"),
             StringComparison.Ordinal);
     }

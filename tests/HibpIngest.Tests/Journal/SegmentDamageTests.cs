@@ -152,7 +152,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     [InlineData("01 04 612E6263 02 01 78 01 78", "aliases are not in order")]
     [InlineData("01 04 612E6263 02 01 78 02 7879", "aliases are not in order")]
     [InlineData("01 04 612E6263 02 01 78 01 7F", "an alias holds what is no printable")]
-    [InlineData("01 04 612E6263 02 01 78 01 79 00", "goes on behind its last row")]
+    [InlineData("01 04 612E6263 02 01 78 01 79 00", "continues after its last row")]
     public async Task Payload_that_breaks_a_rule_is_refused(string hex, string? problem)
     {
         var raw = Convert.FromHexString(hex.Replace(" ", "", StringComparison.Ordinal));
@@ -183,7 +183,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
 
         byte[] longer = [.. segment.Bytes[..^SegmentLimits.TailBytes], 7, .. segment.Bytes[^SegmentLimits.TailBytes..]];
         Assert.Contains(
-            "the footer goes on behind its last domain", Refusal(SealFooter(longer, segment.FooterOffset))!.Message,
+            "the footer continues after its last domain", Refusal(SealFooter(longer, segment.FooterOffset))!.Message,
             StringComparison.Ordinal);
         var tooLong = Assert.Throws<DamagedSegmentException>(
             () => SegmentIndex.FooterOffset("a", segment.FooterOffset + SegmentLimits.FooterBytes + 1, segment.Bytes));
