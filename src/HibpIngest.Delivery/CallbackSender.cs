@@ -15,7 +15,7 @@ namespace HibpIngest.Delivery;
 public sealed class CallbackSender : ICallbackSender
 {
     private const string UserAgent = "HibpIngest";
-    private const string NotHttps = "its address is not one of https";
+    private const string NotHttps = "its address is not an https URL";
     private const string NoTls = "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS";
 
     // Up to this size a response body is read and discarded, so that the connection can be reused.
@@ -148,7 +148,7 @@ public sealed class CallbackSender : ICallbackSender
     private static void Add(HttpHeaders headers, string name, string value)
     {
         if (value.AsSpan().ContainsAnyExceptInRange(' ', '~') || !headers.TryAddWithoutValidation(name, value))
-            throw new ArgumentException($"what is to be sent as {name} is no header's value", nameof(value));
+            throw new ArgumentException($"the value of {name} is not valid in a header", nameof(value));
     }
 
     /// <summary>Opens a connection for the handler, to checked addresses only.</summary>
@@ -219,17 +219,17 @@ public sealed class CallbackSender : ICallbackSender
             case >= 200 and < 300:
                 return new CallResponse(CallOutcome.Accepted, status, null, null);
             case 410:
-                return new CallResponse(CallOutcome.Gone, status, null, $"{answered}: it is not to be called again");
+                return new CallResponse(CallOutcome.Gone, status, null, $"{answered}: it must not be called again");
             case >= 300 and < 400:
                 return new CallResponse(
-                    CallOutcome.Refused, status, null, $"{answered}, and redirects are not followed: its address has to be the last one");
+                    CallOutcome.Refused, status, null, $"{answered}, and redirects are not followed: its address must be the final one");
             case 429 or 503:
                 var hasRetryAfter = response.Headers.NonValidated.TryGetValues("Retry-After", out var values);
                 if (!hasRetryAfter && status == 503)
                     break;
                 return new CallResponse(
                     CallOutcome.Throttled, status, hasRetryAfter ? RetryAfter(values.ToString()) : null,
-                    $"{answered}: it is not to be called now");
+                    $"{answered}: it must not be called now");
         }
         return new CallResponse(CallOutcome.Refused, status, null, answered);
     }
@@ -277,7 +277,7 @@ public sealed class CallbackSender : ICallbackSender
         {
             HttpRequestError.SecureConnectionError => NoTls,
             HttpRequestError.ResponseEnded => "it closed the connection before it answered",
-            HttpRequestError.InvalidResponse => "it answered something that is no HTTP/1.1",
+            HttpRequestError.InvalidResponse => "it answered something that is not HTTP/1.1",
             HttpRequestError.ConfigurationLimitExceeded => $"it answered more than {MaxHeaderKilobytes} KB of headers",
             var error => $"the call to it failed ({error})",
         });

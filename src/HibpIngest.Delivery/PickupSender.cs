@@ -71,7 +71,7 @@ public sealed class PickupSender : INotificationSender
         catch (UnauthorizedAccessException e)
         {
             throw new StoreRefusedException(
-                $"the pickup folder {_folder} may not be written to; give this user the permission, or name another one in HIBP_MAIL", e);
+                $"the pickup folder {_folder} is not writable for this user; grant the permission, or name another one in HIBP_MAIL", e);
         }
         catch (IOException e) when (e.HResult is NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull)
         {

@@ -109,7 +109,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
                 continue;
             // Bytes received before the handshake are not encrypted: an attacker may have injected them.
             if (Step == SmtpStep.Handshake && i + 1 < offset + count)
-                throw new StoreRefusedException($"the mail server {server} went on speaking unencrypted after STARTTLS; somebody may be "
+                throw new StoreRefusedException($"the mail server {server} continued unencrypted after STARTTLS; someone may be "
                     + "interfering with the connection");
         }
     }
@@ -202,5 +202,5 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     }
 
     private StoreUnavailableException NotSmtp() =>
-        new($"the mail server {server} answered {Step.Name} with something that is no SMTP; check host, port and tls in HIBP_MAIL");
+        new($"the mail server {server} answered {Step.Name} with something that is not SMTP; check host, port and tls in HIBP_MAIL");
 }

@@ -23,7 +23,7 @@ internal sealed record SmtpStep(string Name, string Refused, int Intermediate = 
     private static readonly SmtpStep[] Commands = [Ehlo, StartTls, Login, Sender, Recipient, Data, Reset, Quit];
 
     public static SmtpStep Of(string command) => Array.Find(Commands, step => command.StartsWith(step.Name, StringComparison.Ordinal))
-        ?? throw new InvalidOperationException("a command that nobody sends");
+        ?? throw new InvalidOperationException("the command is never sent");
 }
 
 /// <param name="Code">200 to 599.</param>

@@ -90,8 +90,8 @@ public sealed class CallbackSenderTests
     [InlineData("500 Internal Server Error", CallOutcome.Refused, "it answered 500")]
     [InlineData("503 Service Unavailable", CallOutcome.Refused, "it answered 503")]
     [InlineData("999 Whatever", CallOutcome.Refused, "it answered 999")]
-    [InlineData("410 Gone", CallOutcome.Gone, "it answered 410: it is not to be called again")]
-    [InlineData("429 Too Many Requests", CallOutcome.Throttled, "it answered 429: it is not to be called now")]
+    [InlineData("410 Gone", CallOutcome.Gone, "it answered 410: it must not be called again")]
+    [InlineData("429 Too Many Requests", CallOutcome.Throttled, "it answered 429: it must not be called now")]
     public async Task Status_determines_the_outcome_of_a_call(string status, CallOutcome outcome, string? error)
     {
         await using var receiver = new CallbackReceiver
@@ -135,7 +135,7 @@ public sealed class CallbackSenderTests
             var answer = await CallAsync(sender, receiver);
 
             Assert.Equal((CallOutcome.Throttled, status, seconds), (answer.Outcome, answer.Status, answer.RetryAfter?.TotalSeconds));
-            Assert.Equal($"it answered {status}: it is not to be called now", answer.Error);
+            Assert.Equal($"it answered {status}: it must not be called now", answer.Error);
         }
     }
 
@@ -172,7 +172,7 @@ public sealed class CallbackSenderTests
         var answer = await CallAsync(sender, receiver);
 
         Assert.Equal((CallOutcome.Refused, status), (answer.Outcome, answer.Status));
-        Assert.Equal($"it answered {status}, and redirects are not followed: its address has to be the last one", answer.Error);
+        Assert.Equal($"it answered {status}, and redirects are not followed: its address must be the final one", answer.Error);
         Assert.Single(receiver.Calls);
         Assert.Equal(0, other.Connections);
     }
@@ -286,7 +286,7 @@ public sealed class CallbackSenderTests
         // On Unix, a path alone would be parsed as a file URL.
         var answer = await CallAsync(sender, new Uri(url, url[0] == '/' ? UriKind.Relative : UriKind.Absolute));
 
-        Assert.Equal(new CallResponse(CallOutcome.Forbidden, 0, null, "its address is not one of https"), answer);
+        Assert.Equal(new CallResponse(CallOutcome.Forbidden, 0, null, "its address is not an https URL"), answer);
         Assert.Empty(network.Resolved);
     }
 
