@@ -52,7 +52,7 @@ public sealed partial class AppendPasswords(
             {
                 // Read after the transaction: a repack writes its hold first, then updates the transactions that have not started.
                 if (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken) is not null)
-                    throw new StoreUnavailableException($"release {release.Name} is being repacked, and is added to when that has ended");
+                    throw new StoreUnavailableException($"release {release.Name} is being repacked: hashes are added when that has ended");
                 // A repack that has ended serves the new release first, then deletes the hold.
                 if (await ChooseAsync(transaction.Release, cancellationToken) != release)
                     continue;
@@ -124,7 +124,7 @@ public sealed partial class AppendPasswords(
             return key;
         var served = (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current?.Served.Release
             ?? throw new StoreUnavailableException(
-                "no passwords are served yet that could be added to: 'hibp passwords import FILE' brings them");
+                "no passwords are served yet that could be added to: import them with 'hibp passwords import FILE'");
         return (await ReleaseReader.FindAsync(stores.Blobs, served, cancellationToken))?.Key
             ?? throw new RangeMissingException(new ReleaseKey(served, null));
     }
@@ -153,7 +153,7 @@ public sealed partial class AppendPasswords(
     private async Task<ReadOnlyMemory<byte>> ReadRowsAsync(
         AppendTransaction transaction, int offset, int length, CancellationToken cancellationToken) =>
         await appends.ReadRowsAsync(transaction.Id, offset, length, cancellationToken)
-        ?? throw new StoreMismatchException($"the hashes of transaction {transaction.Id} are gone");
+        ?? throw new StoreMismatchException($"the hashes of transaction {transaction.Id} no longer exist");
 
     private async Task<IReadOnlySet<Guid>> ListUnsettledAsync(CancellationToken cancellationToken)
     {

@@ -31,8 +31,8 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
                 applied = applied.Among(await listUnsettled());
             if (applied.Count >= AppliedTransactions.MaxIds)
             {
-                throw new StoreUnavailableException($"a range has taken {AppliedTransactions.MaxIds} transactions within the hour, and "
-                    + "takes more when the first are settled");
+                throw new StoreUnavailableException($"a range has had {AppliedTransactions.MaxIds} transactions within the hour, and "
+                    + "accepts more when the first are settled");
             }
             var content = blob is null ? await source.ReadAsync(prefix, cancellationToken)
                 : RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified);
@@ -40,7 +40,7 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
             if (await blobs.WriteAsync(name, changed, blob?.ETag, cancellationToken) is not null)
                 return;
         }
-        throw new StoreUnavailableException("a range is added to by others all the time");
+        throw new StoreUnavailableException("a range was changed concurrently too many times");
     }
 
     private static byte[] Merge(HashMode mode, int prefix, RangeContent? content, ReadOnlySpan<HashCount> added)
@@ -75,7 +75,7 @@ internal readonly record struct AppliedTransactions(string Text)
     public int Count => Text.Length / IdChars;
 
     public static AppliedTransactions Parse(string? note) => note is null ? new("") : note.Length % IdChars == 0 ? new(note)
-        : throw new StoreMismatchException("what a range of passwords was added to by can't be read: something else wrote it");
+        : throw new StoreMismatchException("the hashes appended to a range can't be read: something else wrote them");
 
     private IEnumerable<string> Ids => Text.Chunk(IdChars).Select(id => new string(id));
 

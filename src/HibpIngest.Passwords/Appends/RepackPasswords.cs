@@ -54,7 +54,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         var parts = from.PartsOf(PasswordBackend.Pack).ToList();
         var modes = from.Parts.Select(part => part.Mode).Distinct().Count();
         return parts.Count == modes ? parts : throw new NotPossibleException(
-            $"release {from.Name} is not in pack, in all its modes: what is repacked is packs");
+            $"release {from.Name} is not in pack, in all its modes: only packs can be repacked");
     }
 
     /// <summary>Writes the hold that keeps transactions from being started with the release.</summary>
@@ -67,8 +67,8 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             var hold = JsonSerializer.Deserialize(held.Bytes.Span, AppendJson.Default.ReleaseHold)!;
             if (name is not null && name != hold.Release)
             {
-                throw new NotPossibleException($"release {from.Name} is being repacked as {hold.Release}, or was when that was killed: "
-                    + $"give --release {hold.Release}, or none, to go on with that");
+                throw new NotPossibleException($"release {from.Name} is being repacked as {hold.Release}, or was until its process was "
+                    + $"killed: give --release {hold.Release}, or none, to resume that");
             }
             // Rewritten: an earlier run that is still alive sees the new ETag and ends.
             return (hold.Release, await WriteAsync(hold, held.ETag));
@@ -78,12 +78,12 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         var to = name is null ? await ReleaseNaming.NewAsync(
             releases, new ImportPlans(stores.Blobs), time.GetUtcNow(), cancellationToken) : PasswordNames.CheckRelease(name);
         if (await releases.FindAsync(to, cancellationToken) is not null)
-            throw new NotPossibleException($"there is a release {to} already: name another one by --release");
+            throw new NotPossibleException($"release {to} already exists: name another one by --release");
         return (to, await WriteAsync(new ReleaseHold(to, time.GetUtcNow()), null));
 
         async Task<string> WriteAsync(ReleaseHold hold, string? replaces) =>
             await stores.Blobs.WriteAsync(blob, hold, AppendJson.Default.ReleaseHold, replaces, cancellationToken)
-            ?? throw new NotPossibleException($"release {from.Name} is just being repacked by somebody else");
+            ?? throw new NotPossibleException($"release {from.Name} is being repacked by another process");
     }
 
     private async Task<bool> IsHeldAsync(ReleaseKey release, string hold, CancellationToken cancellationToken) =>
@@ -144,7 +144,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         foreach (var part in parts)
         {
             if (!await IsHeldAsync(from, hold, cancellationToken) || !await releases.AddAsync(to, part, cancellationToken))
-                throw new NotPossibleException($"somebody else goes on with repacking release {from.Name} as {name}");
+                throw new NotPossibleException($"another process has resumed repacking release {from.Name} as {name}");
         }
         return parts;
     }

@@ -87,8 +87,8 @@ internal sealed class HashImport : IDisposable
         catch (IOException e) when (e.GetType() == typeof(IOException))
         {
             throw new BadInputException(
-                $"expected '{options.WorkFolder}' for this import alone, found that another one uses it; let that end, or name "
-                + "another folder", e);
+                $"expected '{options.WorkFolder}' for this import alone, found that another one uses it; wait until that has ended, or "
+                + "name another folder", e);
         }
         try
         {

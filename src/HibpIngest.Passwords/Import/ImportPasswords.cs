@@ -88,7 +88,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
                 if (!await releases.AddAsync(release, part, cancellationToken))
                 {
                     throw new NotPossibleException(
-                        $"release {release.Name} was deleted while this was imported into it: the same command imports it again");
+                        $"release {release.Name} was deleted while this was imported into it: run the same command again");
                 }
             }
         }

@@ -54,7 +54,7 @@ internal sealed class PasswordLines(string name, long lines) : ILineReader
 
     private BadInputException TooLong() => new(
         $"'{name}', line {Lines + 1}: expected a password of at most {MaxLineBytes:N0} bytes, found more; is it a list of one "
-        + "password a line? Mend or remove the line and import again");
+        + "password a line? Fix or remove the line and import again");
 }
 
 /// <summary>Hashes passwords for each mode. Not thread-safe.</summary>

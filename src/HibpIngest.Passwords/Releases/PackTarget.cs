@@ -24,7 +24,7 @@ internal sealed class PackTarget(
     private async Task<string> UploadAsync(int group, Stream content, CancellationToken cancellationToken) =>
         await blobs.UploadAsync(PasswordNames.Pack(release, mode, group), content, replaces, cancellationToken) ?? throw ConcurrentWrite();
 
-    private NotPossibleException ConcurrentWrite() => new($"release {release.Name} is just being written by somebody else");
+    private NotPossibleException ConcurrentWrite() => new($"release {release.Name} is being written by another process");
 
     private sealed class Group(PackTarget target, int group) : IGroupTarget
     {
@@ -96,7 +96,7 @@ internal sealed class PackFile : IAsyncDisposable
     private void Place(int upTo)
     {
         if (_file.Position > uint.MaxValue)
-            throw new BadInputException("a pack would be larger than 4 GB: these are not passwords, or many times as many as there are");
+            throw new BadInputException("a pack would be larger than 4 GB: this input can't be a list of passwords");
         while (_next <= upTo)
             BinaryPrimitives.WriteUInt32LittleEndian(_entries.AsSpan(_next++ * EntryBytes), (uint)_file.Position);
     }

@@ -133,7 +133,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
 
     internal async Task<ServedRelease> GetBeforeAsync(CancellationToken cancellationToken) =>
         (await GetCurrentAsync(cancellationToken))?.Before
-        ?? throw new NotPossibleException("there is nothing to go back to: no other release was served before this one");
+        ?? throw new NotPossibleException("there is no release to switch back to: no other one was served before");
 
     /// <summary>Returns whether the release is served, or was the last one served from a back end.</summary>
     internal async Task<bool> IsServedAsync(string release, CancellationToken cancellationToken) =>

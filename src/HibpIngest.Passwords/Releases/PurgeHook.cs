@@ -54,7 +54,7 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
         {
             LogFailed(reason);
             throw new StoreUnavailableException(
-                $"what is served was changed, but the caches in front of it were not told: HIBP_PURGE_URL answered with {reason}. "
+                $"the served release was changed, but its caches were not purged: HIBP_PURGE_URL answered with {reason}. "
                 + "Run the same command again, or purge them by hand");
         }
     }

@@ -51,7 +51,7 @@ internal static class ReleaseReader
     public static async Task<ReadOnlyMemory<byte>> ReadListAsync(
         IPasswordBlobs blobs, string name, ReleasePart part, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob && blob.ETag == part.ETag
-            ? blob.Bytes : throw new StoreMismatchException($"{name} is not there, or is not the one that its release names");
+            ? blob.Bytes : throw new StoreMismatchException($"{name} is missing, or is not the one that its release names");
 
     /// <exception cref="StoreMismatchException">The document is malformed, or of an unknown version.</exception>
     public static T Parse<T>(ReadOnlyMemory<byte> bytes, JsonTypeInfo<T> type, Func<T, bool> isKnown, string subject)

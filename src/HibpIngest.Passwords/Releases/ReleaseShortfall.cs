@@ -15,7 +15,7 @@ public sealed record ReleaseShortfall(HashMode Mode, long Rows, long ServedRows)
             where rows < now.Rows * (MinPercent / 100m)
             select new ReleaseShortfall(now.Mode, rows, now.Rows)];
 
-    public override string ToString() => Rows == 0 ? $"what is served has {Mode.Name()}, and it has not"
+    public override string ToString() => Rows == 0 ? $"the served release has {Mode.Name()}, and it has not"
         : string.Create(
             CultureInfo.InvariantCulture,
             $"it has {Rows:N0} {Mode.Name()} hashes, under {MinPercent}% of the {ServedRows:N0} that are served");

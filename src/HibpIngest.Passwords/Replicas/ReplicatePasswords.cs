@@ -18,7 +18,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         if (release is not null)
             return (await releases.GetAsync(release, cancellationToken)).Name;
         return (await releases.ListAsync(cancellationToken)).MaxBy(one => one.CreatedAt)?.Name
-            ?? throw new NotPossibleException("there are no passwords to be copied: 'hibp passwords import FILE' brings them");
+            ?? throw new NotPossibleException("there are no passwords to copy: import them with 'hibp passwords import FILE'");
     }
 
     /// <returns>Hashes of the parts that were copied by this run; 0: everything was there.</returns>
@@ -32,8 +32,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         if ((await ReleaseReader.ReadAsync(replica.Stores.Blobs, release, cancellationToken)).Release is { Deleted: false } existing
             && !ReplicatedReleases.IsCopy(existing, found))
         {
-            throw new NotPossibleException($"replica {replica.Name} has another release {release}, which is no copy of this one: delete it "
-                + $"there first ('hibp passwords delete {release}' with HIBP_STORAGE naming that account)");
+            throw new NotPossibleException($"replica {replica.Name} has another release {release}, which is not a copy of this one: delete "
+                + $"it there first ('hibp passwords delete {release}' with HIBP_STORAGE naming that account)");
         }
         // Under an id of its own, so that leftovers of an earlier copy are not taken for parts of this one.
         var copy = new ReleaseCopy(found.Key, replica.Stores, await replica.Releases.BeginAsync(release, cancellationToken, found.Id));
@@ -56,7 +56,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             if (!await replica.Releases.AddAsync(copy.There, written, cancellationToken, isCopy: true))
             {
                 throw new NotPossibleException(
-                    $"release {release} was deleted from replica {replica.Name} while it was copied: the same command copies it again");
+                    $"release {release} was deleted from replica {replica.Name} while it was copied: run the same command again");
             }
         }
         if (parts.Length == 0)
@@ -85,7 +85,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
                     await log.AddAsync(mode.Key, [.. mode], time.GetUtcNow(), cancellationToken);
             }, cancellationToken);
         if (!isRecorded)
-            throw new NotPossibleException($"release {copy.Here.Name} is just being copied by somebody else");
+            throw new NotPossibleException($"release {copy.Here.Name} is being copied by another process");
     }
 
     private async Task<string> CopyPacksAsync(ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
@@ -187,8 +187,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         {
             throw new StoreMismatchException(
                 $"release {release.Name}, read back from {part.Backend.Name()} of replica {replica.Name}, is not what was imported: "
-                + $"{total.Rows} {part.Mode.Name()} hashes, and {part.Rows} were expected; it is not listed there. The same command again "
-                + "copies what differs; what is there too much goes by 'hibp passwords delete' with HIBP_STORAGE naming that account");
+                + $"{total.Rows} {part.Mode.Name()} hashes, and {part.Rows} were expected; it is not listed there. Run the same command "
+                + "again to copy what differs; delete surplus ranges by 'hibp passwords delete' with HIBP_STORAGE naming that account");
         }
     }
 

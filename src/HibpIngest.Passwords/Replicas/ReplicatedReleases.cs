@@ -51,8 +51,8 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
             cancellationToken);
         if (serving.FirstOrDefault(one => one.Result == ReplicaResult.Lacking) is { } replica)
         {
-            throw new NotPossibleException($"release {release} is served by replica {replica.Replica} still, or was the last from its back "
-                + "end there: copy the one that is to be served by 'hibp passwords replicate', and switch to it again");
+            throw new NotPossibleException($"release {release} is still served by replica {replica.Replica}, or was the last from its back "
+                + "end there: copy the release to serve by 'hibp passwords replicate', and switch to it again");
         }
         var outcomes = await EachAsync(async (one, token) =>
         {

@@ -19,7 +19,7 @@ public sealed class ExportPasswords(PasswordStores stores, PasswordReleases rele
     {
         var name = PasswordReleases.NameOf(release, await releases.GetCurrentAsync(cancellationToken));
         var found = await releases.GetAsync(name, cancellationToken);
-        var part = found.BestOf(mode) ?? throw new NotPossibleException($"release {name} is without {mode.Name()}");
+        var part = found.BestOf(mode) ?? throw new NotPossibleException($"release {name} has no {mode.Name()} hashes");
         var source = await ExtendedRelease.OpenAsync(stores, found.Key, part, time, cancellationToken);
         var (sum, written, rows) = (new RowSum(), 0L, new List<HashCount>());
         for (var group = 0; group < PasswordNames.Groups; group++)
@@ -37,7 +37,7 @@ public sealed class ExportPasswords(PasswordStores stores, PasswordReleases rele
         }
         await output.FlushAsync(cancellationToken);
         return (sum.Rows, sum.Text) == (part.Rows, part.Sum) ? written : throw new StoreMismatchException(
-            $"release {name} is not what was imported: {sum.Rows} hashes were read of {part.Rows}; what was written is not to be used");
+            $"release {name} is not what was imported: {sum.Rows} hashes were read of {part.Rows}; do not use the file that was written");
     }
 
     private static byte[] Lines(int prefix, ReadOnlySpan<byte> text)

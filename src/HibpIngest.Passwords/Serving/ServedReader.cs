@@ -36,7 +36,7 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
                 sources[(int)part.Mode] = await ReleaseReader.OpenAsync(stores, document!.Key, part, cancellationToken);
             if (Array.TrueForAll(sources, static source => source is null))
                 throw new StoreMismatchException(
-                    $"release {release.Release} is to be served from {release.Backend.Name()}, and is not there");
+                    $"release {release.Release} should be served from {release.Backend.Name()}, but is not there");
             changes = await ReleaseChanges.OpenAsync(stores.Blobs, document!.Key, Time, cancellationToken, isReplica);
             LogServed(release.Release, release.Backend.Name());
         }
@@ -49,7 +49,7 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
             document is null ? null : new RangeOverlays(stores.Blobs, document.Key));
     }
 
-    protected override StoreUnavailableException NotRead() => new("which passwords are served has not been read yet");
+    protected override StoreUnavailableException NotRead() => new("the served release has not been read yet");
 
     protected override void OnDown(string reason) => LogDown(reason);
 

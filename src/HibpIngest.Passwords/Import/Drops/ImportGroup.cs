@@ -81,7 +81,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
                 return;
             }
         }
-        throw new StoreUnavailableException($"pack {message.Group:X2} of release {release.Name} was written by others all the time");
+        throw new StoreUnavailableException($"pack {message.Group:X2} of release {release.Name} was written concurrently too many times");
     }
 
     /// <summary>Records the group as done if this plan has written the pack, after reading it back.</summary>

@@ -13,7 +13,7 @@ public sealed partial class PlanImport(
 {
     private const int HeadBytes = 64 << 10;
 
-    private const string Command = "import it by 'hibp passwords import', which reads whatever it is, and delete it";
+    private const string Command = "import it by 'hibp passwords import', which reads any format and order, and delete it";
 
     /// <summary>Plans the present version of a file that an event announced; a version that has a plan keeps it.</summary>
     public async Task RunAsync(string file, CancellationToken cancellationToken)
@@ -115,7 +115,7 @@ public sealed partial class PlanImport(
         if (NameText.HoldsAt(name))
         {
             throw new BadInputException(
-                "a dropped file's name holds an @, and may be somebody's address: rename the file and drop it again, or delete it");
+                "a dropped file's name holds an @, and may be an email address: rename the file and drop it again, or delete it");
         }
         if (NameText.HoldsControl(name))
         {
