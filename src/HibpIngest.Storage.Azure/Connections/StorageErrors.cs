@@ -22,12 +22,12 @@ internal static class StorageErrors
             OperationCanceledException when cancellationToken.IsCancellationRequested => unmapped,
             RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
             TokenOutageException outage => new StoreUnavailableException(
-                operation, $"no token for the storage account just now ({FirstLine(outage.Message)})"),
+                operation, $"no token for the storage account at present ({FirstLine(outage.Message)})"),
             AuthenticationFailedException refused =>
                 new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
             JsonException => Malformed(operation),
             // The library parses the body of an error response even if it is empty.
-            XmlException => new StoreUnavailableException(operation, "the answer is no XML"),
+            XmlException => new StoreUnavailableException(operation, "the response is not XML"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
                 or TimeoutException =>
                 new StoreUnavailableException(operation, Reason(cause)),

@@ -35,7 +35,7 @@ internal sealed partial class StoreRegister
                 var now = ParseLayout(entity);
                 if (now.Facts != layout.Facts)
                 {
-                    throw new StoreMismatchException($"layout {row} of the store register, table {table.Name}, is another than the "
+                    throw new StoreMismatchException($"layout {row} of the store register, table {table.Name}, differs from the "
                         + "database's: use the database and the storage account that belong together");
                 }
                 layout = layout with

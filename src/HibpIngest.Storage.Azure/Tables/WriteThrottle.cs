@@ -58,7 +58,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
         }
         catch (OperationCanceledException) when (inFlight.StopWaiting.IsCancellationRequested)
         {
-            throw refused?.Failure ?? new StoreThrottledException($"upsert of {entities} accounts has waited for its turn and not had it");
+            throw refused?.Failure ?? new StoreThrottledException($"upsert of {entities} accounts waited too long for its turn");
         }
         finally
         {

@@ -42,7 +42,7 @@ public sealed class TokenTests
         {
             var error = await Assert.ThrowsAsync<StoreUnavailableException>(call);
             Assert.Contains(
-                "no token for the storage account just now (the metadata service does not answer)", error.Message,
+                "no token for the storage account at present (the metadata service does not answer)", error.Message,
                 StringComparison.Ordinal);
         }
         // And back to normal.
