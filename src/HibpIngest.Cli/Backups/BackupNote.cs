@@ -37,7 +37,7 @@ internal sealed record BackupNote(
         foreach (var backup in backups)
             found.Add((await ReadAsync(backup, cancellationToken), backup));
         return found.Count > 0 ? found.MaxBy(backup => backup.Note.TakenAt)
-            : throw new NotPossibleException($"there is no backup in folder '{fileOrFolder}': each is a file with its note beside it");
+            : throw new NotPossibleException($"there is no backup in folder '{fileOrFolder}': a backup is a file with its note next to it");
     }
 
     internal async Task WriteAsync(string path, CancellationToken cancellationToken)
@@ -52,7 +52,7 @@ internal sealed record BackupNote(
         var path = PathOf(backup);
         if (!System.IO.File.Exists(path))
         {
-            throw new NotPossibleException($"'{backup}' has no note '{path}', by which a backup is known to be whole: where it was made by "
+            throw new NotPossibleException($"'{backup}' has no note '{path}', which proves a backup complete: if it was made by "
                 + "other means, put it in the database's place, and run 'hibp database restored'");
         }
         try

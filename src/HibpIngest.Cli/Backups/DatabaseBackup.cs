@@ -27,7 +27,7 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
             ? Path.Combine(to, NamePrefix + takenAt.ToString("yyyyMMdd'T'HHmmss'Z'", CultureInfo.InvariantCulture) + ".db") : to;
         var note = BackupNote.PathOf(file);
         if (((string[])[file, note]).FirstOrDefault(Path.Exists) is { } existing)
-            throw new NotPossibleException($"'{existing}' is there already: name another file, or a folder");
+            throw new NotPossibleException($"'{existing}' already exists: name another file, or a folder");
         var copy = $"{file}.{Guid.NewGuid():N}{BackupNote.PartSuffix}";
         var copyNote = BackupNote.PathOf(copy);
         // Before leftovers of interrupted backups are deleted: a missing folder can't be listed.
@@ -90,7 +90,7 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
         if (await taken.FindDamageAsync(cancellationToken) is { } damage)
         {
             throw new StoreRefusedException(
-                $"database {database.DisplayName} is damaged, and so would be its backup ({damage}): put an earlier one back by hibp "
+                $"database {database.DisplayName} is damaged, and its backup would be too ({damage}): restore an earlier one with hibp "
                 + "database restore");
         }
         var (schema, _) = await taken.GetSchemaVersionAsync(cancellationToken);
@@ -103,13 +103,13 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
         var (found, expected) = await source.GetSchemaVersionAsync(cancellationToken);
         if (found == 0 || await source.GetIdentityAsync(cancellationToken) is not { } identity)
         {
-            throw new NotPossibleException($"database {source.DisplayName} is not there, or is empty: name the one that is meant by "
+            throw new NotPossibleException($"database {source.DisplayName} does not exist, or is empty: name the right one by "
                 + "--database or HIBP_DATABASE");
         }
         if (found is < FirstSchemaWithIds || found > expected)
         {
             throw new StoreMismatchException($"database {source.DisplayName} has schema {found}, this program backs up "
-                + $"{FirstSchemaWithIds} to {expected}: use the program that it is of, or SQLite's VACUUM INTO");
+                + $"{FirstSchemaWithIds} to {expected}: use the program of its version, or SQLite's VACUUM INTO");
         }
         var inTable = await register.GetIdentityAsync(cancellationToken);
         if (inTable?.Id != identity.Id)

@@ -29,7 +29,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
     {
         await RequireNoHostAsync(cancellationToken);
         if (new FileInfo(backup).Length is var length && length != note.Bytes)
-            throw new BadInputException($"backup '{backup}' has {length} bytes, its note says {note.Bytes}: it is not whole; use another");
+            throw new BadInputException($"backup '{backup}' has {length} bytes, its note says {note.Bytes}: it is incomplete; use another");
         await RequireStoreAsync(backup, note, cancellationToken);
         var folder = Path.GetDirectoryName(_file)!;
         Directory.CreateDirectory(folder);
@@ -43,7 +43,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
             if (await FileCopy.HashAsync(backup, copy, progress, cancellationToken) != note.Sha256)
             {
                 throw new BadInputException(
-                    $"backup '{backup}' is not what its note says it was (SHA-256): it was changed since; use another");
+                    $"backup '{backup}' does not match its note's SHA-256: it was changed since; use another");
             }
             copy.Flush(flushToDisk: true);
         }
@@ -54,7 +54,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
             if (await staged.GetIdentityAsync(cancellationToken) is var identity && identity?.Id != note.Store
                 || await staged.GetHighestIdsAsync(cancellationToken) != note.Highest)
             {
-                throw new BadInputException($"backup '{backup}' and its note are of two databases: use another");
+                throw new BadInputException($"backup '{backup}' and its note belong to different databases: use another");
             }
             await UpgradeAsync(staged, note, cancellationToken);
             // MoveOn needs the key; without it, the restore must not begin.
@@ -165,7 +165,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         var now = time.GetUtcNow();
         if ((await register.ListHeartbeatsAsync(cancellationToken)).FirstOrDefault(heartbeat => !heartbeat.IsMissed(now)) is not { } host)
             return;
-        throw new NotPossibleException($"a host is at work on {host.Machine} (process {host.ProcessId}, {host.Roles}): stop every host "
+        throw new NotPossibleException($"a host is running on {host.Machine} (process {host.ProcessId}, {host.Roles}): stop every host "
             + $"first; one that was killed counts as stopped {(int)Heartbeat.MissedAfter.TotalSeconds} seconds later");
     }
 
@@ -175,7 +175,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         var inTable = await register.GetIdentityAsync(cancellationToken);
         if (inTable?.Id != note.Store)
         {
-            throw new StoreMismatchException($"backup '{backup}' is of store {note.Store}, the account table of "
+            throw new StoreMismatchException($"backup '{backup}' belongs to store {note.Store}, the account table to "
                 + $"{(inTable is null ? "none: it is fresh" : $"store {inTable.Id}")}: name the storage account that belongs to the "
                 + "backup");
         }
@@ -195,7 +195,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         if (there is not null && there != note.Store)
         {
             throw new StoreMismatchException(
-                $"database {database.DisplayName} is of store {there}, the backup of store {note.Store}: name the database that is meant");
+                $"database {database.DisplayName} belongs to store {there}, the backup to store {note.Store}: name the right database");
         }
     }
 
@@ -208,7 +208,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         catch (NotPossibleException e)
         {
             throw new NotPossibleException($"the backup has schema {note.Schema}, and can't be brought to this program's ({e.Message}): "
-                + $"restore it by the program that made it ({note.Program})");
+                + $"restore it with the program that made it ({note.Program})");
         }
     }
 }

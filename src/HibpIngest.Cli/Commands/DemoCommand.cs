@@ -185,7 +185,7 @@ internal sealed class DemoCommand : HibpCommand
             LookupCommand.Show(screen, account, found);
         }
         foreach (var (address, isIn) in subscribers)
-            screen.Show($"{address} is {(isIn ? "in the breach, and is told" : "not in the breach, and gets no mail")}.");
+            screen.Show($"{address} is {(isIn ? "in the breach, and is notified" : "not in the breach, and gets no mail")}.");
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
         return;
 
@@ -242,7 +242,7 @@ internal sealed class DemoCommand : HibpCommand
         catch (IOException e) when (e is not (FileNotFoundException or DirectoryNotFoundException))
         {
             throw new NotPossibleException(
-                $"another demo is at work in {Path.GetFullPath(folder)}: wait for its end, or set HIBP_HOME to another folder");
+                $"another demo is running in {Path.GetFullPath(folder)}: wait for its end, or set HIBP_HOME to another folder");
         }
     }
 

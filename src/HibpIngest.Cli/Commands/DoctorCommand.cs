@@ -158,7 +158,7 @@ internal sealed class DoctorCommand : HibpCommand
                     (found, expected) = await database.GetSchemaVersionAsync(token);
                     setUp = await database.CheckSetUpAsync(token);
                     if (found == 0)
-                        throw new StoreMissingException($"{database.DisplayName} is not there, or is empty");
+                        throw new StoreMissingException($"{database.DisplayName} does not exist, or is empty");
                     inDatabase = await database.GetIdentityAsync(token);
                 }),
             LookAsync(

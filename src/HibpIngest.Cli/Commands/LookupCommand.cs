@@ -86,7 +86,7 @@ internal sealed class LookupCommand : HibpCommand
         catch (StoreMissingException)
         {
             throw new NotPossibleException(
-                $"storage {account.DisplayName} is not set up yet: 'hibp run' does that, or name the one that is meant by HIBP_STORAGE");
+                $"storage {account.DisplayName} is not set up yet: 'hibp run' sets it up; or name the right one by HIBP_STORAGE");
         }
     }
 

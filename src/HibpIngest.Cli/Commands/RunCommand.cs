@@ -99,8 +99,8 @@ internal sealed class RunCommand : HibpCommand
         if (File.Exists(Path.Combine(".hibp", "hibp.db")) && Path.GetFullPath(".hibp") != Path.GetFullPath(session.Settings.Home))
         {
             session.Screen.Say(
-                $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp where "
-                + "that one is meant");
+                $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp if "
+                + "that one is intended");
         }
         if (roles.HasFlag(HostRoles.Notify))
             _ = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
@@ -122,7 +122,7 @@ internal sealed class RunCommand : HibpCommand
         if (operators is not null)
         {
             session.Screen.Say($"watch at: {operators.Address}");
-            session.Screen.Say("          without a key: no proxy may stand in front of it");
+            session.Screen.Say("          requires no key, so it must not be behind a proxy");
         }
         if (services is not null)
         {
@@ -180,7 +180,7 @@ internal sealed class RunCommand : HibpCommand
         }
         catch (StoreUnavailableException e)
         {
-            session.Screen.Say($"warning: mails can't be sent now, and will be tried when there are any: {e.Message}");
+            session.Screen.Say($"warning: mails can't be sent now; sending is retried when there are any: {e.Message}");
         }
     }
 

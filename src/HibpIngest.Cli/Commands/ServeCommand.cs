@@ -110,8 +110,8 @@ internal sealed class ServeOptions
         if (options.IsOpen)
         {
             session.Screen.Say("OPEN:     any program on this machine may look up any account; no key is required");
-            session.Screen.Say("          no proxy may stand in front of it: it would open this to every caller of the proxy; to serve "
-                + "other machines, leave --open out and make keys ('hibp keys create NAME')");
+            session.Screen.Say("          it must not be behind a proxy, which would open it to every caller of the proxy; to serve "
+                + "other machines, leave --open out and create keys ('hibp keys create NAME')");
         }
         return server;
     }

@@ -23,7 +23,7 @@ internal static class EmulatorPackage
                 return Path.GetFullPath(named);
             return HomeFolder.FindCache() is { } cache
                 ? Path.Combine(cache, $"emulator-{Version()}")
-                : throw new NotPossibleException($"the storage emulator has no folder to be installed in, for this user has no home: set "
+                : throw new NotPossibleException($"the storage emulator has no installation folder, because this user has no home: set "
                     + $"{AzuriteEmulator.FolderVariable} to one, or HIBP_STORAGE to a storage account");
         }
     }

@@ -71,8 +71,8 @@ internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<strin
                 if (time.GetElapsedTime(startedAt) > SteadyAfter)
                     pause = FirstPause;
                 progress.Report(
-                    $"the storage emulator (pid {running.ProcessId}) {ended}; starting it again. What it was told in its last seconds may "
-                    + "be lost: where accounts were being upserted, hibp load requeue BREACH --all does that again");
+                    $"the storage emulator (pid {running.ProcessId}) {ended}; starting it again. What was written in its last seconds may "
+                    + "be lost: if accounts were being upserted, run: hibp load requeue BREACH --all");
                 await running.DisposeAsync();
                 (running, pause) = await StartAgainAsync(number, pause);
             }
@@ -98,7 +98,7 @@ internal sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<strin
                 {
                     // A command's emulator (hibp database backup, for one) ends with the command.
                     if (!isForeign)
-                        progress.Report("another process has started the storage emulator: it is used until that one ends it");
+                        progress.Report("another process has started the storage emulator: it is used until that process stops it");
                     isForeign = true;
                     continue;
                 }

@@ -70,7 +70,7 @@ internal sealed class OperatorListener : IAsyncDisposable
             metrics.Dispose();
             if (e is IOException or AddressInUseException)
                 throw new NotPossibleException(
-                    $"{url} can't be listened on: another program does already; name a free address by --listen");
+                    $"can't listen on {url}: another program does so already; name a free address with --listen");
             throw;
         }
     }

@@ -9,7 +9,7 @@ internal static class RebuildView
     {
         long? writingSince = null;
         var left = new TimeLeft();
-        return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show =>
+        return StatusText.ShowAsync(screen, time, "looking for rows that the layout is missing", show =>
             work(new ImmediateProgress<RebuildProgress>(value =>
         {
             onProgress();

@@ -15,7 +15,7 @@ internal static class RuleWords
         AccountRule.DomainIsAddress => "the domain is an IP address",
         AccountRule.TopLevelDomain => "the domain ends in no top-level domain that there is",
         AccountRule.AccountLength => $"it is longer than {AccountRules.MaxAccountLength} characters",
-        AccountRule.NonAscii => "it holds characters outside ASCII; a domain is to be written as mail servers see it (xn--...)",
+        AccountRule.NonAscii => "it holds characters outside ASCII; a domain must be written as mail servers see it (xn--...)",
         { } other => other.ToString(),
     };
 }

@@ -153,7 +153,7 @@ internal sealed class CommandSession : IDisposable
             {
                 var storage = services.GetRequiredService<StorageAccount>().DisplayName;
                 throw new NotPossibleException($"database {database.DisplayName} and storage "
-                    + $"{storage} are not set up yet: 'hibp run' does that, or name those that are meant by "
+                    + $"{storage} are not set up yet: 'hibp run' sets them up; or name the right ones by "
                     + "HIBP_DATABASE and HIBP_STORAGE");
             }
         },
@@ -210,7 +210,7 @@ internal sealed class CommandSession : IDisposable
     {
         if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
-            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: name the one that is meant by "
+            throw new NotPossibleException($"database {database.DisplayName} does not exist, or is empty: name the right one by "
                 + "--database or HIBP_DATABASE; 'hibp run' sets a new one up");
         }
     }

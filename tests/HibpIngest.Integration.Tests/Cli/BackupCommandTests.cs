@@ -40,7 +40,7 @@ public sealed class BackupCommandTests : IDisposable
             await RunAsync("log", "write", "--load", "2"); // the host may have done it already
             Assert.Equal(2, Directory.GetFiles(mail, "*.eml").Length);
             var running = await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"), "--yes");
-            Assert.Contains("a host is at work on", running.FailedWithOneLine(), StringComparison.Ordinal);
+            Assert.Contains("a host is running on", running.FailedWithOneLine(), StringComparison.Ordinal);
             Assert.Equal(0, (await host.TerminateAsync()).ExitCode is 0 or 143 ? 0 : 1);
         }
         var asked = await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"));

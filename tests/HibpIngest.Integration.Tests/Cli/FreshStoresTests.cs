@@ -45,7 +45,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     public async Task Command_on_missing_stores_fails_and_creates_nothing(string command)
     {
         var line = (await RunAsync(_storage, Missing, command.Split(' '))).FailedWithOneLine();
-        Assert.StartsWith($"error: database {Missing} is not there, or is empty", line, StringComparison.Ordinal);
+        Assert.StartsWith($"error: database {Missing} does not exist, or is empty", line, StringComparison.Ordinal);
         Assert.DoesNotContain('@', line);
         await AssertNothingMadeAsync();
     }
@@ -54,7 +54,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     public async Task Status_watch_waits_for_missing_stores_and_creates_nothing()
     {
         await using var watch = await HibpProcess.StartAsync(
-            _folder.Path, Variables(_storage, Missing), $"waiting: database {Missing} is not there, or is empty", "status", "--watch");
+            _folder.Path, Variables(_storage, Missing), $"waiting: database {Missing} does not exist, or is empty", "status", "--watch");
         Assert.Equal(143, (await watch.TerminateAsync()).ExitCode);
         await AssertNothingMadeAsync();
     }

@@ -25,7 +25,7 @@ public sealed class OperatorTextTests : CommandTestBase
         await using (var host = await StartAsync("ready", "run", "--roles", "ingest,upsert,notify,sweep,web", "--open", "--urls", url))
         {
             Assert.Contains($"warning: HIBP_WEB_URL is not set: this process makes links from {url}", host.Error, StringComparison.Ordinal);
-            Assert.Contains("no proxy may stand in front of it", host.Error, StringComparison.Ordinal);
+            Assert.Contains("it must not be behind a proxy", host.Error, StringComparison.Ordinal);
             (await RunAsync("drop", Zip("Alpha.zip", "user1@example1.com"), "--wait")).Succeeded();
             Assert.Equal(url, await ServerAsync(url));
             using var http = Client();

@@ -81,7 +81,7 @@ public sealed class BackupTests : IDisposable
         // A host is running.
         var heartbeat = new Heartbeat("h", "machine", 7, Heartbeat.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
         await rig.Context.Register.PutHeartbeatAsync(heartbeat, None);
-        Assert.Contains("a host is at work on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
+        Assert.Contains("a host is running on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
         await rig.Context.Register.PutHeartbeatAsync(heartbeat with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
         // The database is open in this process.
         Assert.Contains("is in use by another process", await RefusedAsync(), StringComparison.Ordinal);
@@ -94,7 +94,7 @@ public sealed class BackupTests : IDisposable
         await File.WriteAllBytesAsync(file, changed);
         Assert.Contains("(SHA-256)", await RefusedAsync(), StringComparison.Ordinal);
         await File.WriteAllBytesAsync(file, whole[..^1]);
-        Assert.Contains("it is not whole", await RefusedAsync(), StringComparison.Ordinal);
+        Assert.Contains("it is incomplete", await RefusedAsync(), StringComparison.Ordinal);
         await File.WriteAllBytesAsync(file, whole);
         await EditAsync("store", $"\"{Guid.NewGuid()}\"");
         Assert.Contains("the account table of store", await RefusedAsync(), StringComparison.Ordinal);
