@@ -60,7 +60,7 @@ public abstract partial class SqlBreachDatabase
                 marks.Add((int)mark);
         }
         marks.Remove(found.Mark);
-        return found with { Told = [.. marks] };
+        return found with { CalledMarks = [.. marks] };
     }, cancellationToken);
 
     public Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken) => ListAsync(
@@ -137,7 +137,7 @@ public abstract partial class SqlBreachDatabase
                 Int("@client", client), Owner(owner));
         }, cancellationToken);
 
-    public Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int limit, CancellationToken cancellationToken) =>
         ListAsync(
             Limit($"""
                 c.client, c.load_id, c.slice, b.name, b.metadata, c.calls, c.done, c.deferrals, c.answered
@@ -154,7 +154,7 @@ public abstract partial class SqlBreachDatabase
                 Deferrals = row.Int32("deferrals"),
                 Answered = row.Int32("answered"),
             },
-            cancellationToken, Int("@client", client), BigInt("@most", most));
+            cancellationToken, Int("@client", client), BigInt("@most", limit));
 
     public Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
         int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,

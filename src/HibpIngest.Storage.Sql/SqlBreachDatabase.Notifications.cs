@@ -89,7 +89,7 @@ public abstract partial class SqlBreachDatabase
             AND breach IN (SELECT breach_key FROM dbo.breaches WHERE hidden = 0)
         """, cancellationToken, OfLoad(load), FromNow("@since", -age));
 
-    public Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int most, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int limit, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>>(async session =>
         {
             if (!await MaySendAsync(session, load))
@@ -99,7 +99,7 @@ public abstract partial class SqlBreachDatabase
                     id, number FROM dbo.notifications
                     WHERE load_id = @load AND state = 'open' AND not_before IS NOT NULL AND not_before <= @now ORDER BY not_before
                     """),
-                row => (Id: row.Int64("id"), Number: row.Int32("number")), OfLoad(load), BigInt("@most", most));
+                row => (Id: row.Int64("id"), Number: row.Int32("number")), OfLoad(load), BigInt("@most", limit));
             await EndDelaysAsync(session, due.Select(one => one.Id));
             return [.. due.Select(one => one.Number).Order()];
         }, cancellationToken);
@@ -113,8 +113,8 @@ public abstract partial class SqlBreachDatabase
         Parameter[] range = [.. Range(load, first, last), Owner(order.Owner)];
         var claimable = (int)(await session.NumberAsync(
             $"SELECT COUNT(*) FROM ({Limit($"id FROM dbo.notifications WHERE {Claimable}")}) c",
-            [.. range, BigInt("@most", order.Most + 1L)]))!.Value;
-        var count = Math.Min(claimable, order.Most);
+            [.. range, BigInt("@most", order.Limit + 1L)]))!.Value;
+        var count = Math.Min(claimable, order.Limit);
         var startsIn = TimeSpan.Zero;
         if (count > 0)
         {

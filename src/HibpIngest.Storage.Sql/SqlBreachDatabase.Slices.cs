@@ -187,18 +187,18 @@ public abstract partial class SqlBreachDatabase
         ORDER BY s.number
         """, ReadSlice, cancellationToken, OfLoad(load));
 
-    public Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int limit, CancellationToken cancellationToken) =>
         ListOldSlicesAsync(
-            $"l.state <> 'done' AND {MayBeWritten} AND s.state = 'pending' AND s.pending_since <= @since", age, most, cancellationToken);
+            $"l.state <> 'done' AND {MayBeWritten} AND s.state = 'pending' AND s.pending_since <= @since", age, limit, cancellationToken);
 
-    public Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int limit, CancellationToken cancellationToken) =>
         ListOldSlicesAsync($"""
             l.state NOT IN ('done', 'failed') AND {MayBeWritten} AND s.state = 'queued' AND s.queued_at <= @since
                 AND NOT EXISTS (SELECT 1 FROM dbo.slices a WHERE a.load_id = l.id AND a.active_at > @since)
                 AND l.id NOT IN (
                     SELECT a.load_id FROM dbo.slices a JOIN dbo.loads o ON o.id = a.load_id
                     WHERE o.state NOT IN ('done', 'failed') AND (a.done_at > @since OR a.lease_expires_at > @since))
-            """, age, most, cancellationToken);
+            """, age, limit, cancellationToken);
 
     // Once its rows are purged, a load's slices are written from the account log.
     private static async Task RequireLoggedAsync(ISqlSession session, long load, LoadFacts facts)

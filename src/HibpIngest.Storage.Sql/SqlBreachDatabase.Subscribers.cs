@@ -23,8 +23,8 @@ public abstract partial class SqlBreachDatabase
         RemoveAsync(session => RemoveAsync(session, removals, check, cancellationToken), erase, cancellationToken);
 
     public Task<SubscribersRemoved> ApplySuppressionsAsync(
-        IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
-        RemoveAsync(session => ApplyAsync(session, those, key, cancellationToken), erase, cancellationToken);
+        IReadOnlyCollection<Suppression> suppressions, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
+        RemoveAsync(session => ApplyAsync(session, suppressions, key, cancellationToken), erase, cancellationToken);
 
     /// <summary>Removes in one transaction and, if requested and possible, erases the data from the file.</summary>
     private protected virtual Task<SubscribersRemoved> RemoveAsync(
@@ -32,11 +32,11 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(remove, cancellationToken, isLong: true);
 
     private async Task<SubscribersRemoved> ApplyAsync(
-        ISqlSession session, IReadOnlyCollection<Suppression> those, SuppressionKey key, CancellationToken cancellationToken)
+        ISqlSession session, IReadOnlyCollection<Suppression> suppressions, SuppressionKey key, CancellationToken cancellationToken)
     {
         // Lock before reading the subscribers: none is added until this transaction ends.
         await LockSubscribersAsync(session);
-        var hashes = those.Select(one => one.Hash).ToHashSet();
+        var hashes = suppressions.Select(one => one.Hash).ToHashSet();
         var removals = new List<SubscriberRemoval>();
         await foreach (var (email, domain) in ListByPageAsync(last => ReadSubscribersAsync(session, last)))
         {
@@ -47,7 +47,7 @@ public abstract partial class SqlBreachDatabase
                 removals.Add(new SubscriberRemoval(email, domain, null));
         }
         var removed = await RemoveAsync(session, removals, key.Check, cancellationToken);
-        foreach (var one in those)
+        foreach (var one in suppressions)
         {
             cancellationToken.ThrowIfCancellationRequested();
             await PutAsync(session, one);

@@ -10,13 +10,13 @@ namespace HibpIngest.Api.Requests;
 /// </summary>
 internal sealed class PrefixesDocument
 {
-    public const int Most = 100_000;
+    public const int Max = 100_000;
 
     private static readonly ErrorResponse Nothing = new(400, "No hashPrefix field was passed in the request body.");
     private static readonly ErrorResponse Invalid = new(400, "Invalid hex prefix");
     private static readonly ErrorResponse TooMany = new(
         413, string.Create(
-            CultureInfo.InvariantCulture, $"At most {Most} prefixes are taken at once: send them in several parts, or all as a bitmap"));
+            CultureInfo.InvariantCulture, $"At most {Max} prefixes are taken at once: send them in several parts, or all as a bitmap"));
 
     public List<int> Subscribed { get; } = [];
     public List<int> Unsubscribed { get; } = [];
@@ -76,7 +76,7 @@ internal sealed class PrefixesDocument
             return BodyJson.Unexpected("an array of prefixes is expected");
         while (reader.Read() && reader.TokenType != JsonTokenType.EndArray)
         {
-            if (Subscribed.Count + Unsubscribed.Count == Most)
+            if (Subscribed.Count + Unsubscribed.Count == Max)
                 return TooMany;
             if (!TryRead(ref reader, out var prefix))
             {

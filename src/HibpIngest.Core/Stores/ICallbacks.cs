@@ -10,7 +10,7 @@ public interface ICallbacks
     Task<CallbackTurn?> TryBeginTurnAsync(int client, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Returns the due deliveries to a client, by load and slice.</summary>
-    Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken);
+    Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int limit, CancellationToken cancellationToken);
 
     /// <summary>
     /// Records the progress of deliveries and renews the owner's lease on the client, if it is live. A delivery with failed calls is given

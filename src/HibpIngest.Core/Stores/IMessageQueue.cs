@@ -13,10 +13,10 @@ public interface IMessageQueue
     Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Receives up to <paramref name="most"/> (1-32) messages, which become invisible to others for <paramref name="visibility"/>. A body
+    /// Receives up to <paramref name="limit"/> (1-32) messages, which become invisible to others for <paramref name="visibility"/>. A body
     /// that isn't base64 is treated as plain text.
     /// </summary>
-    Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken);
+    Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int limit, TimeSpan visibility, CancellationToken cancellationToken);
 
     /// <summary>Extends a message's invisibility from now on; returns the message with its new receipt.</summary>
     /// <returns>Null if it was deleted, or another consumer received it.</returns>
@@ -31,7 +31,7 @@ public interface IMessageQueue
     Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns up to 32 visible messages from the head without receiving them.</summary>
-    Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken);
+    Task<IReadOnlyList<QueuedMessage>> PeekAsync(int limit, CancellationToken cancellationToken);
     Task ClearAsync(CancellationToken cancellationToken);
 }
 

@@ -35,10 +35,10 @@ public interface INotifications
     Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Makes deferred notifications of a notifying load claimable whose delay has passed; at most <paramref name="most"/>.
+    /// Makes deferred notifications of a notifying load claimable whose delay has passed; at most <paramref name="limit"/>.
     /// </summary>
     /// <returns>Their numbers, ascending.</returns>
-    Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int most, CancellationToken cancellationToken);
+    Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int limit, CancellationToken cancellationToken);
 
     /// <summary>
     /// Reserves the time that this many mails take at the rate of the whole system, and claims notifications for the owner until the lease
@@ -72,10 +72,10 @@ public interface INotifications
     Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken);
 }
 
-/// <param name="Most">Maximum number of claims; the lowest numbers are claimed first.</param>
+/// <param name="Limit">Maximum number of claims; the lowest numbers are claimed first.</param>
 /// <param name="PerSecond">Mails per second of the whole system.</param>
 /// <param name="Ahead">If the send time of the first mail lies further ahead than this, nothing is claimed and no time is reserved.</param>
-public sealed record ClaimOrder(string Owner, TimeSpan Lease, int Most, double PerSecond, TimeSpan Ahead);
+public sealed record ClaimOrder(string Owner, TimeSpan Lease, int Limit, double PerSecond, TimeSpan Ahead);
 
 /// <param name="Claimed">In order.</param>
 /// <param name="OthersHeld">Another owner holds some of the others.</param>

@@ -49,7 +49,7 @@ public interface IPasswordBlobs
 
     /// <summary>Returns the content of an append blob from an offset on; empty: nothing yet.</summary>
     /// <returns>Null if there is no blob.</returns>
-    Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken);
+    Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken);
 }
 
 /// <param name="Bytes">As stored; empty if unchanged.</param>

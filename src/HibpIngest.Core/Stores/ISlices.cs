@@ -61,15 +61,15 @@ public interface ISlices
 
     /// <summary>
     /// Returns slices of loads that are neither done nor purged, pending for at least <paramref name="age"/> since they were created or
-    /// reset; at most <paramref name="most"/>.
+    /// reset; at most <paramref name="limit"/>.
     /// </summary>
-    Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
+    Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int limit, CancellationToken cancellationToken);
 
     /// <summary>
     /// Returns queued slices whose QueuedAt is at least <paramref name="age"/> old, of open loads none of whose slices was started, renewed
-    /// or ended in that time; at most <paramref name="most"/>.
+    /// or ended in that time; at most <paramref name="limit"/>.
     /// </summary>
-    Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
+    Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int limit, CancellationToken cancellationToken);
 }
 
 /// <param name="Slice">Its range; <see cref="Slice.Attempts"/> includes the attempt just started.</param>

@@ -34,12 +34,12 @@ public interface ISubscribers
     /// Records suppressions, and deletes the subscriptions that they match, with their notifications, in one transaction that excludes
     /// concurrent subscriptions. A hash can't be reversed, so every subscriber is checked.
     /// </summary>
-    /// <param name="those">Some 10,000 at most: each takes one or two statements.</param>
+    /// <param name="suppressions">Some 10,000 at most: each takes one or two statements.</param>
     /// <param name="key">The key that they were made under.</param>
     /// <param name="erase">As in <see cref="RemoveSubscribersAsync"/>.</param>
     /// <exception cref="Errors.StoreMismatchException">Existing suppressions were made under another key.</exception>
     Task<SubscribersRemoved> ApplySuppressionsAsync(
-        IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken);
+        IReadOnlyCollection<Suppression> suppressions, SuppressionKey key, bool erase, CancellationToken cancellationToken);
 
     /// <summary>Deletes suppressions, at the person's request.</summary>
     Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken);

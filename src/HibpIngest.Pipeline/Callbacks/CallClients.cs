@@ -64,8 +64,8 @@ public sealed partial class CallClients(
         await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
         run.IsReading = false;
         accounts.Hash();
-        var reported = work.Told.Count == 0 ? null : new ReportedHashes(
-            work.Told, (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts, tables);
+        var reported = work.CalledMarks.Count == 0 ? null : new ReportedHashes(
+            work.CalledMarks, (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts, tables);
         // One bitmap at a time: all clients' bitmaps, in each concurrent slice, would exceed the memory of the process.
         foreach (var client in called)
         {

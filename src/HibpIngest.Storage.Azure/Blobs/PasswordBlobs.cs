@@ -74,13 +74,13 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         }
     }, cancellationToken);
 
-    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
+    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken) =>
         StorageCall.FindAsync<ReadOnlyMemory<byte>?>(Reading, async () =>
         {
             try
             {
                 BlobDownloadResult read = await container.GetBlobClient(name).DownloadContentAsync(
-                    new BlobDownloadOptions { Range = new HttpRange(offset, most) }, cancellationToken);
+                    new BlobDownloadOptions { Range = new HttpRange(offset, limit) }, cancellationToken);
                 return read.Content.ToMemory();
             }
             catch (RequestFailedException e) when (StorageCall.IsBeyondEnd(e))

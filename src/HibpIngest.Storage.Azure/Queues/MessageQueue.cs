@@ -28,10 +28,10 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         return Call("sending", () => queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
     }
 
-    public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
+    public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int limit, TimeSpan visibility, CancellationToken cancellationToken)
     {
         var messages = await Call<QueueMessage[]>(
-            "receiving", async () => (await queue.ReceiveMessagesAsync(Clamp(most), Whole(visibility), cancellationToken)).Value,
+            "receiving", async () => (await queue.ReceiveMessagesAsync(Clamp(limit), Whole(visibility), cancellationToken)).Value,
             cancellationToken);
         return Array.ConvertAll(
             messages, message => new QueuedMessage(message.MessageId, message.PopReceipt, Decode(message.Body), message.DequeueCount));
@@ -64,10 +64,10 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         return new QueueDepth(properties.ApproximateMessagesCount, oldest);
     }, cancellationToken);
 
-    public async Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken)
+    public async Task<IReadOnlyList<QueuedMessage>> PeekAsync(int limit, CancellationToken cancellationToken)
     {
         var messages = await Call<PeekedMessage[]>(
-            "peeking", async () => (await queue.PeekMessagesAsync(Clamp(most), cancellationToken)).Value, cancellationToken);
+            "peeking", async () => (await queue.PeekMessagesAsync(Clamp(limit), cancellationToken)).Value, cancellationToken);
         return Array.ConvertAll(messages, message => new QueuedMessage(message.MessageId, "", Decode(message.Body), message.DequeueCount));
     }
 

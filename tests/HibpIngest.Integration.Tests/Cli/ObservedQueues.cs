@@ -32,11 +32,11 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
             return ReportAsync("send", () => real.SendAsync(body, delay, cancellationToken));
         }
 
-        public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
+        public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int limit, TimeSpan visibility, CancellationToken cancellationToken)
         {
             IReadOnlyList<QueuedMessage> received = [];
             owner.OnVisibility?.Invoke("receive", visibility);
-            await ReportAsync("receive", async () => received = await real.ReceiveAsync(most, visibility, cancellationToken));
+            await ReportAsync("receive", async () => received = await real.ReceiveAsync(limit, visibility, cancellationToken));
             owner.OnReceived?.Invoke(received.Count);
             return received;
         }
@@ -54,8 +54,8 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
 
         public Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken) => real.GetDepthAsync(cancellationToken);
 
-        public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) =>
-            real.PeekAsync(most, cancellationToken);
+        public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int limit, CancellationToken cancellationToken) =>
+            real.PeekAsync(limit, cancellationToken);
 
         public Task ClearAsync(CancellationToken cancellationToken) => real.ClearAsync(cancellationToken);
 

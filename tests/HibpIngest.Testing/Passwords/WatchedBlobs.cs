@@ -60,8 +60,8 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
             return OnAppend?.Invoke(name, blocks) ?? blocks;
         });
 
-    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
-        CallAsync("ReadFrom", name, () => blobs.ReadFromAsync(name, offset, most, cancellationToken));
+    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken) =>
+        CallAsync("ReadFrom", name, () => blobs.ReadFromAsync(name, offset, limit, cancellationToken));
 
     public IAsyncEnumerable<string> ListAsync(string prefix, CancellationToken cancellationToken) =>
         blobs.ListAsync(prefix, cancellationToken);

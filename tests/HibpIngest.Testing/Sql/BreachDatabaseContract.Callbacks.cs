@@ -28,7 +28,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             ("Adobe", load.Mark, false, false, 1L, 3L, 3),
             (first.Breach.Name, first.Mark, first.Purged, first.IsLookedThrough, first.Slice.First, first.Slice.Last, first.Slice.Count));
-        Assert.Empty(first.Told);
+        Assert.Empty(first.CalledMarks);
         await Database.SetHiddenAsync("Adobe", true, None);
         Assert.Null(await Database.FindCallSliceAsync(load.Id, 1, None));
         Assert.Null(await Database.RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int>(), None));
@@ -239,12 +239,12 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty((await Database.RecordCallSliceAsync(first, 1, new Dictionary<int, int>(), None))!);
         var second = await SendAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
         var mark = (await Database.GetLoadAsync(first, None))!.Mark;
-        Assert.Equal([mark], (await Database.FindCallSliceAsync(second, 1, None))!.Told);
+        Assert.Equal([mark], (await Database.FindCallSliceAsync(second, 1, None))!.CalledMarks);
         // The replaced load makes no more calls.
         Assert.Null(await Database.FindCallSliceAsync(first, 1, None));
         // A load that wasn't evaluated completely doesn't count as notified.
         var third = await SendAsync(Numbered(3), blob: Blob(etag: "\"0x3\""));
-        Assert.Equal([mark], (await Database.FindCallSliceAsync(third, 1, None))!.Told);
+        Assert.Equal([mark], (await Database.FindCallSliceAsync(third, 1, None))!.CalledMarks);
     }
 
     [Fact]

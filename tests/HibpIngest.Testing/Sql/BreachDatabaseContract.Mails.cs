@@ -274,7 +274,7 @@ public abstract partial class BreachDatabaseContract
         var two = await UpsertAsync(Numbered(40), "Bold");
         await MatchAsync(one.Id);
         await MatchAsync(two.Id);
-        var order = new ClaimOrder(Me, Lease, Most: 20, PerSecond: 10, Ahead: TimeSpan.FromSeconds(3));
+        var order = new ClaimOrder(Me, Lease, Limit: 20, PerSecond: 10, Ahead: TimeSpan.FromSeconds(3));
         var first = await Database.ClaimNotificationsAsync(one.Id, 1, 40, order, None);
         Assert.Equal((20, TimeSpan.Zero, true), (first.Claimed.Count, first.StartsIn, first.More));
         var second = await OpenAnother().ClaimNotificationsAsync(two.Id, 1, 15, order with { Owner = Other }, None);
