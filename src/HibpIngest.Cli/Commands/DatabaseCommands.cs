@@ -251,12 +251,12 @@ internal sealed class DatabaseRestoreCommand : HibpCommand
         await _confirmation.AskAsync(
             session, $"{backup} replaces {database.DisplayName}, which is kept next to it.",
             Path.GetFileName(database.DisplayName), cancellationToken);
-        var kept = await restore.PutInPlaceAsync(cancellationToken);
+        var previous = await restore.PutInPlaceAsync(cancellationToken);
         // Reported before anything else can fail.
-        if (kept is not null)
-            screen.Say($"the previous database is kept as {kept}");
+        if (previous is not null)
+            screen.Say($"the previous database is kept as {previous}");
         var (document, moved, files) = await DatabaseRestoredCommand.MoveOnAsync(session, services, empty: false, cancellationToken);
-        if (!screen.TryShowJson(() => new RestoreDocument(file, note.TakenAt, kept, document)))
+        if (!screen.TryShowJson(() => new RestoreDocument(file, note.TakenAt, previous, document)))
         {
             screen.Show($"{backup} was restored.");
             DatabaseRestoredCommand.Show(screen, document, moved, files);

@@ -173,7 +173,7 @@ internal sealed class DemoCommand : HibpCommand
         var subscribers = new List<DemoSubscriber>();
         foreach (var address in subscribed)
         {
-            subscribers.Add(new DemoSubscriber(address, await IsToldAsync(database, load, address, cancellationToken)));
+            subscribers.Add(new DemoSubscriber(address, await IsNotifiedAsync(database, load, address, cancellationToken)));
         }
         if (screen.TryShowJson(
             () => Document(load, total) with { Subscribed = subscribers, Found = [.. found.Select(breach => breach.Name)] }))
@@ -219,7 +219,7 @@ internal sealed class DemoCommand : HibpCommand
     /// Returns whether an address has a notification. Uses the matches, not the API: a sensitive breach is in no public response, but its
     /// subscribers are notified.
     /// </summary>
-    private static async Task<bool> IsToldAsync(
+    private static async Task<bool> IsNotifiedAsync(
         INotifications notifications, Load load, string address, CancellationToken cancellationToken)
     {
         const int AtOnce = 10_000;

@@ -94,10 +94,10 @@ internal sealed class DoctorCommand : HibpCommand
 
     private static async Task CheckEmulatorAsync(PipelineSettings? settings, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
-        var lacking = settings is null || settings.Emulator is not null ? Broken : Missing;
+        var withoutNode = settings is null || settings.Emulator is not null ? Broken : Missing;
         var node = await NodeVersionAsync(cancellationToken);
         checks.Add(node is null
-            ? new DoctorLine("node", lacking, "no node on the path", "install Node 20 or later: 'hibp demo' and the storage emulator "
+            ? new DoctorLine("node", withoutNode, "no node on the path", "install Node 20 or later: 'hibp demo' and the storage emulator "
                 + "require it")
             : new DoctorLine("node", Ok, node, null));
         try
@@ -179,8 +179,8 @@ internal sealed class DoctorCommand : HibpCommand
                 ? new DoctorLine("schema", Broken, $"version {found}, but this program requires {expected}", "hibp database upgrade")
                 : new DoctorLine("schema", Broken, $"version {found}, newer than this program's {expected}", "use the newer program"));
         }
-        if (setUp is { } lacking)
-            checks.Add(new DoctorLine("row versions", Missing, lacking.Found, lacking.Advice));
+        if (setUp is { } missing)
+            checks.Add(new DoctorLine("row versions", Missing, missing.Found, missing.Advice));
         var belong = false;
         if (databaseAnswers && storageAnswers)
         {

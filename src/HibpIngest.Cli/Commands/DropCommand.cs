@@ -142,14 +142,14 @@ internal sealed class DropCommand : HibpCommand
         CheckHead(file);
         foreach (var name in BreachName.MetadataBlobs(blob))
         {
-            var beside = new FileInfo(Path.Combine(file.DirectoryName!, name));
+            var sidecar = new FileInfo(Path.Combine(file.DirectoryName!, name));
             // A JSON file that is dropped is data, not its own metadata.
-            if (!beside.Exists || (compresses && beside.FullName == file.FullName))
+            if (!sidecar.Exists || (compresses && sidecar.FullName == file.FullName))
                 continue;
-            if (beside.Length > BreachMetadata.MaxBytes)
-                throw new BadInputException($"{beside.Name} is {TableFormat.Bytes(beside.Length)} long; a breach's metadata has at most "
+            if (sidecar.Length > BreachMetadata.MaxBytes)
+                throw new BadInputException($"{sidecar.Name} is {TableFormat.Bytes(sidecar.Length)} long; a breach's metadata has at most "
                     + $"{TableFormat.Bytes(BreachMetadata.MaxBytes)}");
-            var content = File.ReadAllBytes(beside.FullName);
+            var content = File.ReadAllBytes(sidecar.FullName);
             BreachMetadata.Parse(content); // reports errors before the upload
             return new Drop(blob, breach, (name, content)) { Compresses = compresses };
         }
@@ -172,7 +172,7 @@ internal sealed class DropCommand : HibpCommand
 
     public static Drop Titled(Drop drop, string title)
     {
-        var document = drop.Metadata is { } beside ? JsonNode.Parse(beside.Content)!.AsObject() : [];
+        var document = drop.Metadata is { } metadata ? JsonNode.Parse(metadata.Content)!.AsObject() : [];
         foreach (var name in document.Select(property => property.Key).Where(key => key.Equals("Title", StringComparison.OrdinalIgnoreCase))
             .ToList())
             document.Remove(name);

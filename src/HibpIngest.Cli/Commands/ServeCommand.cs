@@ -60,22 +60,22 @@ internal sealed class ServeOptions
         var listened = session.Parsed.GetRequiredValue(_urls).Select(ReachedAt).OfType<Uri>().ToList();
         if (listened.Count == 0)
             return;
-        var told = new Uri(settings.Get<SiteOptions>().WebUrl);
+        var webUrl = new Uri(settings.Get<SiteOptions>().WebUrl);
         if (settings.NamesWebUrl)
         {
             // The name of another machine may be a proxy's, or this machine's public name: it can't be compared.
-            if (told.IsLoopback && !listened.Exists(one => one.Scheme == told.Scheme && one.Port == told.Port))
+            if (webUrl.IsLoopback && !listened.Exists(one => one.Scheme == webUrl.Scheme && one.Port == webUrl.Port))
             {
                 session.Screen.Say($"warning: HIBP_WEB_URL is {settings.Get<SiteOptions>().WebUrl}, and the API listens on "
                     + $"{Text(listened[0])}: links to logos and the OpenAPI document lead elsewhere");
             }
             return;
         }
-        if (listened.Exists(one => one.Port == told.Port && one.Scheme == told.Scheme))
+        if (listened.Exists(one => one.Port == webUrl.Port && one.Scheme == webUrl.Scheme))
             return;
         session.Set(PipelineSettings.WebUrlVariable, Text(listened[0]));
         session.Screen.Say($"warning: HIBP_WEB_URL is not set: this process makes links from {Text(listened[0])}, other hosts and commands "
-            + $"from {Text(told)}; set it to where people reach the API, everywhere, then run 'hibp catalogue publish'");
+            + $"from {Text(webUrl)}; set it to where people reach the API, everywhere, then run 'hibp catalogue publish'");
 
         static string Text(Uri address) => address.GetLeftPart(UriPartial.Authority);
     }

@@ -167,8 +167,8 @@ internal sealed class SubscribersForgetCommand : AddressCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var removed = await services.GetRequiredService<SubscriberOperations>()
             .RemoveAsync(addresses, [], SuppressionReason.Forgotten, cancellationToken);
-        var whose = addresses.Count == 1 ? "the address is" : $"{TableFormat.Number(addresses.Count)} addresses are";
-        Show(session, removed, $", and {whose} forgotten; docs/operating.md lists what remains elsewhere, and for how long");
+        var subject = addresses.Count == 1 ? "the address is" : $"{TableFormat.Number(addresses.Count)} addresses are";
+        Show(session, removed, $", and {subject} forgotten; docs/operating.md lists what remains elsewhere, and for how long");
     }
 }
 

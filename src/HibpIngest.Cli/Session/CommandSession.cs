@@ -31,10 +31,10 @@ internal sealed class CommandSession : IDisposable
         _verbose = parsed.GetValue(CommonOptions.Verbose);
         var services = new ServiceCollection().AddLogging(logging =>
         {
-            if (level is { } asked)
+            if (level is { } minimum)
             {
                 // Own categories only: ASP.NET Core's messages about requests contain paths, and those contain accounts.
-                logging.SetMinimumLevel(asked).AddFilter(
+                logging.SetMinimumLevel(minimum).AddFilter(
                     (category, of) => of >= LogLevel.Warning || category?.StartsWith("HibpIngest", StringComparison.Ordinal) == true);
             }
             else
