@@ -67,7 +67,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         var hasText = true;
         switch (header.Type)
         {
-            // Links, devices, folders, pipes, a volume's name: no data follows them, whatever size they claim.
+            // Links, devices, folders, pipes, a volume's name: no data follows them, even if they claim a size.
             case >= (byte)'1' and <= (byte)'6' or (byte)'V':
                 return new TarMember(name ?? header.Name, HasText: false);
             case (byte)'M':

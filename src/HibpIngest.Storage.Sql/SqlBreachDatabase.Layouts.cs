@@ -65,7 +65,7 @@ public abstract partial class SqlBreachDatabase
         ReadAsync<IReadOnlyList<MissingRows>>(async session =>
         {
             // For each load: the rows that its slices have not written to this layout, minus the replayed ones. A load that counts must
-            // have every row there, whatever the state of its slices. Any other load must have the rows it has written already, as it
+            // have every row there, in any state of its slices. Any other load must have the rows it has written already, as it
             // may count later, unless it was replaced or its rows were purged. A replay covers the whole load, or the slices that were
             // done before the layout was added; slices that were requeued since then are no longer among those, and the replayed rows
             // don't count for other slices.

@@ -4,7 +4,7 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>Index probes, whatever the size of the load (checked by a test).</summary>
+    /// <summary>Index probes only, for loads of any size (checked by a test).</summary>
     internal const string MailProgressSql = """
         SELECT CAST(CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS bit) AS may_send, l.mails_queued,
             (SELECT MIN(number) FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND not_before IS NULL) AS first_waiting,

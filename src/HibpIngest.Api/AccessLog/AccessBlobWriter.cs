@@ -75,7 +75,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
         }
         catch (Exception)
         {
-            // Sweep finds a blob without an end by its age, whatever the error was.
+            // Sweep finds a blob without an end by its age, after any error.
         }
     }
 
@@ -84,7 +84,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
     private async Task BeginAsync(CancellationToken cancellationToken)
     {
         var hour = HourOf(time.GetUtcNow());
-        // A name is never reused, whatever the result of an earlier attempt.
+        // A name is never reused: an earlier attempt may have succeeded.
         var name = AccessBlobName.Of(hour, instance, ++_number);
         try
         {

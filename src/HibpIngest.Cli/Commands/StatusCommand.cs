@@ -8,7 +8,7 @@ internal sealed class StatusCommand : HibpCommand
     // Fast enough to watch, and slow enough for a database that hosts are using.
     private static readonly TimeSpan WatchEvery = TimeSpan.FromSeconds(1);
 
-    /// <summary>The exit code that shells expect if a program's reader is gone (128 + SIGPIPE), like 130 after an interrupt.</summary>
+    /// <summary>The exit code that shells expect if a program's reader has exited (128 + SIGPIPE), like 130 after an interrupt.</summary>
     private const int BrokenPipe = 141;
 
     private readonly Argument<string?> _breach =
@@ -50,7 +50,7 @@ internal sealed class StatusCommand : HibpCommand
             session.Screen.Show(looks.View(picture, max: null));
     }
 
-    /// <summary>Shows the status until stopped or, if the output is a pipe, until its reader is gone.</summary>
+    /// <summary>Shows the status until stopped or, if the output is a pipe, until its reader has exited.</summary>
     private static async Task<int> WatchAsync(CommandSession session, Looks looks, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;

@@ -11,7 +11,7 @@ public interface ICallSlices
     Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Returns the load's slices that were not searched yet, in order; none if no client is to be called for the load now.
+    /// Returns the load's slices that were not searched yet, in order; none if no client must be called for the load now.
     /// </summary>
     Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken);
     Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken);

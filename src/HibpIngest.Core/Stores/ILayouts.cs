@@ -9,7 +9,7 @@ public interface ILayouts
     /// Adds the first layout unless there is one, and returns the effective set. If any mark was ever assigned, there may be accounts
     /// without a hash in the ranges: the ranges then start as off, unless <paramref name="filled"/>.
     /// </summary>
-    /// <param name="filled">The layout's state comes from the register and is correct whatever marks there are.</param>
+    /// <param name="filled">The layout's state comes from the register and is correct with any marks.</param>
     Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken);
 
     /// <summary>

@@ -52,7 +52,7 @@ public interface ILoadRows
 
     /// <summary>
     /// Recovers a load that is unknown or unpublished here: it becomes done, with its mark, slices and segments, but without rows, and
-    /// notifies nobody. The breach's data is updated if the log is newer. For a load that is published here, only the breach's data, a
+    /// sends no mails. The breach's data is updated if the log is newer. For a load that is published here, only the breach's data, a
     /// replacement, or an assignment to another breach is taken over. Idempotent.
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">Its id, its mark or its blob version belongs to another load here; nothing was

@@ -43,7 +43,7 @@ public interface IMatching
 }
 
 /// <param name="Metadata">The breach's metadata document, read again; null: there is none that applies to this breach.</param>
-/// <param name="Hold">Hold the mails for an operator, whatever the document says.</param>
+/// <param name="Hold">Hold the mails for an operator, even if the document doesn't ask for it.</param>
 /// <param name="HeldBecause">Hold the mails, with a reason that is recorded in the load.</param>
 public sealed record MatchEnd(ReadOnlyMemory<byte>? Metadata, bool Hold, string? HeldBecause = null)
 {

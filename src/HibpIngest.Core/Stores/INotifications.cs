@@ -50,7 +50,7 @@ public interface INotifications
 
     /// <summary>
     /// Records that a notification was sent, or (with an error of one line, without an address) permanently refused. Recorded only if the
-    /// owner holds the claim, or nobody does.
+    /// owner holds the claim, or none does.
     /// </summary>
     Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken);
 

@@ -54,7 +54,7 @@ public sealed class WebServer : IAsyncDisposable
                 {
                     server.Listen(end, listen =>
                     {
-                        // HTTP/2 is negotiated within TLS; without TLS the two can't be told apart.
+                        // HTTP/2 is negotiated within TLS; without TLS the two can't be distinguished.
                         listen.Protocols = isHttps ? HttpProtocols.Http1AndHttp2 : HttpProtocols.Http1;
                         if (isHttps)
                             listen.UseHttps(certificate!);

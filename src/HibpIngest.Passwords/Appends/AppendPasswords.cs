@@ -6,7 +6,7 @@ namespace HibpIngest.Passwords.Appends;
 
 /// <summary>
 /// Splits a confirmed transaction into parts, sends a message for each, and adds parts to the release served at the time of the split. Each
-/// hash counts once, however often and in whatever order messages are delivered; <see cref="SweepAppends"/> resends lost messages.
+/// hash counts once, however often and in any order messages are delivered; <see cref="SweepAppends"/> resends lost messages.
 /// </summary>
 public sealed partial class AppendPasswords(
     PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)

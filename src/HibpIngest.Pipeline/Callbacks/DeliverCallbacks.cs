@@ -3,7 +3,7 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// <summary>
 /// Makes the calls that are due to one client, one prefix a call, with at most its cap in flight, for one turn. Idempotency key: the
 /// client, under a lease. A concurrent redelivery does nothing, because the running turn checks for due deliveries at its end. Accepted
-/// calls are recorded every second; a call that a crash kept from being recorded is repeated with the same idempotency key.
+/// calls are recorded every second; a call that was not recorded because of a crash is repeated with the same idempotency key.
 /// </summary>
 public sealed partial class DeliverCallbacks(
     ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, InstallationKeys keys, ICallbackSender sender,

@@ -37,7 +37,7 @@ public sealed class MailSchedule(
     /// Sends messages for a load's next notifications, each delayed by its place: as many as the installation's rate allows within some
     /// minutes, counted from the first waiting notification. Each mail message that ends calls this again, so none is hidden for days or
     /// left to an invocation without time. They are recorded before they are sent, in groups, so that concurrent callers send different
-    /// ones; ContinueAsync restarts those that a crash kept from being sent.
+    /// ones; ContinueAsync restarts those that were not sent because of a crash.
     /// </summary>
     public async Task SendNextAsync(long load, CancellationToken cancellationToken)
     {

@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Messaging;
 
 /// <summary>
 /// Keeps the password of an encrypted archive for its ingest: in SQL, sealed under HIBP_SECRET_KEY (<see cref="SecretKeys"/>) and bound to
-/// the blob version; or, without a key, only in the memory of this process. Deleted when the ingest ends, whatever the outcome. Before the
+/// the blob version; or, without a key, only in the memory of this process. Deleted when the ingest ends, with any outcome. Before the
 /// upload, when the ETag isn't known yet, the password is kept under an empty ETag.
 /// </summary>
 public sealed class ArchivePasswords(IIngests database, ILoads loads, InstallationKeys keys)

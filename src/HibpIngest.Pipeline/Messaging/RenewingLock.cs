@@ -2,7 +2,7 @@ namespace HibpIngest.Pipeline.Messaging;
 
 /// <summary>
 /// Runs work under a named lock that is renewed until the work ends. A lock whose process died expires within a minute. Work that
-/// has lost it is aborted; what was under way at that moment must do no harm.
+/// has lost it is aborted; work in progress at that moment must do no harm.
 /// </summary>
 internal static class RenewingLock
 {

@@ -44,7 +44,7 @@ public sealed class ReconcileRestoredDatabase(
         var isBehind = isIncomplete || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
         // Before anything is sent or refused: the backup contains addresses that were forgotten since.
         var suppressed = await suppressions.RunAsync(cancellationToken);
-        // The backup may be newer than the last load: mails not sent at the backup can't be told from mails sent since.
+        // The backup may be newer than the last load: mails not sent at the backup can't be distinguished from mails sent since.
         var mayMail = (await loads.ListLoadsAsync(null, cancellationToken))
             .Any(load => load.State != LoadState.Done && load.HeldBecause is null);
         var isShownOlder = await catalogue.Merge.IsNewerAsync(cancellationToken);
