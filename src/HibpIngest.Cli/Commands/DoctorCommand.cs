@@ -109,7 +109,7 @@ internal sealed class DoctorCommand : HibpCommand
         catch (NotPossibleException e)
         {
             checks.Add(
-                new DoctorLine("emulator", lacking, e.Message, "'hibp demo' requires it, and 'hibp run' unless HIBP_STORAGE is set"));
+                new DoctorLine("emulator", withoutNode, e.Message, "'hibp demo' requires it, and 'hibp run' unless HIBP_STORAGE is set"));
         }
     }
 

@@ -32,7 +32,7 @@ public sealed class HostileMetadataTests : CommandTestBase
                 $"subscribers import {subscribers}", $"drop {zip} --wait", $"drop {Path.Combine(Folder.Path, "Beta.zip")}", "breaches",
                 "lookup user1@example1.com", "status", "status Alpha", "slices Alpha", "notify Alpha --dry-run", "notify Alpha",
                 "mail preview Alpha", "mail preview Alpha --html", "mail refused Alpha", "subscribers list", "catalogue publish",
-                "journal stats", "journal list", "log write --load 1", "journal verify", "layouts", "poison list", "callbacks "
+                "journal stats", "journal list", "journal write --load 1", "journal verify", "layouts", "poison list", "callbacks "
                     + "list", "clients list",
                 "keys list", "passwords list", "usage", "ranges status", "doctor", "breach hide Alpha", "breach show Alpha",
                 "requeue Alpha --all", "resume 1", "purge 1"])
