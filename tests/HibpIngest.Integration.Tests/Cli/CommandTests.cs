@@ -188,7 +188,7 @@ public sealed class CommandTests : CommandTestBase
     public async Task Ranges_are_backfilled_under_a_running_host()
     {
         Variables["HIBP_RANGES"] = "off";
-        Assert.Contains("not there", (await RunAsync("ranges", "fill")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("does not exist", (await RunAsync("ranges", "fill")).FailedWithOneLine(), StringComparison.Ordinal);
         await using var host = await StartAsync("ready", "run");
         var zip = Zip("Tiny.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com")));
         (await RunAsync("drop", zip, "--wait")).Succeeded();

@@ -67,7 +67,7 @@ public sealed class ReplicateCommandTests : IAsyncLifetime
         _variables["HIBP_PASSWORDS_REPLICAS"] = "NO-ACCOUNT";
         Assert.Contains("HIBP_PASSWORDS_REPLICAS", (await RunAsync("status")).FailedWithOneLine(), StringComparison.Ordinal);
         _variables["HIBP_PASSWORDS_REPLICAS"] = _variables["HIBP_STORAGE"];
-        Assert.Contains("copied from", (await RunAsync("replicate")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("to copy from", (await RunAsync("replicate")).FailedWithOneLine(), StringComparison.Ordinal);
     }
 
     private async Task<JsonElement> ReplicaAsync()

@@ -349,8 +349,8 @@ public sealed class CallbackSenderTests
     [Theory]
     [InlineData("", "it closed the connection before it answered")]
     [InlineData("HTTP/1.1 200 O", "it closed the connection before it answered")]
-    [InlineData("business.test says hidden\r\n\r\n", "it answered something that is no HTTP/1.1")]
-    [InlineData("HTTP/1.1 200 OK\r\nbusiness.test hidden\r\n\r\n", "it answered something that is no HTTP/1.1")]
+    [InlineData("business.test says hidden\r\n\r\n", "it answered something that is not HTTP/1.1")]
+    [InlineData("HTTP/1.1 200 OK\r\nbusiness.test hidden\r\n\r\n", "it answered something that is not HTTP/1.1")]
     public async Task Invalid_response_is_unreachable(string answer, string error)
     {
         await using var receiver = new CallbackReceiver { Answer = CallbackReceiver.Says(answer, keeps: false) };
