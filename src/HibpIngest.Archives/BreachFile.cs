@@ -71,7 +71,7 @@ public abstract class BreachFile : IDisposable
         if (expected is not null)
         {
             var found = FoundFormat.NameOf(head) ?? "something else";
-            throw new BadArchiveException($"{name} is not {expected}, as its name says: found {found}; give it the extension of its "
+            throw new BadArchiveException($"{name} is no {expected}, as its name says: found {found}; give it the extension of its "
                 + "format, or unpack it");
         }
     }

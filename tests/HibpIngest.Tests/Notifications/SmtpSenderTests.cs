@@ -371,7 +371,7 @@ public sealed class SmtpSenderTests
             await using var server = new SmtpTestServer { Script = step => step.Name == at ? SmtpAnswer.Raw(garbage) : null };
             await using var sender = NotificationSenders.Create(server.Setting);
 
-            await RefusesAsync<StoreUnavailableException>(sender, "no SMTP");
+            await RefusesAsync<StoreUnavailableException>(sender, "not SMTP");
         }
     }
 
@@ -384,7 +384,7 @@ public sealed class SmtpSenderTests
             await using var server = new SmtpTestServer { Script = step => step.Name == "EHLO" ? SmtpAnswer.Raw(answer) : null };
             await using var sender = NotificationSenders.Create(server.Setting);
 
-            await RefusesAsync<StoreUnavailableException>(sender, "no SMTP");
+            await RefusesAsync<StoreUnavailableException>(sender, "not SMTP");
         }
     }
 
