@@ -60,15 +60,15 @@ public abstract partial class SqlBreachDatabase
                 FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE s.load_id = @load AND s.number = @slice AND {MayBeWritten}
                 """, row => new SliceWork(ReadSlice(row), row.Int32("mark"), row.Text("name"))
-                {
-                    HeldUntil = row.TimeOrNull("held_until"),
-                    Progress = row.IsNull("done_transactions")
+            {
+                HeldUntil = row.TimeOrNull("held_until"),
+                Progress = row.IsNull("done_transactions")
                         ? null : new SliceProgress(row.Int32("order_version"), row.Bytes("done_transactions"))
                         {
                             LayoutVersion = row.Int32("layout_version"),
                         },
-                    Purged = row.Boolean("purging"),
-                },
+                Purged = row.Boolean("purging"),
+            },
                 OfSlice(load, slice, owner));
             if (work is null || work.Slice.State == SliceState.Done)
                 return work;

@@ -33,7 +33,7 @@ internal sealed class BusyBenchmark(string folder)
     /// <param name="limit">The time limit of each setting.</param>
     public async Task<bool> RunAsync(int accounts, TimeSpan limit)
     {
-        Console.WriteLine("| in flight | entities | s | entities/s | slices done | slices put off | of the best fixed |");
+        Console.WriteLine("| in flight | entities | s | entities/s | slices done | slices deferred | of the best fixed |");
         Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         // Warm-up: a process's first run is slower.
         await MeasureAsync(accounts: 1_000, inFlight: null, limit);

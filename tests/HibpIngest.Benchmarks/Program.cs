@@ -29,7 +29,7 @@ const string Usage = """
           the upsert stage against a model of the table service's limits, with 1, 24 and 240 slices
           in flight, or SLICES only; exit code 1 where less than 85% of what is permitted is
           reached, more than 10% is refused (20% with ten processes), an entity is written more than
-          1.05 times, or a slice is put off
+          1.05 times, or a slice is deferred
       throttle load [ACCOUNTS]
           a load under 'hibp run' against the same model (default 480,000 accounts); exit code 1
           where it takes more than 1.3 times what the limits allow

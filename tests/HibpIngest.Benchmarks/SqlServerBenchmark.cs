@@ -133,7 +133,9 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     {
         var copy = new SqlBulkCopy(connectionString)
         {
-            DestinationTableName = "dbo.rows", BatchSize = LoadSettings.DefaultBatchRows, BulkCopyTimeout = 600,
+            DestinationTableName = "dbo.rows",
+            BatchSize = LoadSettings.DefaultBatchRows,
+            BulkCopyTimeout = 600,
         };
         foreach (var column in Columns)
             copy.ColumnMappings.Add(column, column);

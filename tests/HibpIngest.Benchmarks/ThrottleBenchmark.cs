@@ -12,7 +12,7 @@ internal static class ThrottleBenchmark
     public static async Task<bool> RunAsync(string folder, int scale, int? only)
     {
         Console.WriteLine("| slices in flight | processes | refusals | slices x rows | s | bound s | of the permitted rate | refused | "
-            + "written / entities | put off |");
+            + "written / entities | deferred |");
         Console.WriteLine("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         var within = true;
         // Warm-up: a process's first run is slower.

@@ -31,7 +31,9 @@ internal sealed class ThrottledLoad(string folder)
 
         var variables = new Dictionary<string, string>
         {
-            ["HIBP_STORAGE"] = connection, ["HIBP_DATABASE"] = file, ["HIBP_MAIL"] = $"pickup:{folder}/mail",
+            ["HIBP_STORAGE"] = connection,
+            ["HIBP_DATABASE"] = file,
+            ["HIBP_MAIL"] = $"pickup:{folder}/mail",
         };
         await using var host = HibpProcess.Start(folder, variables, "run");
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
@@ -46,7 +48,7 @@ internal sealed class ThrottledLoad(string folder)
         var deferred = host.Error.Split('\n').Count(line => line.Contains("message deferred for", StringComparison.Ordinal));
         var bound = ThrottledRows.Bound(accounts, limits);
         var written = (double)server.Accepted / accounts;
-        Console.WriteLine("| accounts | s | bound s | times the bound | refused | written / entities | put off |");
+        Console.WriteLine("| accounts | s | bound s | times the bound | refused | written / entities | deferred |");
         Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         Console.WriteLine(
             $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | "

@@ -24,7 +24,7 @@ internal sealed class LookupCommand : HibpCommand
     {
         var email = session.Parsed.GetRequiredValue(_email);
         if (email == StandardInput)
-            {
+        {
             await ShowAllAsync(session, cancellationToken);
             return;
         }

@@ -169,10 +169,10 @@ internal sealed class MailReleaseCommand : HibpCommand
             session.Screen.Say("counting the accounts that clients watch");
             var calls = await services.GetRequiredService<PreviewCalls>().RunAsync(breach.Name, cancellationToken);
             if (!session.Screen.TryShowJson(() => new PreviewDocument(breach.Name, lines)
-                {
-                    Calls = [.. calls.Select(one => new PreviewCallsLine(
+            {
+                Calls = [.. calls.Select(one => new PreviewCallsLine(
                         one.Client.Name, one.Calls, one.IsExact, one.Client.Cap, one.Duration.TotalSeconds))],
-                }))
+            }))
             {
                 Show(session.Screen, lines);
                 Show(session.Screen, calls);

@@ -122,7 +122,7 @@ public abstract class AccountLogBlobsContract
     /// <summary>Returns half of the content, then fails.</summary>
     private sealed class BrokenStream(byte[] content) : MemoryStream(content, 0, content.Length / 2)
     {
-        public override int Read(Span<byte> buffer) => base.Read(buffer) is > 0 and var read ? read : throw new IOException("broken off");
+        public override int Read(Span<byte> buffer) => base.Read(buffer) is > 0 and var read ? read : throw new IOException("interrupted");
 
         public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default) =>
             new(Read(buffer.Span));

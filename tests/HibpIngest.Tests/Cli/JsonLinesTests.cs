@@ -13,7 +13,7 @@ public sealed class JsonLinesTests
     public void Log_line_is_an_object_with_its_fields()
     {
         var line = _lines.Line(
-            LogLevel.Warning, "StageRunner", new EventId(1204, "LogPutOff"), "slice 3 of \"A\u00e9\" is put off",
+            LogLevel.Warning, "StageRunner", new EventId(1204, "LogDeferred"), "slice 3 of \"A\u00e9\" is deferred",
             [
                 new("Slice", 3), new("Rows", 10_000L), new("Share", 0.5), new("Wait", TimeSpan.FromSeconds(90)), new("Breach", "A\u00e9"),
                 new("Nothing", null), new("{OriginalFormat}", "slice {Slice}")
@@ -26,7 +26,7 @@ public sealed class JsonLinesTests
             json.EnumerateObject().Select(property => property.Name));
         Assert.Matches(@"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", json.GetProperty("time").GetString());
         Assert.Equal(
-            ("warning", "StageRunner", 1204, "LogPutOff", "slice 3 of \"A\u00e9\" is put off", "InvalidOperationException"),
+            ("warning", "StageRunner", 1204, "LogDeferred", "slice 3 of \"A\u00e9\" is deferred", "InvalidOperationException"),
             (json.GetProperty("level").GetString(), json.GetProperty("category").GetString(), json.GetProperty("event").GetInt32(),
                 json.GetProperty("name").GetString(), json.GetProperty("message").GetString(), json.GetProperty("exception").GetString()));
         Assert.Equal(
