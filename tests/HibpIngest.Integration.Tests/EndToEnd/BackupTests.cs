@@ -92,12 +92,12 @@ public sealed class BackupTests : IDisposable
         var changed = (byte[])whole.Clone();
         changed[^1] ^= 1;
         await File.WriteAllBytesAsync(file, changed);
-        Assert.Contains("(SHA-256)", await RefusedAsync(), StringComparison.Ordinal);
+        Assert.Contains("SHA-256", await RefusedAsync(), StringComparison.Ordinal);
         await File.WriteAllBytesAsync(file, whole[..^1]);
         Assert.Contains("it is incomplete", await RefusedAsync(), StringComparison.Ordinal);
         await File.WriteAllBytesAsync(file, whole);
         await EditAsync("store", $"\"{Guid.NewGuid()}\"");
-        Assert.Contains("the account table of store", await RefusedAsync(), StringComparison.Ordinal);
+        Assert.Contains("the account table to store", await RefusedAsync(), StringComparison.Ordinal);
         await EditAsync("format", "2");
         Assert.Contains("is of format 2", await RefusedAsync(), StringComparison.Ordinal);
         File.Delete(noteFile);

@@ -5,7 +5,7 @@ using HibpIngest.Hosting.Messages;
 namespace HibpIngest.Functions;
 
 /// <summary>Writes a load into the account log.</summary>
-public sealed class WriteJournalFunction(MessageDispatcher messages)
+public sealed class LogLoadFunction(MessageDispatcher messages)
 {
     [Function("LogLoad")]
     public Task RunAsync(
