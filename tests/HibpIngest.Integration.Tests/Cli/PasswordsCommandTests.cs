@@ -47,7 +47,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
 
         Assert.Contains(
             "is served", (await RunAsync("passwords", "delete", release, "--yes")).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains("alone is gone", await ShowAsync("passwords", "delete", "alone", "--yes"), StringComparison.Ordinal);
+        Assert.Contains("alone is deleted", await ShowAsync("passwords", "delete", "alone", "--yes"), StringComparison.Ordinal);
         Assert.Contains(
             "no release to switch back", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("no release other", (await RunAsync("passwords", "switch", "pack", "--release", "other")).FailedWithOneLine(),
