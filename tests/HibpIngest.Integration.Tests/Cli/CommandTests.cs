@@ -267,7 +267,7 @@ public sealed class CommandTests : CommandTestBase
             "HIBP_SECRET_KEY", (await RunAsync("drop", Zip("Locked.zip", "a@b.example"), "--password", "x"))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
-            "a password opens the entries of a zip, and 'Open.csv' is none",
+            "a password opens the entries of a zip, and 'Open.csv' is not one",
             (await RunAsync("drop", Folder.Write("Open.csv", "a@b.example\n"), "--password", "x"))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(

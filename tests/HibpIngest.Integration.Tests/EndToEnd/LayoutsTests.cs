@@ -119,7 +119,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         var operations = rig.OpenContext().Get<LayoutOperations>();
         Assert.Equal([("1", true, 0L), (Wide, false, Accounts)], await ShowAsync(operations));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(() => operations.SwitchAsync(Wide, false, None));
-        Assert.Contains("lacks 150 rows", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("is missing 150 rows", refused.Message, StringComparison.Ordinal);
         Assert.Equal(1, (await rig.Context.Register.GetReadLayoutAsync(None))!.Id);
 
         // A slice that runs again writes to it by itself.
