@@ -8,5 +8,5 @@ namespace HibpIngest.Stores;
 /// and compared bytewise. These rules apply to each of its interfaces.
 /// </summary>
 public interface IBreachDatabase :
-    IDatabaseState, ICatalogue, ISubscribers, ILoads, IIngests, ILoadRows, ISlices, ILayouts, IMatching, INotifications, ICallSlices,
-    ICallbacks, IAsyncDisposable;
+    IDatabaseState, ICatalogue, ISubscribers, ILoads, IIngests, ILoadRows, ISlices, ILayouts, IRebuilds, IMatching, INotifications,
+    ICallSlices, ICallbacks, IAsyncDisposable;

@@ -4,7 +4,7 @@ namespace HibpIngest.Stores;
 /// The container of Pwned Passwords: the releases, and which one is served (docs/passwords.md specifies the names). Errors are those of
 /// <see cref="IBreachDatabase"/>.
 /// </summary>
-public interface IPasswordBlobs
+public interface IPasswordBlobs : IGrowingBlobs
 {
     const string Container = "passwords";
 
@@ -41,15 +41,6 @@ public interface IPasswordBlobs
 
     /// <summary>Deletes a blob if it still is this version; otherwise does nothing.</summary>
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
-
-    /// <summary>Appends bytes to a blob, which is created if it is missing.</summary>
-    /// <returns>The number of appends so far; the service allows 50,000
-    /// (learn.microsoft.com/rest/api/storageservices/append-block).</returns>
-    Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
-
-    /// <summary>Returns the content of an append blob from an offset on; empty: nothing yet.</summary>
-    /// <returns>Null if there is no blob.</returns>
-    Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken);
 }
 
 /// <param name="Bytes">As stored; empty if unchanged.</param>
@@ -79,4 +70,17 @@ public sealed record PasswordContent(ReadOnlyMemory<byte> Bytes, string ContentT
     public static PasswordContent Binary(ReadOnlyMemory<byte> bytes) => new(bytes, "application/octet-stream", IsGzip: false);
 
     public static PasswordContent Range(ReadOnlyMemory<byte> gzip) => new(gzip, "text/plain", IsGzip: true);
+}
+
+/// <summary>Append blobs with concurrent writers.</summary>
+public interface IGrowingBlobs
+{
+    /// <summary>Appends bytes to a blob, which is created if it is missing.</summary>
+    /// <returns>The number of appends so far; the service allows 50,000
+    /// (learn.microsoft.com/rest/api/storageservices/append-block).</returns>
+    Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
+
+    /// <summary>Returns the content of an append blob from an offset on; empty: nothing yet.</summary>
+    /// <returns>Null if there is no blob.</returns>
+    Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken);
 }

@@ -4,8 +4,8 @@ namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>Changes the set of layouts: in the database first, then in the register, as at every start. Each can be repeated.</summary>
 public sealed class LayoutOperations(
-    StoreSetup setup, ILayouts layouts, ILayoutRegister register, ISlices slices, IDatabaseState locks, IStoreTables tables,
-    TimeProvider time)
+    StoreSetup setup, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, ISlices slices, IDatabaseState locks,
+    IStoreTables tables, TimeProvider time)
 {
     /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>
     public const int MaxNameLength = 55;
@@ -86,7 +86,7 @@ public sealed class LayoutOperations(
                     $"layout {name} is missing {missing} rows of loads from before it was added: 'hibp layout rebuild --into {name}' "
                     + "writes them; then switch");
             }
-            if (await layouts.GetRebuildAsync(to.Id, token) is not null)
+            if (await rebuilds.GetRebuildAsync(to.Id, token) is not null)
             {
                 throw new NotPossibleException($"a rebuild of layout {name} is not complete, and breaches removed meanwhile may "
                     + $"still be in it: wait for it, or run 'hibp layout rebuild --into {name}' again; then switch");

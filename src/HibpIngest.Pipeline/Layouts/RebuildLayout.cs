@@ -11,8 +11,8 @@ namespace HibpIngest.Pipeline.Layouts;
 /// resumes after the last completed partition of the merge.
 /// </summary>
 public sealed partial class RebuildLayout(
-    StoreSetup setup, LayoutOperations operations, ILayouts layouts, ILayoutRegister register, IDatabaseState database,
-    ILoadRows rows, RetiredMarks retiredMarks, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
+    StoreSetup setup, LayoutOperations operations, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register,
+    IDatabaseState database, ILoadRows rows, RetiredMarks retiredMarks, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
     ILogger<RebuildLayout> logger)
 {
     // Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together that
@@ -50,8 +50,8 @@ public sealed partial class RebuildLayout(
         var (written, rowsWritten, removed) = (new HashSet<long>(), 0L, 0);
         while (true)
         {
-            var before = Replay.Parse(await layouts.GetRebuildAsync(layout.Id, cancellationToken));
-            var missing = await layouts.ListMissingAsync(layout.Id, cancellationToken);
+            var before = Replay.Parse(await rebuilds.GetRebuildAsync(layout.Id, cancellationToken));
+            var missing = await rebuilds.ListMissingAsync(layout.Id, cancellationToken);
             if (missing.Count == 0 && before is null)
                 break;
             var sources = await FindSourcesAsync(layout, missing, cancellationToken);
@@ -124,7 +124,7 @@ public sealed partial class RebuildLayout(
                 sources.Add(new Source(load, entry.Mark, entry.LastPosition, true, new SegmentSource(blobs, load, entry.Mark, [.. names])));
                 continue;
             }
-            var slices = await layouts.ListMissingSlicesAsync(layout.Id, load, cancellationToken);
+            var slices = await rebuilds.ListMissingSlicesAsync(layout.Id, load, cancellationToken);
             if (entry.Purged)
                 lost.Add(load);
             else if (slices.Count > 0)
@@ -159,7 +159,7 @@ public sealed partial class RebuildLayout(
     private async Task ReplayAsync(
         StoreLayout layout, RebuildOrder order, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
     {
-        await layouts.SetRebuildAsync(layout.Id, replay.ToJson(), cancellationToken); // before anything is written
+        await rebuilds.SetRebuildAsync(layout.Id, replay.ToJson(), cancellationToken); // before anything is written
         var all = sources.Sum(source => source.Rows);
         var (gate, read, partitions, before, part) = (new Lock(), 0L, 1, 0, 0d);
         // While one partition is sent, the next is prepared, and its transactions fill the gap that the last ones of the first leave.
@@ -203,7 +203,7 @@ public sealed partial class RebuildLayout(
                 replay.Done.Add(number);
                 recorded = replay.ToJson();
             });
-            await layouts.SetRebuildAsync(layout.Id, recorded, cancellationToken);
+            await rebuilds.SetRebuildAsync(layout.Id, recorded, cancellationToken);
         }
 
         void Report(Action move)
@@ -258,7 +258,7 @@ public sealed partial class RebuildLayout(
             if (!await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
                 return null;
         }
-        await layouts.SetRebuildAsync(layout.Id, null, cancellationToken);
+        await rebuilds.SetRebuildAsync(layout.Id, null, cancellationToken);
         return retired.Count;
     }
 

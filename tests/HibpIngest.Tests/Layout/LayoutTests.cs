@@ -24,7 +24,7 @@ namespace HibpIngest.Tests.Layout;
 /// </summary>
 public sealed partial class LayoutTests
 {
-    private const int MaxMembersOfAPort = 14;
+    private const int MaxMembersOfAPort = 12;
 
     private static readonly Dictionary<string, string[]> References = new()
     {
