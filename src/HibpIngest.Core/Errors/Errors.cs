@@ -24,11 +24,9 @@ public class StoreUnavailableException(string message, Exception? inner = null) 
     /// <param name="operation">The failed call, without a key or an address: "listing of breaches".</param>
     /// <param name="cause">Equal for all operations that fail for the same reason.</param>
     public StoreUnavailableException(string operation, string cause)
-        : this($"{operation} failed: {cause}") => (Operation, Cause) = (operation, cause);
+        : this($"{operation} failed: {cause}") => Cause = cause;
 
-    /// <summary>Null: the whole message is the cause.</summary>
-    public string? Operation { get; init; }
-
+    /// <summary>The message without the operation; the whole message if it names none.</summary>
     public string Cause { get; init; } = message;
 }
 

@@ -165,7 +165,7 @@ internal static class FileErrors
     public static HibpException Map(Exception error, string operation) => error switch
     {
         IOException { HResult: NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull } =>
-            new StoreFullException($"{operation} failed: {DiskFull}") { Operation = operation, Cause = DiskFull },
+            new StoreFullException($"{operation} failed: {DiskFull}") { Cause = DiskFull },
         UnauthorizedAccessException =>
             new StoreRefusedException($"{operation} failed: this user lacks the permission in the folder; grant it"),
         _ => new StoreUnavailableException(operation, $"{error.GetType().Name} ({error.HResult})"),

@@ -45,7 +45,7 @@ internal static class StorageErrors
         return (status, code) switch
         {
             (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") =>
-                new StoreFullException(message) { Operation = operation, Cause = cause },
+                new StoreFullException(message) { Cause = cause },
             (408 or 429 or >= 500, _) => new StoreUnavailableException(operation, cause),
             (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
             // The service takes up to about a minute to complete a deletion.

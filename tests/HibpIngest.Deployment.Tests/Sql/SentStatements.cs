@@ -1,4 +1,5 @@
 using HibpIngest.Deployment.Tests.Infra;
+using System.Xml.Linq;
 using Microsoft.CodeAnalysis;
 using Microsoft.CodeAnalysis.CSharp;
 using Microsoft.CodeAnalysis.CSharp.Syntax;
@@ -15,12 +16,13 @@ internal sealed class SentStatements
 {
     private const string Unknown = "x";
 
-    /// <summary>The project's implicit usings.</summary>
-    private const string Usings =
-        "global using System; global using System.Collections.Generic; global using System.IO; global using System.Linq; "
-        + "global using System.Threading; global using System.Threading.Tasks; global using HibpIngest.Accounts; "
-        + "global using HibpIngest.Breaches; global using HibpIngest.Clients; global using HibpIngest.Errors; "
-        + "global using HibpIngest.Messages; global using HibpIngest.Stores; global using HibpIngest.Telemetry;";
+    /// <summary>The usings that the SDK and the project's files import.</summary>
+    private static string Usings => string.Concat(
+        new[] { "Directory.Build.props", "src/HibpIngest.Storage.Sql/HibpIngest.Storage.Sql.csproj" }
+            .SelectMany(file => XDocument.Load(Path.Combine(InfraFiles.Root, file)).Descendants("Using"))
+            .Select(one => (string)one.Attribute("Include")!)
+            .Concat(["System", "System.Collections.Generic", "System.IO", "System.Linq", "System.Threading", "System.Threading.Tasks"])
+            .Select(name => $"global using {name}; "));
 
     private readonly CSharpCompilation _compilation;
     private readonly Dictionary<SyntaxTree, SemanticModel> _models;
