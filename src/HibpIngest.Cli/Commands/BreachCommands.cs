@@ -173,8 +173,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
     {
         _confirmation.RequireAnswerable(session.Parsed, "breach remove");
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(
-            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_name), cancellationToken);
+        var breach = await GetBreachAsync(services, session.Parsed.GetRequiredValue(_name), cancellationToken);
         await _confirmation.AskAsync(
             session, $"This removes {breach.Name} from every account, and can't be undone.", breach.Name, cancellationToken);
         var removal = await RemoveAsync(session, services, breach.Name, cancellationToken);

@@ -22,7 +22,7 @@ internal abstract class CallbackCommand : HibpCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var breach = session.Parsed.GetValue(Breach);
         if (breach is not null)
-            breach = (await GetBreachAsync(services.GetRequiredService<IBreachDatabase>(), breach, cancellationToken)).Name;
+            breach = (await GetBreachAsync(services, breach, cancellationToken)).Name;
         await RunAsync(
             session, services.GetRequiredService<CallbackOperations>(), session.Parsed.GetValue(Client)?.Trim(), breach, cancellationToken);
     }

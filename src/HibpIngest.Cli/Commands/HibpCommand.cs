@@ -34,6 +34,8 @@ internal abstract class HibpCommand : Command
 
     protected abstract Task RunAsync(CommandSession session, CancellationToken cancellationToken);
 
+    protected static Argument<string> NewBreachArgument() => new("BREACH") { Description = "Name of the breach." };
+
     protected void Add(params IEnumerable<Symbol> symbols)
     {
         foreach (var symbol in symbols)
@@ -58,8 +60,12 @@ internal abstract class HibpCommand : Command
         ? result.GetResult(option) is { Implicit: false } : result.GetResult((Argument)symbol) is { Tokens.Count: > 0 };
 
     /// <exception cref="NotPossibleException">The breach doesn't exist.</exception>
-    protected static async Task<Breach> GetBreachAsync(IBreachDatabase database, string name, CancellationToken cancellationToken) =>
-        await database.GetBreachAsync(name, cancellationToken)
+    protected static Task<Breach> GetBreachAsync(IServiceProvider services, string name, CancellationToken cancellationToken) =>
+        GetBreachAsync(services.GetRequiredService<ICatalogue>(), name, cancellationToken);
+
+    /// <inheritdoc cref="GetBreachAsync(IServiceProvider, string, CancellationToken)"/>
+    protected static async Task<Breach> GetBreachAsync(ICatalogue catalogue, string name, CancellationToken cancellationToken) =>
+        await catalogue.GetBreachAsync(name, cancellationToken)
         ?? throw new NotPossibleException($"there is no breach '{name}'; 'hibp breach list' lists them all");
 
     /// <returns>Null: no password is given.</returns>

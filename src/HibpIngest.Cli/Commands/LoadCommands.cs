@@ -4,7 +4,7 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class LoadSlicesCommand : HibpCommand
 {
-    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Argument<string> _breach = NewBreachArgument();
     private readonly Option<bool> _failed = new("--failed") { Description = "Only slices that failed." };
 
     public LoadSlicesCommand()
@@ -46,7 +46,7 @@ internal sealed class LoadSlicesCommand : HibpCommand
 
 internal sealed class LoadRequeueCommand : HibpCommand
 {
-    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Argument<string> _breach = NewBreachArgument();
     private readonly Option<int?> _slice = new("--slice") { Description = "One slice of the newest load.", HelpName = "N" };
     private readonly Option<bool> _failed = new("--failed") { Description = "All slices that failed." };
     private readonly Option<bool> _all = new("--all") { Description = "All slices, of every load whose rows are still in the database." };
@@ -64,8 +64,7 @@ internal sealed class LoadRequeueCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(
-            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var breach = await GetBreachAsync(services, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var requeued = await services.GetRequiredService<LoadOperations>().RequeueSlicesAsync(
             breach.Name, session.Parsed.GetValue(_slice), session.Parsed.GetValue(_failed), cancellationToken);
         session.Screen.ShowResult(new RequeueDocument(breach.Name, requeued),

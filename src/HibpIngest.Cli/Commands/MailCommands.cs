@@ -11,7 +11,7 @@ internal sealed class MailPreviewCommand : HibpCommand
     private const string Nobody = "somebody@example.com";
     private const long AccountsOfDomain = 42;
 
-    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Argument<string> _breach = NewBreachArgument();
     private readonly Option<string?> _domain =
         new("--domain") { Description = "Show the mail to a subscriber of this domain instead of a person's.", HelpName = "DOMAIN" };
     private readonly Option<bool> _html = new("--html") { Description = "Show the HTML version." };
@@ -74,7 +74,7 @@ internal sealed class MailRefusedCommand : HibpCommand
     // Read in chunks, to bound the size of a query.
     private const int Chunk = 10_000;
 
-    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Argument<string> _breach = NewBreachArgument();
 
     public MailRefusedCommand()
         : base("refused", "List the permanently refused mails of a breach, and why they were refused. They are not sent again.")
@@ -118,7 +118,7 @@ internal sealed class MailRefusedCommand : HibpCommand
 
 internal sealed class MailHoldCommand : HibpCommand
 {
-    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Argument<string> _breach = NewBreachArgument();
 
     public MailHoldCommand()
         : base("hold", "Hold the mails and callbacks of a breach until 'hibp mail release'. A mail that is being sent is still delivered.")
@@ -132,8 +132,7 @@ internal sealed class MailHoldCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(
-            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var breach = await GetBreachAsync(services, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var waiting = await services.GetRequiredService<MailOperations>().HoldAsync(breach.Name, cancellationToken);
         session.Screen.ShowResult(new NotifyDocument(breach.Name, waiting),
             $"{TableFormat.Number(waiting)} mails of {breach.Name} wait for: hibp mail release {breach.Name}");
@@ -142,7 +141,7 @@ internal sealed class MailHoldCommand : HibpCommand
 
 internal sealed class MailReleaseCommand : HibpCommand
 {
-    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Argument<string> _breach = NewBreachArgument();
     private readonly Option<bool> _dryRun = new("--dry-run") { Description = "Only list what would be sent." };
 
     public MailReleaseCommand()
@@ -158,8 +157,7 @@ internal sealed class MailReleaseCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(
-            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var breach = await GetBreachAsync(services, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var operations = services.GetRequiredService<MailOperations>();
         if (session.Parsed.GetValue(_dryRun))
         {

@@ -120,7 +120,7 @@ internal sealed class StatusCommand : HibpCommand
                 await session.RequireEmulatorAsync(cancellationToken);
             // Resolved in each round until found: without a name, all loads would be shown.
             if (name is not null)
-                _breach ??= (await GetBreachAsync(_open.GetRequiredService<IBreachDatabase>(), name, cancellationToken)).Name;
+                _breach ??= (await GetBreachAsync(_open, name, cancellationToken)).Name;
             var picture = await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
             return await picture.WithWorkAsync(_open.GetRequiredService<IBreachDatabase>(), Shown(picture).Loads, cancellationToken);
         }

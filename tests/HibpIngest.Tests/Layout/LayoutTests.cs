@@ -205,8 +205,7 @@ public sealed partial class LayoutTests
     /// <summary>Returns the words of each file's code, without comments.</summary>
     private static List<(string Name, HashSet<string> Words)> Sources(string project) =>
     [
-        .. Directory.EnumerateFiles(RepositoryFile.Path(project), "*.cs", SearchOption.AllDirectories)
-            .Where(file => !file.Contains($"{Path.DirectorySeparatorChar}obj{Path.DirectorySeparatorChar}", StringComparison.Ordinal))
+        .. RepositoryFile.Code(project)
             .Select(file => (
                 Path.GetFileNameWithoutExtension(file),
                 File.ReadLines(file).Where(line => !line.TrimStart().StartsWith("//", StringComparison.Ordinal))
@@ -215,10 +214,9 @@ public sealed partial class LayoutTests
 
     /// <summary>Returns the source files of a project, without their comments and string literals.</summary>
     private static IEnumerable<(string Project, string Path, string Folder, string Code)> SourceFiles(string project) =>
-        from file in Directory.EnumerateFiles(RepositoryFile.Path($"src/{project}"), "*.cs", SearchOption.AllDirectories)
+        from file in RepositoryFile.Code($"src/{project}")
         let path = Path.GetRelativePath(RepositoryFile.Path($"src/{project}"), file).Replace('\\', '/')
         let parts = path.Split('/')
-        where parts[0] is not ("obj" or "bin")
         select (project, path, parts.Length == 1 ? "" : parts[0], CommentOrText().Replace(File.ReadAllText(file), ""));
 
     [GeneratedRegex(@"^namespace (?<name>[\w.]+);", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
