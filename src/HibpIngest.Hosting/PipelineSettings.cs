@@ -130,8 +130,8 @@ public sealed record PipelineSettings
             RetiredApp => $"{name} is no longer used: each of the two Functions apps has its own package",
             var key when RenamedVariables.TryGetValue(key, out var present) => $"{name} is now called {NameOf(present)}",
             var key when Spelling.Nearest(key, known) is { } nearest =>
-                $"{name} means nothing here; did you mean {HibpOptions.Prefix}{nearest}?",
-            _ => $"{name} means nothing here; docs/settings.md has all that do",
+                $"{name} is not a setting; did you mean {HibpOptions.Prefix}{nearest}?",
+            _ => $"{name} is not a setting; docs/settings.md lists all settings",
         });
     }
 

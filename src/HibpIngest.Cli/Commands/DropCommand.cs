@@ -164,9 +164,9 @@ internal sealed class DropCommand : HibpCommand
         foreach (var (property, nearest) in BreachMetadata.FindUnknown(metadata.Content))
         {
             // A name with an @ may be an email address.
-            var shown = NameText.HoldsAt(property) ? "a property with an @ in its name" : $"'{TerminalText.OneLine(property)}'";
-            screen.Say($"warning: {metadata.Blob}: {shown} means nothing here"
-                + (nearest is null ? "; docs/catalogue.md has what does" : $": did you mean '{nearest}'?"));
+            var shown = NameText.HoldsAt(property) ? "a name with an @" : $"'{TerminalText.OneLine(property)}'";
+            screen.Say($"warning: {metadata.Blob}: {shown} is not a property of breach metadata"
+                + (nearest is null ? "; docs/catalogue.md lists the properties" : $": did you mean '{nearest}'?"));
         }
     }
 

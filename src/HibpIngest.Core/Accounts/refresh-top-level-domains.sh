@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes IANA's current list of top-level domains in place of the one beside this script. The list's hash is recorded with every load, and a load
-# resumes under the list it started with only, so: finish or restart open loads (hibp load resume LOAD --restart) after an update.
+# Replaces the list of top-level domains next to this script by IANA's current one. Each load records the hash of its
+# list and resumes only under that list: after an update, finish or restart open loads (hibp load resume LOAD --restart).
 set -eu
 cd "$(dirname "$0")"
 list=tlds-alpha-by-domain.txt

@@ -25,7 +25,7 @@ public sealed class HostLogTests : IDisposable
             .Select(line => JsonDocument.Parse(line).RootElement).ToList();
         Assert.All(lines, line => Assert.Matches(@"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", line.GetProperty("time").GetString()));
         Assert.Contains(lines, line => line.GetProperty("level").GetString() == "warning"
-            && line.GetProperty("message").GetString()!.StartsWith("HIBP_STORGE means nothing here", StringComparison.Ordinal));
+            && line.GetProperty("message").GetString()!.StartsWith("HIBP_STORGE is not a setting", StringComparison.Ordinal));
         var started = Assert.Single(lines, line => line.TryGetProperty("fields", out var fields) && fields.TryGetProperty("Roles", out _));
         Assert.Equal(
             ("information", "All"),

@@ -42,7 +42,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         var refused = await RunAsync("run");
         Assert.Equal(1, refused.ExitCode);
         Assert.Contains(
-            "HIBP_MALSPERSECOND means nothing here; did you mean HIBP_MAILSPERSECOND?", refused.Error, StringComparison.Ordinal);
+            "HIBP_MALSPERSECOND is not a setting; did you mean HIBP_MAILSPERSECOND?", refused.Error, StringComparison.Ordinal);
         Assert.Contains("550 5.7.1", refused.Error, StringComparison.Ordinal);
         Assert.DoesNotContain("ready", refused.Error, StringComparison.Ordinal);
 

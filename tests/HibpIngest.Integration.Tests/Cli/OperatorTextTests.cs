@@ -71,10 +71,10 @@ public sealed class OperatorTextTests : CommandTestBase
         var drop = (await RunAsync("drop", Zip("Alpha.zip", "nothing in here"))).Succeeded();
         Assert.Equal(
             [
-                "warning: Alpha.json: 'Titel' means nothing here: did you mean 'Title'?",
-                "warning: Alpha.json: 'IsVerifed' means nothing here: did you mean 'IsVerified'?",
-                "warning: Alpha.json: a property with an @ in its name means nothing here; docs/catalogue.md has what does",
-                "warning: Alpha.json: 'Zebra' means nothing here; docs/catalogue.md has what does",
+                "warning: Alpha.json: 'Titel' is not a property of breach metadata: did you mean 'Title'?",
+                "warning: Alpha.json: 'IsVerifed' is not a property of breach metadata: did you mean 'IsVerified'?",
+                "warning: Alpha.json: a name with an @ is not a property of breach metadata; docs/catalogue.md lists the properties",
+                "warning: Alpha.json: 'Zebra' is not a property of breach metadata; docs/catalogue.md lists the properties",
             ],
             drop.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
         Assert.True(await Probe.AskUntilAsync(

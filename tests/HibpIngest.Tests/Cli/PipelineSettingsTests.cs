@@ -56,9 +56,9 @@ public sealed class PipelineSettingsTests
         var settings = Read(("HIBP_MAILPERSECOND", "3"), ("HIBP_STORGE", "x"), ("HIBP_ZEBRA", "y"), ("HIBP_STORAGE_2", "two"));
         Assert.Equal(
             [
-                "HIBP_MAILPERSECOND means nothing here; did you mean HIBP_MAILSPERSECOND?",
-                "HIBP_STORGE means nothing here; did you mean HIBP_STORAGE?",
-                "HIBP_ZEBRA means nothing here; docs/settings.md has all that do",
+                "HIBP_MAILPERSECOND is not a setting; did you mean HIBP_MAILSPERSECOND?",
+                "HIBP_STORGE is not a setting; did you mean HIBP_STORAGE?",
+                "HIBP_ZEBRA is not a setting; docs/settings.md lists all settings",
             ],
             settings.DescribeUnknown());
     }
