@@ -251,7 +251,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
 
         // A slice that began earlier still writes to it.
         await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
-        var work = await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromHours(1), 5, None);
+        var work = await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromDays(3650), 5, None);
         Assert.Equal(2, work!.Layouts.Layouts.Count);
         var dropping = operations.DropAsync(Wide, null, None);
         var beginsToWait = clock.AdvanceUntilAsync(dropping, TimeSpan.FromSeconds(1));
