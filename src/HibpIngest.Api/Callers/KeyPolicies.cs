@@ -46,6 +46,8 @@ internal static class KeyPolicies
     /// </summary>
     private sealed class KeyPolicyEvaluator(ApiKeyAuthentication authentication) : IPolicyEvaluator
     {
+        private static readonly Task<PolicyAuthorizationResult> Success = Task.FromResult(PolicyAuthorizationResult.Success());
+
         public async Task<AuthenticateResult> AuthenticateAsync(AuthorizationPolicy policy, HttpContext context)
         {
             var result = await authentication.AuthenticateAsync(context);
@@ -56,9 +58,8 @@ internal static class KeyPolicies
 
         public Task<PolicyAuthorizationResult> AuthorizeAsync(
             AuthorizationPolicy policy, AuthenticateResult authenticationResult, HttpContext context, object? resource) =>
-            Task.FromResult(
-                authenticationResult.Principal is not Caller caller ? PolicyAuthorizationResult.Challenge()
-                : policy.Requirements.All(one => one is CallerRequirement requirement && requirement.Allows(caller))
-                    ? PolicyAuthorizationResult.Success() : PolicyAuthorizationResult.Forbid());
+            authenticationResult.Principal is not Caller caller ? Task.FromResult(PolicyAuthorizationResult.Challenge())
+            : policy.Requirements is [CallerRequirement requirement] && requirement.Allows(caller)
+                ? Success : Task.FromResult(PolicyAuthorizationResult.Forbid());
     }
 }
