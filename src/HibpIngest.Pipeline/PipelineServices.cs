@@ -22,7 +22,7 @@ public static class PipelineServices
     [
         typeof(Deferrals), typeof(ArchivePasswords), typeof(StoreSetup), typeof(DroppedBreaches), typeof(IngestBreach), typeof(UpsertSlice),
         typeof(MatchSubscribers), typeof(SendNotifications), typeof(CallClients), typeof(DeliverCallbacks), typeof(WriteJournal),
-        typeof(Sweep),
+        typeof(Sweep), typeof(SweepCatalogue), typeof(NotificationMails),
     ];
 
     private static readonly Type[] Transients =
@@ -32,9 +32,12 @@ public static class PipelineServices
         typeof(WatchedPrefixes), typeof(JournaledRows), typeof(JournalSchedule), typeof(RecoverLoads), typeof(RepairJournal),
         typeof(RepairRemoved), typeof(SegmentCopy), typeof(JournalChanges), typeof(VerifyJournal), typeof(FillRanges),
         typeof(LayoutOperations), typeof(RebuildLayout), typeof(RetiredMarks), typeof(ApplySuppressions), typeof(BreachLoads),
-        typeof(BreachOperations), typeof(CallbackOperations), typeof(LoadOperations), typeof(MailOperations), typeof(PoisonQueue),
-        typeof(ReconcileRestoredDatabase), typeof(PublishCatalogue), typeof(RemovalStatus), typeof(RemoveBreach),
-        typeof(SubscriberOperations),
+        typeof(BreachOperations), typeof(CallbackOperations), typeof(RequeueSlices), typeof(ResumeLoad), typeof(AssignLoad),
+        typeof(PurgeLoad), typeof(MailOperations), typeof(PoisonQueue), typeof(ReconcileRestoredDatabase), typeof(RecoverFromJournal),
+        typeof(StartLostZips), typeof(PublishCatalogue), typeof(RemovalStatus), typeof(RemoveBreach), typeof(RecordRemoval),
+        typeof(RemoveMarks), typeof(SweepLoads), typeof(LostMessages), typeof(LoadSchedules), typeof(StoreContainers),
+        typeof(StoreLayouts), typeof(CopyToRanges), typeof(RebuildSources), typeof(MatchLoad), typeof(SliceRuns), typeof(FindCalls),
+        typeof(CallLists), typeof(LoadArchive), typeof(StartSlices), typeof(SubscriberOperations),
     ];
 
     /// <summary>

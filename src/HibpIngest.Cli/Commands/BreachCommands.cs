@@ -146,7 +146,7 @@ internal sealed class BreachAssignCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        var load = await services.GetRequiredService<LoadOperations>().AssignAsync(
+        var load = await services.GetRequiredService<AssignLoad>().RunAsync(
             session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
         session.Screen.ShowResult(Documents.Of(load),
             $"Load {load.Id} is assigned to "

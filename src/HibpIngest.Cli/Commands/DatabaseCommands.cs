@@ -294,13 +294,13 @@ internal sealed class DatabasePurgeCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        var operations = services.GetRequiredService<LoadOperations>();
+        var purge = services.GetRequiredService<PurgeLoad>();
         var purged = new List<PurgedLoad>();
         foreach (var load in await ChooseAsync(session, services.GetRequiredService<IBreachDatabase>(), cancellationToken))
         {
             var rows = await ProgressSpinner.ShowAsync(
                 session.Screen, $"load {load.Id}: rows purged",
-                progress => operations.PurgeAsync(load.Id, session.Parsed.GetValue(_withoutLog), progress, cancellationToken));
+                progress => purge.RunAsync(load.Id, session.Parsed.GetValue(_withoutLog), progress, cancellationToken));
             purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are deleted.");

@@ -65,7 +65,7 @@ internal sealed class LoadRequeueCommand : HibpCommand
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(services, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var requeued = await services.GetRequiredService<LoadOperations>().RequeueSlicesAsync(
+        var requeued = await services.GetRequiredService<RequeueSlices>().RunAsync(
             breach.Name, session.Parsed.GetValue(_slice), session.Parsed.GetValue(_failed), cancellationToken);
         session.Screen.ShowResult(new RequeueDocument(breach.Name, requeued),
             $"{TableFormat.Number(requeued)} slices of {breach.Name} are queued again.");
@@ -94,7 +94,7 @@ internal sealed class LoadResumeCommand : HibpCommand
         var password = await GetPasswordAsync(session, _password, _passwordFromInput, cancellationToken);
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var failed = session.Parsed.GetRequiredValue(_load);
-        var load = await services.GetRequiredService<LoadOperations>().ResumeAsync(
+        var load = await services.GetRequiredService<ResumeLoad>().RunAsync(
             failed, session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
         session.Screen.ShowResult(new ResumeDocument(load.Id, load.Breach, state),

@@ -64,8 +64,10 @@ internal static class LocalHostServices
                 (body, token) => host.WorkAsync(
                     route.Queue, () => provider.GetRequiredService<MessageDispatcher>().DispatchAsync(route.Queue, body, token)),
                 queues with { MaxDequeueCount = provider.GetRequiredService<IOptions<RetryOptions>>().Value.MaxTries },
-                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<QueueListener>>(), host.Health,
-                options.OnFailure is { } report ? e => report(route.Queue, e) : null).RunAsync(stop)));
+                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<QueueListener>>(), host.Health)
+            {
+                OnFailure = e => options.OnFailure?.Invoke(route.Queue, e),
+            }.RunAsync(stop)));
         }
         return services;
 

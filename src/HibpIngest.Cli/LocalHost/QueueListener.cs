@@ -8,16 +8,18 @@ namespace HibpIngest.Cli.LocalHost;
 /// attempts are used up (written to the poison queue first, so that nothing is lost).
 /// </summary>
 /// <param name="work">Returns when the message's work is done; throws if it failed.</param>
-/// <param name="onFailure">Called for every failed attempt.</param>
 internal sealed partial class QueueListener(
     IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
-    ILogger log, StoreHealth health, Action<Exception>? onFailure = null)
+    ILogger log, StoreHealth health)
 {
     // Calls made after the stop are limited: a process that is asked to stop has only some seconds.
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(5);
 
     private readonly IMessageQueue _queue = queues.Get(name);
     private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
+
+    /// <summary>Called for every failed attempt.</summary>
+    public Action<Exception>? OnFailure { get; init; }
 
     /// <summary>Listens until the stop; then waits for the messages in progress, and makes unfinished ones visible again.</summary>
     public async Task RunAsync(CancellationToken stop)
@@ -118,7 +120,7 @@ internal sealed partial class QueueListener(
                 LogFailed(
                     name, message.Current.Id, tries, options.MaxDequeueCount, failure is HibpException
                     ? failure.Message : UnexpectedError.Describe(failure));
-                onFailure?.Invoke(failure);
+                OnFailure?.Invoke(failure);
                 if (tries >= options.MaxDequeueCount)
                     await PoisonAsync(message);
                 else

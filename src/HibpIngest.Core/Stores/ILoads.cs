@@ -65,6 +65,13 @@ public interface ILoads
     Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
 }
 
+public static class LoadsExtensions
+{
+    /// <exception cref="NotPossibleException">There is no such load.</exception>
+    public static async Task<Load> RequireLoadAsync(this ILoads loads, long load, CancellationToken cancellationToken) =>
+        await loads.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
+}
+
 /// <summary>When a load was worked on, as recorded in the database.</summary>
 /// <param name="Slices">In order.</param>
 /// <param name="FirstMailAt">When its first notification was sent or refused; null: none was.</param>

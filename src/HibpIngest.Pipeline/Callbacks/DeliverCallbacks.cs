@@ -6,8 +6,8 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// calls are recorded every second; a call that was not recorded because of a crash is repeated with the same idempotency key.
 /// </summary>
 public sealed partial class DeliverCallbacks(
-    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, InstallationKeys keys, ICallbackSender sender,
-    CallSchedule schedule, IOptions<CallbackOptions> options, TimeProvider time, ILogger<DeliverCallbacks> log)
+    ICallbacks callbacks, ICallbackClients clients, CallLists lists, ICallbackSender sender, CallSchedule schedule, TimeProvider time,
+    ILogger<DeliverCallbacks> log)
     : IStage<CallbackMessage, CallbackRun>
 {
     // Opened together: enough to keep the largest cap in flight however little a slice holds, and a few MB at most.
@@ -15,7 +15,6 @@ public sealed partial class DeliverCallbacks(
     private const int MaxCalls = 4_096;
 
     private static readonly TimeSpan RecordEvery = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan LongestPause = TimeSpan.FromHours(1);
 
     // A stopping host gives calls in flight this long to end.
     private static readonly TimeSpan Grace = TimeSpan.FromSeconds(2);
@@ -41,7 +40,7 @@ public sealed partial class DeliverCallbacks(
             return null;
         }
         CallbackRun? run = null;
-        var pace = new CallPace(turn, client.Cap, PauseOf, time);
+        var pace = new CallPace(turn, client.Cap, lists.PauseOf, time);
         try
         {
             if (await callbacks.ListDueDeliveriesAsync(client.Number, MaxDeliveries, cancellationToken) is { Count: > 0 } due)
@@ -90,29 +89,22 @@ public sealed partial class DeliverCallbacks(
         return Task.FromResult(false);
     }
 
-    /// <summary>Returns the pause after earlier ones: doubled each time, up to an hour, minus up to a quarter of jitter.</summary>
-    internal TimeSpan PauseOf(int before)
-    {
-        var pause = options.Value.CallPause * Math.Pow(2, Math.Clamp(before, 0, 20));
-        return (pause < LongestPause ? pause : LongestPause) * (1 - (Random.Shared.NextDouble() / 4));
-    }
-
     private async Task CallAsync(CallbackRun work, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
     {
         var chosen = new List<CallbackDelivery>();
         for (var (i, calls) = (0, 0); i < due.Count && calls < MaxCalls; calls += due[i++].Calls)
             chosen.Add(due[i]);
-        var (opened, settled) = await OpenAsync(work.Client, chosen, cancellationToken);
+        var (opened, settled) = await lists.OpenAsync(work.Client, chosen, cancellationToken);
         if (settled.Count > 0)
             await RecordAsync(work, settled, null, cancellationToken);
         if (opened.Count == 0)
             return;
-        if (ClientOperations.OpenSecret(work.Client, keys.Secret) is not { } secret)
+        if (lists.SecretOf(work.Client) is not { } secret)
         {
             LogNoSecret(work.Client.Number);
             work.Pace.Fail();
             const string Reason = "the client's secret is encrypted under a HIBP_SECRET_KEY that this host doesn't have";
-            await RecordAsync(work, [.. opened.Select(one => Failed(one.Delivery, Reason))], null, cancellationToken);
+            await RecordAsync(work, [.. opened.Select(one => lists.Failed(one.Delivery, Reason))], null, cancellationToken);
             return;
         }
         var target = new CallTarget(new Uri(work.Client.Url), secret);
@@ -125,7 +117,7 @@ public sealed partial class DeliverCallbacks(
         {
             // Accepted calls are recorded even if the host is stopping.
             if (!work.Lease.IsLost)
-                await RecordAsync(work, pool.Results(PauseOf), pool, CancellationToken.None);
+                await RecordAsync(work, pool.Results(lists.PauseOf), pool, CancellationToken.None);
         }
     }
 
@@ -200,7 +192,7 @@ public sealed partial class DeliverCallbacks(
     {
         var began = time.GetTimestamp();
         var stopped = await callbacks.RecordDeliveriesAsync(
-            work.Client.Number, work.Owner, CallLease.Duration, results, pool?.Keys ?? [], options.Value.CallGiveUp, cancellationToken);
+            work.Client.Number, work.Owner, CallLease.Duration, results, pool?.Keys ?? [], lists.GiveUpAfter, cancellationToken);
         if (stopped is null)
         {
             LogLost(work.Client.Number);
@@ -212,47 +204,14 @@ public sealed partial class DeliverCallbacks(
         foreach (var delivery in stopped)
             pool?.Halt(delivery);
         foreach (var result in results.Where(one => one.State is CallbackState.Done or CallbackState.Dropped))
-            await blobs.DeleteAsync(result.Key, cancellationToken);
+            await lists.DeleteAsync(result.Key, cancellationToken);
     }
-
-    private async Task<(List<(CallbackDelivery Delivery, CallList Calls)> Opened, List<CallbackResult> Settled)> OpenAsync(
-        CallbackClient client, IReadOnlyList<CallbackDelivery> due, CancellationToken cancellationToken)
-    {
-        var (opened, settled) = (new List<(CallbackDelivery, CallList)>(), new List<CallbackResult>());
-        var contents = await Task.WhenAll(due.Select(one => blobs.ReadAsync(one.Key, cancellationToken)));
-        foreach (var (delivery, content) in due.Zip(contents))
-        {
-            if (!client.IsCalledOf(delivery.Flags))
-            {
-                settled.Add(new CallbackResult(
-                    delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Dropped,
-                    "the breach was retired, or made sensitive, before this call was made"));
-            }
-            else if (content is null)
-            {
-                settled.Add(Failed(delivery, "the callback's content no longer exists"));
-            }
-            else if (keys.Secret is not { } secret || CallList.Open(secret, delivery.Key, content) is not { } calls
-                || calls.Count != delivery.Calls)
-            {
-                settled.Add(Failed(delivery, "the callback's content is encrypted under a HIBP_SECRET_KEY that this host doesn't have"));
-            }
-            else
-            {
-                opened.Add((delivery, calls));
-            }
-        }
-        return (opened, settled);
-    }
-
-    private CallbackResult Failed(CallbackDelivery delivery, string reason) => new(
-        delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Open, reason, PauseOf(delivery.Deferrals));
 
     private async Task EndAsync(int client, string owner, CallPace pace)
     {
         // A message can't be hidden longer than LongestHidden; Sweep sends for deliveries due later.
         var next = await callbacks.EndTurnAsync(
-            client, owner, pace.End(), options.Value.CallGiveUp, PipelineMessages.LongestHidden, CancellationToken.None);
+            client, owner, pace.End(), lists.GiveUpAfter, PipelineMessages.LongestHidden, CancellationToken.None);
         if (next is { } due)
             await schedule.CallAsync(client, due, CancellationToken.None);
     }
@@ -282,7 +241,7 @@ public sealed partial class DeliverCallbacks(
     {
         var (dropped, _) = await callbacks.DropDeliveriesAsync(client, null, withOpen: true, "its client was removed", cancellationToken);
         foreach (var delivery in dropped)
-            await blobs.DeleteAsync(delivery, cancellationToken);
+            await lists.DeleteAsync(delivery, cancellationToken);
     }
 
     // Only a client's number is logged, never its name, address or prefixes.

@@ -16,9 +16,6 @@ public sealed partial class PublishCatalogue(
     /// <summary>A run that takes longer gives up. A thousand breaches take less.</summary>
     public static readonly TimeSpan LongestRun = TimeSpan.FromMinutes(5);
 
-    /// <summary>An older mark has no owner: the longest statement after a mark is set may take 30 minutes, plus its retries.</summary>
-    public static readonly TimeSpan OldestMark = TimeSpan.FromHours(2);
-
     internal const string Json = "application/json; charset=utf-8";
 
     // Writes and deletions in flight. A breach's blob has a few kilobytes, so latency is the whole cost.
@@ -26,9 +23,6 @@ public sealed partial class PublishCatalogue(
 
     // Attempts that other writers overtake before the rest is left to the next sweep.
     private const int MaxRounds = 20;
-
-    // Marks that a sweep has already published for, with the time of the last one.
-    private readonly Dictionary<string, DateTimeOffset> _swept = [];
 
     public MergeCatalogue Merge { get; } = new(catalogue, blobs);
 
@@ -68,40 +62,6 @@ public sealed partial class PublishCatalogue(
                 return;
         }
         await RunAsync(cancellationToken);
-    }
-
-    /// <summary>
-    /// Publishes if a mark is set; without a mark the database isn't queried. A new mark is published for at once, and again each time its
-    /// age has doubled, because its owner may still be about to make its change. Marks older than <see cref="OldestMark"/> are cleared.
-    /// Calls must not overlap.
-    /// </summary>
-    /// <param name="before">Checks that the database may be published from; throws if not.</param>
-    public async Task SweepAsync(Func<CancellationToken, Task> before, CancellationToken cancellationToken)
-    {
-        var found = await marks.ListBehindAsync(cancellationToken);
-        foreach (var cleared in _swept.Keys.Except(found.Select(one => one.Mark)).ToList())
-            _swept.Remove(cleared);
-        var now = time.GetUtcNow();
-        if (!found.Any(one => IsForgotten(one.SetAt) || IsDue(one.Mark, one.SetAt)))
-            return;
-        await before(cancellationToken);
-        var change = await BeginChangeAsync(cancellationToken);
-        if (!await change.TryPublishAsync(cancellationToken))
-        {
-            // The marks found stay set, so the one added here isn't needed; otherwise each minute would add another.
-            await change.AbandonAsync(cancellationToken);
-            return;
-        }
-        foreach (var (mark, setAt) in found)
-        {
-            _swept[mark] = now;
-            if (IsForgotten(setAt))
-                await marks.ClearBehindAsync(mark, cancellationToken);
-        }
-
-        bool IsForgotten(DateTimeOffset setAt) => now - setAt >= OldestMark;
-
-        bool IsDue(string mark, DateTimeOffset setAt) => !_swept.TryGetValue(mark, out var swept) || now - setAt >= 2 * (swept - setAt);
     }
 
     /// <summary>Writes the blobs that differ. The caller has set a mark, which stays set if this throws.</summary>

@@ -1,13 +1,16 @@
 namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Sends dropped files without a receipt to the ingest queue: once for each blob version.</summary>
-public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider time)
+public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, IOptions<SweepOptions> options, TimeProvider time)
 {
     // Versions known to have a receipt, so that each is looked up once. Bounded by the listing.
     private HashSet<BlobVersion> _known = [];
 
+    /// <summary>Sends files that no event has announced: younger ones are left to their event, which may still arrive.</summary>
+    public Task<int> SweepAsync(CancellationToken cancellationToken) => RunAsync(options.Value.SweepBlobAge, cancellationToken);
+
     /// <summary>Returns the number of messages sent.</summary>
-    /// <param name="minimumAge">Younger files are left to the next scan, or to their event, which may still arrive.</param>
+    /// <param name="minimumAge">Younger files are left to the next scan.</param>
     public async Task<int> RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
     {
         var sent = 0;

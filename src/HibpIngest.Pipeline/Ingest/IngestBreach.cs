@@ -9,8 +9,8 @@ namespace HibpIngest.Pipeline.Ingest;
 /// a time, because its dedupe set may take most of the memory.
 /// </summary>
 public sealed class IngestBreach(
-    LoadStart starts, LoadLeases leases, LoadCopy copy, ILoads loads, IStoreMarks open, LoadReports reports, PipelineMessages messages,
-    TimeProvider time, ILogger<IngestBreach> log) : IStage<IngestMessage, LoadLease>
+    LoadStart starts, LoadLeases leases, LoadCopy copy, LoadReports reports, PipelineMessages messages, TimeProvider time,
+    ILogger<IngestBreach> log) : IStage<IngestMessage, LoadLease>
 {
     // The plan's limit leaves half a minute after the time budget and the last batch. A message that has waited for TurnTimeout is sent
     // back to its queue, where another process may receive it.
@@ -95,12 +95,10 @@ public sealed class IngestBreach(
     private async Task<LoadLease?> ClaimLoadAsync(IngestMessage message, CancellationToken cancellationToken)
     {
         var head = message.Load > 0
-            ? await loads.GetLoadHeadAsync(message.Load, cancellationToken)
+            ? await starts.ReopenAsync(message.Load, cancellationToken)
             : await starts.RunAsync(message.Zip, heldBecause: null, cancellationToken);
         if (head is not { State: LoadState.Ingesting, Stopped: false })
             return null;
-        if (message.Load > 0)
-            await open.MarkOpenAsync(head.Id, cancellationToken);
         var again = new IngestMessage { Load = head.Id, Traceparent = message.Traceparent };
         return await leases.ClaimAsync(head, again, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, head.Id));
     }

@@ -1,30 +1,23 @@
-using HibpIngest.Pipeline.Upsert;
-
 namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Copies a load's archive into SQL from its checkpoint on, under its lease. A batch's slices are sent after it commits.</summary>
 public sealed class LoadCopy(
-    ILoads loads, IIngests ingests, ILoadRows rows, IStoreIds ids, IBreachBlobs blobs, ArchivePasswords passwords, LoadLeases leases,
-    UpsertCompletion upsert, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time, ILogger<IngestBreach> log)
+    IBreachDatabase database, LoadArchive archives, LoadLeases leases, StartSlices starts, IOptions<IngestOptions> options,
+    TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>Runs until the load is copied or, after a commit, the time is used up; then sends its continuation.</summary>
     public async Task RunAsync(LoadLease lease, CancellationToken cancellationToken)
     {
         var load = lease.Load;
-        // Read for its errors, which are better reported now than hours later. The document is applied when the load is published.
-        await MetadataFile.ReadAsync(blobs, load.Blob.Name, load.Breach, cancellationToken);
-        var password = await passwords.GetAsync(load.Blob, cancellationToken);
-        if (load.Mark == 0)
-            load = load with { Mark = await ids.DrawMarkAsync(cancellationToken) };
+        await archives.CheckMetadataAsync(load, cancellationToken);
+        load = await starts.WithMarkAsync(load, cancellationToken);
 
         using var limit = new CancellationTokenSource(
             options.Value.PlanLimit > TimeSpan.Zero ? options.Value.PlanLimit : Timeout.InfiniteTimeSpan, time);
         using var leaseAndLimit = CancellationTokenSource.CreateLinkedTokenSource(lease.Token, limit.Token);
         try
         {
-            var known = await RememberAsync(load, leaseAndLimit.Token);
-            await using var extraction = new AccountExtractor(await blobs.OpenAsync(load.Blob, leaseAndLimit.Token), password, load, known);
-            extraction.Start();
+            await using var extraction = await archives.ExtractAsync(load, leaseAndLimit.Token);
             if (await CopyAsync(load, lease, extraction, leaseAndLimit.Token, limit.Token))
                 await FinishAsync(load, lease.Owner, extraction.Checkpoint(), cancellationToken);
         }
@@ -45,7 +38,7 @@ public sealed class LoadCopy(
         var number = load.Batches;
         var sending = Task.CompletedTask;
         var order = new BatchCopyOrder(load.Id, lease.Owner, load.Mark, load.Settings.SliceRows, options.Value.LoadLease);
-        await using var copy = await ingests.OpenCopyAsync(order, reading);
+        await using var copy = await database.OpenCopyAsync(order, reading);
         try
         {
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
@@ -67,9 +60,9 @@ public sealed class LoadCopy(
                 if (firstCommit == 0)
                 {
                     firstCommit = time.GetTimestamp();
-                    await ids.ConfirmAsync(new StoreIds(load.Id, load.Mark), CancellationToken.None);
+                    await starts.ConfirmAsync(load);
                 }
-                sending = messages.SendSlicesAsync(slices, CancellationToken.None);
+                sending = starts.SendAsync(slices);
                 lease.Token.ThrowIfCancellationRequested();
                 span?.Stop(); // the continuation's parent is this run, not its last batch
                 if (limit.IsCancellationRequested
@@ -99,28 +92,13 @@ public sealed class LoadCopy(
 
     private async Task FinishAsync(Load load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken)
     {
-        var copied = (await loads.GetLoadAsync(load.Id, cancellationToken))?.LastPosition ?? 0;
+        var copied = (await database.GetLoadAsync(load.Id, cancellationToken))?.LastPosition ?? 0;
         if (copied == 0)
             throw new BadInputException(
                 $"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
-        await ingests.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
-        await passwords.DeleteAsync(load.Blob, CancellationToken.None);
-        await upsert.TryAsync(load.Id, CancellationToken.None);
+        await database.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
+        await archives.ForgetPasswordAsync(load);
+        await starts.CompleteAsync(load);
         IngestLog.Copied(log, load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
-    }
-
-    // Rebuilds the dedupe set as of the checkpoint's entry. Rows up to the cap are distinct, so these are the first rows.
-    private async Task<DedupeSet> RememberAsync(Load load, CancellationToken cancellationToken)
-    {
-        var known = new DedupeSet(load.Settings.DedupeCap);
-        var batch = new AccountBatch(load.Settings.BatchRows);
-        var isNew = new bool[batch.Capacity];
-        var last = Math.Min(load.Checkpoint.EntryFirstPosition - 1, load.Settings.DedupeCap);
-        for (var first = 1L; first <= last; first += batch.Capacity)
-        {
-            await rows.ReadRowsAsync(load.Id, first, Math.Min(first + batch.Capacity - 1, last), batch, cancellationToken);
-            known.Add(batch, isNew);
-        }
-        return known;
     }
 }

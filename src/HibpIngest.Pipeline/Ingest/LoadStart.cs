@@ -28,6 +28,15 @@ public sealed class LoadStart(
         (await register.ListOpenAsync(cancellationToken)).Count > 0
         && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load : null;
 
+    /// <summary>Returns a load whose ingest continues, marked as open; in another state it is only returned.</summary>
+    public async Task<LoadHead?> ReopenAsync(long load, CancellationToken cancellationToken)
+    {
+        var head = await loads.GetLoadHeadAsync(load, cancellationToken);
+        if (head is { State: LoadState.Ingesting, Stopped: false })
+            await register.MarkOpenAsync(load, cancellationToken);
+        return head;
+    }
+
     /// <summary>Records a version with a refused name as a failed load, in place: such a name must not be put into a message.</summary>
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
 

@@ -6,6 +6,8 @@ public sealed class JournalSchedule(
 {
     public bool IsOn => options.Value.Mode == JournalMode.On;
 
+    public int SegmentBatches => options.Value.SegmentBatches;
+
     /// <summary>Sends the message that journals a load as far as is possible now.</summary>
     public async Task SendAsync(long load, CancellationToken cancellationToken)
     {

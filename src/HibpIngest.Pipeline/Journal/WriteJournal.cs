@@ -6,13 +6,13 @@ namespace HibpIngest.Pipeline.Journal;
 /// content is deterministic and written with a condition, so a late or concurrent redelivery finds the blobs there.
 /// </summary>
 public sealed partial class WriteJournal(
-    ILoadRows log, IDatabaseState database, ISlices slices, IJournalBlobs blobs, SegmentCopy copy, JournalSchedule schedule,
-    IOptions<JournalOptions> journal, IOptions<IngestOptions> ingest, TimeProvider time, ILogger<WriteJournal> logger)
+    IBreachDatabase database, IJournalBlobs blobs, SegmentCopy copy, JournalSchedule schedule, IOptions<IngestOptions> ingest,
+    TimeProvider time, ILogger<WriteJournal> logger)
     : IStage<JournalMessage, JournalRun>
 {
     public async Task<JournalRun?> ClaimAsync(JournalMessage message, CancellationToken cancellationToken)
     {
-        var entry = await log.GetLogEntryAsync(message.Load, cancellationToken);
+        var entry = await database.GetLogEntryAsync(message.Load, cancellationToken);
         // Blobs that an earlier delivery wrote after the removal and had no time to delete.
         if (entry is null or { Removing: true })
             await DeleteRemovedAsync(message.Load, cancellationToken);
@@ -51,7 +51,7 @@ public sealed partial class WriteJournal(
     {
         foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
         {
-            if (await log.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
+            if (await database.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
                 continue;
             if (withSegments || (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null)))
                 await RunAsync(entry, null, cancellationToken, notifiesOthers: false);
@@ -62,7 +62,7 @@ public sealed partial class WriteJournal(
     public async Task<bool> FailAsync(JournalRun work, Exception error)
     {
         var reason = UnexpectedError.Reason(error);
-        await log.SetLogErrorAsync(work.LoadId, reason, CancellationToken.None);
+        await database.SetLogErrorAsync(work.LoadId, reason, CancellationToken.None);
         LogFailed(work.LoadId, work.Breach, reason);
         return false;
     }
@@ -83,14 +83,14 @@ public sealed partial class WriteJournal(
         if (!await WriteSegmentsAsync(entry, store, progress, cancellationToken))
             return;
         // Read again: a load that is published later gets its message then.
-        var published = await log.GetLogEntryAsync(entry.Load, cancellationToken);
+        var published = await database.GetLogEntryAsync(entry.Load, cancellationToken);
         if (published is { Stopped: false, PublishedAt: not null, IsLogged: false })
         {
             await WriteDocumentAsync(folder, JournalLoadDocument.Of(published, store), cancellationToken);
             // A change from its zip's metadata must reach the documents of the breach's other loads too, before this load is closed.
             if (notifiesOthers)
                 await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
-            await log.MarkLoggedAsync(entry.Load, published.Version, CancellationToken.None);
+            await database.MarkLoggedAsync(entry.Load, published.Version, CancellationToken.None);
             LogLogged(entry.Load, published.Breach.Name, published.Segments.Count, published.LastPosition);
         }
     }
@@ -115,12 +115,12 @@ public sealed partial class WriteJournal(
         // Whole batches, as many as fit, because a slice lies in one batch.
         var (batch, slice) = (entry.Settings.BatchRows, entry.Settings.SliceRows);
         var batches = Math.Min(SegmentLimits.Rows / batch, SegmentLimits.Blocks / ((batch + slice - 1) / slice));
-        var rows = (long)batch * Math.Clamp(batches, 1, journal.Value.SegmentBatches);
-        var planned = await log.PlanSegmentsAsync(entry.Load, rows, cancellationToken);
+        var rows = (long)batch * Math.Clamp(batches, 1, schedule.SegmentBatches);
+        var planned = await database.PlanSegmentsAsync(entry.Load, rows, cancellationToken);
         if (planned.Count == 0)
             return false;
         var of = planned.All(segment => segment.Bytes is not null)
-            ? [] : await slices.ListSlicesAsync(entry.Load, failedOnly: false, cancellationToken);
+            ? [] : await database.ListSlicesAsync(entry.Load, failedOnly: false, cancellationToken);
         foreach (var segment in planned)
         {
             if (segment.Bytes is null)
@@ -132,7 +132,7 @@ public sealed partial class WriteJournal(
                     return false;
                 }
                 var bytes = await copy.WriteAsync(entry, store, segment, of, cancellationToken);
-                await log.MarkSegmentWrittenAsync(entry.Load, segment.Number, bytes, CancellationToken.None);
+                await database.MarkSegmentWrittenAsync(entry.Load, segment.Number, bytes, CancellationToken.None);
                 LogSegment(entry.Load, segment.Number, planned.Count, bytes);
             }
             progress?.Report(segment.Last);

@@ -11,18 +11,13 @@ namespace HibpIngest.Pipeline.Layouts;
 /// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
-    StoreSetup setup, ILayouts layouts, ILayoutRegister register, IDatabaseState database, RetiredMarks retiredMarks,
-    IStoreTables tables, IOptions<UpsertOptions> options, TimeProvider time, ILogger<FillRanges> log,
-    int chunkRows = FillRanges.ChunkRows)
+    IBreachDatabase database, ILayoutRegister register, StoreLayouts setup, RetiredMarks retiredMarks, CopyToRanges copy, TimeProvider time,
+    ILogger<FillRanges> log)
 {
-    /// <summary>Rows gathered before they are written: about 80 for each partition of hashes, some 4 MB for each part.</summary>
-    public const int ChunkRows = 20_000;
-
     /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>
     internal const string LockName = "fill-ranges";
 
     private IProgress<FillProgress>? _progress;
-    private long _accounts;
 
     /// <summary>Runs the backfill. Returns the number of accounts written; 0 if ranges are on already.</summary>
     /// <param name="name">Name of the layout; null: the one that is read.</param>
@@ -31,7 +26,7 @@ public sealed partial class FillRanges(
     {
         _progress = progress;
         // An upgraded store has no layout before its first host has started.
-        await setup.EnsureLayoutsAsync(cancellationToken);
+        await setup.EnsureAsync(cancellationToken);
         var layout = await FindAsync(name, cancellationToken);
         if (layout.Ranges == RangesState.On)
             return 0;
@@ -46,22 +41,22 @@ public sealed partial class FillRanges(
                 await RaiseAsync(layout, RangesState.Filling, token);
                 await FillAsync(layout, token);
                 await RaiseAsync(layout, RangesState.On, token);
-                LogOn(layout.Id, _accounts);
-                return _accounts;
+                LogOn(layout.Id, copy.Accounts);
+                return copy.Accounts;
             },
             cancellationToken);
     }
 
     private async Task RaiseAsync(StoreLayout layout, RangesState state, CancellationToken cancellationToken)
     {
-        await layouts.RaiseRangesAsync(layout.Id, state, cancellationToken);
+        await database.RaiseRangesAsync(layout.Id, state, cancellationToken);
         await register.PutLayoutAsync(layout with { Ranges = state }, cancellationToken);
     }
 
     private async Task<StoreLayout> FindAsync(string? name, CancellationToken cancellationToken)
     {
         var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
-        var set = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts;
+        var set = (await database.GetLayoutsAsync(cancellationToken)).Layouts;
         return set.FirstOrDefault(layout => name is null ? layout.Id == read : layout.Name == name)
             ?? throw new NotPossibleException(
                 $"{(name is null ? "the layout that is read" : $"layout {name}")} is not written; expected one of "
@@ -70,10 +65,9 @@ public sealed partial class FillRanges(
 
     private async Task FillAsync(StoreLayout layout, CancellationToken cancellationToken)
     {
-        var placement = new LayoutPlacement(layout.Facts);
         // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
         var retired = await retiredMarks.FindAsync(cancellationToken);
-        var recorded = await layouts.GetFillAsync(layout.Id, cancellationToken);
+        var recorded = await database.GetFillAsync(layout.Id, cancellationToken);
         var fill = recorded is null ? new Fill(null, [.. retired]) : JsonSerializer.Deserialize<Fill>(recorded)!;
         var walk = TableWalk.Parse(fill.Walk);
         var parts = TablePart.OfAccounts(layout.Facts);
@@ -81,13 +75,12 @@ public sealed partial class FillRanges(
         LogStarted(layout.Id, walk.PartsDone, parts.Count);
         Report();
 
-        var atOnce = TablePart.InParallel(options.Value, cancellationToken);
+        var atOnce = copy.InParallel(cancellationToken);
         await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
         {
             while (!walk.IsDone(part))
             {
-                var (rows, next) = await GatherAsync(part, walk.Token(part), retired, token);
-                await WriteAsync(layout.Facts, placement, rows, token);
+                var next = await copy.RunAsync(part, walk.Token(part), layout.Facts, retired, Retry, token);
                 await walk.MoveToAsync(part, next, RecordAsync, token);
                 Report();
             }
@@ -101,55 +94,10 @@ public sealed partial class FillRanges(
                     await retiredMarks.RemoveAsync(mark, part, Retry, token));
         }
 
-        void Report() => _progress?.Report(new FillProgress(Interlocked.Read(ref _accounts), walk.PartsDone, parts.Count));
+        void Report() => _progress?.Report(new FillProgress(copy.Accounts, walk.PartsDone, parts.Count));
 
         Task RecordAsync(string recordedWalk, CancellationToken token) =>
-            layouts.SetFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = recordedWalk }), token);
-    }
-
-    /// <summary>Reads the next rows of a part, grouped by the partition of their hash. Returns the token of the rest too.</summary>
-    private async Task<(Dictionary<string, List<MarkedRow>> Rows, string? Next)> GatherAsync(
-        TablePart part, string? token, HashSet<int> retired, CancellationToken cancellationToken)
-    {
-        var accounts = tables.Accounts(part.Place);
-        var gathered = new Dictionary<string, List<MarkedRow>>();
-        var count = 0;
-        do
-        {
-            var page = await Retry.ExecuteAsync(async stop => await accounts.ReadPageAsync(part.Number, token, stop), cancellationToken);
-            foreach (var (partition, row) in page.Rows)
-            {
-                int[] marks = [.. row.Marks.Where(mark => !retired.Contains(mark))];
-                if (marks.Length == 0)
-                    continue;
-                var key = RangeKeys.Of(Encoding.ASCII.GetBytes(row.Key), Encoding.ASCII.GetBytes(LayoutPlacement.DomainOf(partition)));
-                if (!gathered.TryGetValue(key.Partition, out var rows))
-                    gathered.Add(key.Partition, rows = []);
-                rows.Add(new MarkedRow(key.Row, row.Row, marks));
-                count++;
-            }
-            token = page.Token;
-        }
-        while (token is not null && count < chunkRows);
-        return (gathered, token);
-    }
-
-    private async Task WriteAsync(
-        LayoutFacts facts, LayoutPlacement placement, Dictionary<string, List<MarkedRow>> gathered, CancellationToken cancellationToken)
-    {
-        // If the service rejects a token, the walk of its part starts over, so a row may come twice.
-        var transactions =
-            from partition in gathered
-            from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
-            select (Partition: partition.Key, Rows: rows);
-        var atOnce = Parallelism.Of(TablePart.RequestsInFlight, cancellationToken);
-        await Parallel.ForEachAsync(transactions, atOnce, async (transaction, token) =>
-        {
-            var ranges = tables.Ranges(RangeKeys.PlaceOf(transaction.Partition, facts, placement));
-            var (partition, rows) = (Encoding.ASCII.GetBytes(transaction.Partition), MarkedRows.Of(transaction.Rows));
-            await Retry.ExecuteAsync(async stop => await ranges.MergeAsync(partition, rows, stop), token);
-        });
-        Interlocked.Add(ref _accounts, gathered.Values.Sum(rows => rows.Select(row => row.Key).Distinct().Count()));
+            database.SetFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = recordedWalk }), token);
     }
 
     /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>

@@ -4,8 +4,7 @@ namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>Changes the set of layouts: in the database first, then in the register, as at every start. Each can be repeated.</summary>
 public sealed class LayoutOperations(
-    StoreSetup setup, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, ISlices slices, IDatabaseState locks,
-    IStoreTables tables, TimeProvider time)
+    IBreachDatabase database, ILayoutRegister register, IStoreTables tables, StoreLayouts setup, TimeProvider time)
 {
     /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>
     public const int MaxNameLength = 55;
@@ -18,8 +17,8 @@ public sealed class LayoutOperations(
     {
         var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
         var all = new List<LayoutStatus>();
-        foreach (var layout in (await layouts.GetLayoutsAsync(cancellationToken)).Layouts)
-            all.Add(new LayoutStatus(layout, layout.Id == read, await layouts.CountMissingAsync(layout.Id, cancellationToken)));
+        foreach (var layout in (await database.GetLayoutsAsync(cancellationToken)).Layouts)
+            all.Add(new LayoutStatus(layout, layout.Id == read, await database.CountMissingAsync(layout.Id, cancellationToken)));
         return all;
     }
 
@@ -51,9 +50,9 @@ public sealed class LayoutOperations(
         return await LockedAsync(
             async token =>
             {
-                await setup.EnsureLayoutsAsync(token);
+                await setup.EnsureAsync(token);
                 // A database that was put back to a backup may not know what the register does.
-                var known = (await layouts.ListLayoutsAsync(token)).Concat(await register.ListLayoutsAsync(token)).ToList();
+                var known = (await database.ListLayoutsAsync(token)).Concat(await register.ListLayoutsAsync(token)).ToList();
                 if (known.Find(layout => layout.Name == name) is { } other)
                 {
                     throw new NotPossibleException(other.IsDropped
@@ -62,7 +61,7 @@ public sealed class LayoutOperations(
                 }
                 var added = new StoreLayout { Id = known.Max(layout => layout.Id) + 1, Ranges = ranges, Facts = facts };
                 await setup.CreateTablesAsync(added, token);
-                await layouts.AddLayoutAsync(added, token);
+                await database.AddLayoutAsync(added, token);
                 await register.PutLayoutAsync(added, token);
                 return added;
             },
@@ -76,17 +75,17 @@ public sealed class LayoutOperations(
     public Task<StoreLayout> SwitchAsync(string name, bool withoutRanges, CancellationToken cancellationToken) => LockedAsync(
         async token =>
         {
-            await setup.EnsureLayoutsAsync(token);
-            var to = Find((await layouts.GetLayoutsAsync(token)).Layouts, name);
+            await setup.EnsureAsync(token);
+            var to = Find((await database.GetLayoutsAsync(token)).Layouts, name);
             var from = await register.GetReadLayoutAsync(token)
                 ?? throw new NotPossibleException("the store has no layout that is read yet: 'hibp run' sets it up");
-            if (await layouts.CountMissingAsync(to.Id, token) is > 0 and var missing)
+            if (await database.CountMissingAsync(to.Id, token) is > 0 and var missing)
             {
                 throw new NotPossibleException(
                     $"layout {name} is missing {missing} rows of loads from before it was added: 'hibp layout rebuild --into {name}' "
                     + "writes them; then switch");
             }
-            if (await rebuilds.GetRebuildAsync(to.Id, token) is not null)
+            if (await database.GetRebuildAsync(to.Id, token) is not null)
             {
                 throw new NotPossibleException($"a rebuild of layout {name} is not complete, and breaches removed meanwhile may "
                     + $"still be in it: wait for it, or run 'hibp layout rebuild --into {name}' again; then switch");
@@ -113,11 +112,11 @@ public sealed class LayoutOperations(
         var dropped = await LockedAsync(
             async token =>
             {
-                await setup.EnsureLayoutsAsync(token);
-                var layout = Find(await layouts.ListLayoutsAsync(token), name);
+                await setup.EnsureAsync(token);
+                var layout = Find(await database.ListLayoutsAsync(token), name);
                 if ((await register.GetReadLayoutAsync(token))?.Id == layout.Id)
                     throw new NotPossibleException($"layout {name} is the one that is read: 'hibp layout switch' to another one first");
-                if ((await layouts.DropLayoutAsync(layout.Id, token)).Layouts.Any(one => one.Id == layout.Id))
+                if ((await database.DropLayoutAsync(layout.Id, token)).Layouts.Any(one => one.Id == layout.Id))
                     throw new NotPossibleException($"layout {name} is the only one that is written: add another one first");
                 await register.PutLayoutAsync(layout with { IsDropped = true }, token);
                 return layout;
@@ -136,12 +135,12 @@ public sealed class LayoutOperations(
     private async Task WaitAsync(CancellationToken cancellationToken)
     {
         var began = time.GetTimestamp();
-        var before = (await slices.ListHeldSlicesAsync(cancellationToken)).ToHashSet();
+        var before = (await database.ListHeldSlicesAsync(cancellationToken)).ToHashSet();
         while (before.Count > 0 || time.GetElapsedTime(began) < IReadLayout.SeenWithin)
         {
             await Task.Delay(PollInterval, time, cancellationToken);
             if (before.Count > 0)
-                before.IntersectWith(await slices.ListHeldSlicesAsync(cancellationToken));
+                before.IntersectWith(await database.ListHeldSlicesAsync(cancellationToken));
         }
     }
 
@@ -150,9 +149,22 @@ public sealed class LayoutOperations(
         ?? throw new NotPossibleException($"there is no layout {name}; there are "
             + string.Join(", ", all.Where(layout => !layout.IsDropped).Select(layout => layout.Name)));
 
+    internal Task EnsureAsync(CancellationToken cancellationToken) => setup.EnsureAsync(cancellationToken);
+
+    /// <summary>Adds the layout of a rebuild; what the order leaves out is as in the layout that is read.</summary>
+    internal async Task<StoreLayout> AddAsync(RebuildOrder order, CancellationToken cancellationToken)
+    {
+        var read = await register.GetReadLayoutAsync(cancellationToken)
+            ?? throw new NotPossibleException("the store has no layout that is read yet: 'hibp run' sets it up");
+        var ranges = order.Ranges ?? read.Ranges == RangesState.On;
+        return await AddAsync(
+            order.Name, order.StorageAccounts ?? read.Facts.StorageAccounts, order.SpreadDomains ?? new Dictionary<string, int>(),
+            ranges ? RangesState.On : RangesState.Off, cancellationToken);
+    }
+
     /// <summary>Runs one change at a time: each relies on the set that it has read.</summary>
     private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => RenewingLock.RunAsync(
-        locks, LockName, "another change of the layouts is in progress: run it again in a minute", time, change, cancellationToken);
+        database, LockName, "another change of the layouts is in progress: run it again in a minute", time, change, cancellationToken);
 }
 
 /// <param name="MissingRows">Rows of loads that are not in it yet; 0: it may be read.</param>

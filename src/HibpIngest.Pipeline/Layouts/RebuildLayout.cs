@@ -11,16 +11,13 @@ namespace HibpIngest.Pipeline.Layouts;
 /// resumes after the last completed partition of the merge.
 /// </summary>
 public sealed partial class RebuildLayout(
-    StoreSetup setup, LayoutOperations operations, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register,
-    IDatabaseState database, ILoadRows rows, RetiredMarks retiredMarks, IStoreTables tables, IJournalBlobs blobs, TimeProvider time,
-    ILogger<RebuildLayout> logger)
+    IBreachDatabase database, LayoutOperations operations, RebuildSources sourceFinder, RetiredMarks retiredMarks, IStoreTables tables,
+    TimeProvider time, ILogger<RebuildLayout> logger)
 {
     // Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together that
     // is what 20,000 entities a second, the target of a storage account, need at a quarter of a second and forty entities a transaction.
     // How many the service accepts is found out while writing.
     private const int InFlight = 64;
-
-    private const int BatchRows = 20_000;
 
     private const int ReportEvery = 64;
 
@@ -36,7 +33,7 @@ public sealed partial class RebuildLayout(
     public async Task<RebuildResult> RunAsync(RebuildOrder order, IProgress<RebuildProgress>? progress, CancellationToken cancellationToken)
     {
         _progress = progress;
-        await setup.EnsureLayoutsAsync(cancellationToken);
+        await operations.EnsureAsync(cancellationToken);
         return await RenewingLock.RunAsync(
             database, FillRanges.LockName,
             "another 'hibp layout rebuild' or 'hibp ranges fill' is running; if its process has died, run this "
@@ -46,15 +43,15 @@ public sealed partial class RebuildLayout(
 
     private async Task<RebuildResult> RunLockedAsync(RebuildOrder order, CancellationToken cancellationToken)
     {
-        var layout = await FindAsync(order, cancellationToken) ?? await AddAsync(order, cancellationToken);
+        var layout = await FindAsync(order, cancellationToken) ?? await operations.AddAsync(order, cancellationToken);
         var (written, rowsWritten, removed) = (new HashSet<long>(), 0L, 0);
         while (true)
         {
-            var before = Replay.Parse(await rebuilds.GetRebuildAsync(layout.Id, cancellationToken));
-            var missing = await rebuilds.ListMissingAsync(layout.Id, cancellationToken);
+            var before = Replay.Parse(await database.GetRebuildAsync(layout.Id, cancellationToken));
+            var missing = await database.ListMissingAsync(layout.Id, cancellationToken);
             if (missing.Count == 0 && before is null)
                 break;
-            var sources = await FindSourcesAsync(layout, missing, cancellationToken);
+            var sources = await sourceFinder.FindAsync(layout, missing, cancellationToken);
             var replay = Replay.Of(
                 [.. sources.Select(source => new ReplayedLoad(source.Load, source.Mark, source.Rows, source.IsLogged))],
                 order.MemoryBytes, layout.WritesRanges, before);
@@ -63,7 +60,7 @@ public sealed partial class RebuildLayout(
             if (await EndAsync(layout, sources, replay, cancellationToken) is not { } marks)
             {
                 // This run had lost its lock, and the layout's ranges were turned on: they lack the hashes of what was written since.
-                layout = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(one => one.Id == layout.Id)
+                layout = (await database.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(one => one.Id == layout.Id)
                     ?? throw new NotPossibleException($"layout {layout.Name} was dropped meanwhile");
                 continue;
             }
@@ -83,7 +80,7 @@ public sealed partial class RebuildLayout(
 
     private async Task<StoreLayout?> FindAsync(RebuildOrder order, CancellationToken cancellationToken)
     {
-        var found = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(layout => layout.Name == order.Name);
+        var found = (await database.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(layout => layout.Name == order.Name);
         if (found is null)
             return null;
         var wanted = found.Facts with
@@ -99,67 +96,10 @@ public sealed partial class RebuildLayout(
         return found;
     }
 
-    private async Task<StoreLayout> AddAsync(RebuildOrder order, CancellationToken cancellationToken)
-    {
-        var read = await register.GetReadLayoutAsync(cancellationToken)
-            ?? throw new NotPossibleException("the store has no layout that is read yet: 'hibp run' sets it up");
-        var ranges = order.Ranges ?? read.Ranges == RangesState.On;
-        return await operations.AddAsync(
-            order.Name, order.StorageAccounts ?? read.Facts.StorageAccounts, order.SpreadDomains ?? new Dictionary<string, int>(),
-            ranges ? RangesState.On : RangesState.Off, cancellationToken);
-    }
-
-    /// <summary>Finds a source for the rows of each load. Fails before anything is written if a load's rows are nowhere.</summary>
-    private async Task<IReadOnlyList<Source>> FindSourcesAsync(
-        StoreLayout layout, IReadOnlyList<MissingRows> missing, CancellationToken cancellationToken)
-    {
-        var (sources, lost) = (new List<Source>(), new List<long>());
-        foreach (var (load, _) in missing)
-        {
-            if (await rows.GetLogEntryAsync(load, cancellationToken) is not { } entry)
-                continue;
-            if (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null))
-            {
-                var names = entry.Segments.Select(segment => JournalNames.Segment(JournalNames.Folder(entry), segment.First));
-                sources.Add(new Source(load, entry.Mark, entry.LastPosition, true, new SegmentSource(blobs, load, entry.Mark, [.. names])));
-                continue;
-            }
-            var slices = await rebuilds.ListMissingSlicesAsync(layout.Id, load, cancellationToken);
-            if (entry.Purged)
-                lost.Add(load);
-            else if (slices.Count > 0)
-                sources.Add(OfRows(load, entry.Mark, slices));
-        }
-        return lost.Count == 0 ? sources
-            : throw new NotPossibleException($"the rows of load {string.Join(", ", lost)} are purged, and the account log doesn't have "
-                + $"them: layout {layout.Name} can't be completed; drop the load's archive again under another name");
-    }
-
-    private Source OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
-    {
-        var pieces = new List<(long First, long Last)>();
-        foreach (var (sliceFirst, last) in slices)
-        {
-            for (var first = sliceFirst; first <= last; first += BatchRows)
-                pieces.Add((first, Math.Min(last, first + BatchRows - 1)));
-        }
-        var count = pieces.Sum(piece => piece.Last - piece.First + 1);
-        return new Source(load, mark, count, false, new BatchSource(count, pieces.Count, BatchRows, async (number, into, token) =>
-        {
-            var (first, last) = pieces[number];
-            await rows.ReadRowsAsync(load, first, last, into, token);
-            if (into.Count != last - first + 1)
-            {
-                throw new NotPossibleException(
-                    $"SQL has {into.Count} of rows {first} to {last} of load {load}: were they purged meanwhile? Run it again");
-            }
-        }));
-    }
-
     private async Task ReplayAsync(
-        StoreLayout layout, RebuildOrder order, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
+        StoreLayout layout, RebuildOrder order, IReadOnlyList<RebuildSource> sources, Replay replay, CancellationToken cancellationToken)
     {
-        await rebuilds.SetRebuildAsync(layout.Id, replay.ToJson(), cancellationToken); // before anything is written
+        await database.SetRebuildAsync(layout.Id, replay.ToJson(), cancellationToken); // before anything is written
         var all = sources.Sum(source => source.Rows);
         var (gate, read, partitions, before, part) = (new Lock(), 0L, 1, 0, 0d);
         // While one partition is sent, the next is prepared, and its transactions fill the gap that the last ones of the first leave.
@@ -203,7 +143,7 @@ public sealed partial class RebuildLayout(
                 replay.Done.Add(number);
                 recorded = replay.ToJson();
             });
-            await rebuilds.SetRebuildAsync(layout.Id, recorded, cancellationToken);
+            await database.SetRebuildAsync(layout.Id, recorded, cancellationToken);
         }
 
         void Report(Action move)
@@ -243,7 +183,7 @@ public sealed partial class RebuildLayout(
     /// <summary>Removes marks retired meanwhile, then records the loads as replayed. A later removal finds everything itself.</summary>
     /// <returns>Number of marks removed; null: the layout has ranges by now, so what was written without hashes doesn't count.</returns>
     private async Task<int?> EndAsync(
-        StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
+        StoreLayout layout, IReadOnlyList<RebuildSource> sources, Replay replay, CancellationToken cancellationToken)
     {
         var retired = (await retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
         foreach (var mark in retired)
@@ -255,14 +195,12 @@ public sealed partial class RebuildLayout(
         }
         foreach (var source in sources)
         {
-            if (!await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
+            if (!await database.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
                 return null;
         }
-        await rebuilds.SetRebuildAsync(layout.Id, null, cancellationToken);
+        await database.SetRebuildAsync(layout.Id, null, cancellationToken);
         return retired.Count;
     }
-
-    private sealed record Source(long Load, int Mark, long Rows, bool IsLogged, IMergeSource Merged);
 
     /// <summary>Reports on the calling thread, unlike Progress&lt;T&gt;.</summary>
     private sealed class Reports(Action<long> report) : IProgress<long>

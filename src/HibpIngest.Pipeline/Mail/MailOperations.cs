@@ -5,8 +5,8 @@ using HibpIngest.Pipeline.Catalogue;
 namespace HibpIngest.Pipeline.Mail;
 
 public sealed class MailOperations(
-    INotifications notifications, IMatching matching, IStoreMarks register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
-    LoadReports reports, PipelineMessages messages)
+    IBreachDatabase database, IStoreMarks register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls, LoadReports reports,
+    PipelineMessages messages)
 {
     /// <summary>Releases a breach's held and unpublished loads, and sends mail messages again. Returns the open notifications.</summary>
     /// <exception cref="NotPossibleException">There is no such breach, none of its loads is held, or it is retired or hidden.</exception>
@@ -21,13 +21,13 @@ public sealed class MailOperations(
         {
             await register.MarkOpenAsync(load.Id, cancellationToken);
             sent += load.Notifications.Open;
-            if (await matching.ReleaseUnpublishedAsync(load.Id, cancellationToken))
+            if (await database.ReleaseUnpublishedAsync(load.Id, cancellationToken))
             {
                 await register.MarkOpenAsync(load.Id, cancellationToken);
                 await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
                 continue;
             }
-            await notifications.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);
+            await database.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);
             await register.MarkOpenAsync(load.Id, cancellationToken);
             await mails.ContinueAsync(load.Id, TimeSpan.Zero, cancellationToken);
             await calls.LookThroughAsync(load.Id, cancellationToken);
@@ -42,7 +42,7 @@ public sealed class MailOperations(
     public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
     {
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
-        var held = await notifications.HoldLoadsAsync(found.Name, "held by an operator (hibp mail hold)", cancellationToken);
+        var held = await database.HoldLoadsAsync(found.Name, "held by an operator (hibp mail hold)", cancellationToken);
         var all = await breachLoads.ListAsync(breach, cancellationToken);
         if (all.All(load => load.State == LoadState.Done))
             throw new NotPossibleException($"all loads of {found.Name} are done: there is nothing left to hold");
@@ -57,11 +57,11 @@ public sealed class MailOperations(
         foreach (var load in await ListWaitingAsync(
             await breachLoads.GetBreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
         {
-            var last = (await notifications.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
+            var last = (await database.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
             for (var first = 1; first <= last; first += Page)
             {
                 foreach (var notification in
-                    await notifications.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
+                    await database.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
                 {
                     if (notification.IsOpen)
                         yield return notification;

@@ -33,6 +33,10 @@ public sealed class MailSchedule(
         return lost;
     }
 
+    /// <summary>Sends a message again, after a delay that is cut to the longest one of a message.</summary>
+    public Task SendAgainAsync(MailMessage message, TimeSpan delay, CancellationToken cancellationToken) => messages.SendLoadMessageAsync(
+        message, TimeSpan.FromTicks(Math.Clamp(delay.Ticks, 0, PipelineMessages.LongestHidden.Ticks)), cancellationToken);
+
     /// <summary>
     /// Sends messages for a load's next notifications, each delayed by its place: as many as the installation's rate allows within some
     /// minutes, counted from the first waiting notification. Each mail message that ends calls this again, so none is hidden for days or

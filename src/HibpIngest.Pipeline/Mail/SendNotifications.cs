@@ -7,15 +7,10 @@ namespace HibpIngest.Pipeline.Mail;
 /// or its breach hidden, nothing is sent. The cost doesn't depend on the load's number of notifications.
 /// </summary>
 public sealed partial class SendNotifications(
-    ILoads loads, ICatalogue catalogue, INotifications notifications, IReadLayout layout, IStoreTables tables, INotificationSender sender,
-    MailSchedule mails, LoadReports reports, PipelineMessages messages, IOptions<MailOptions> options, MailService service,
+    IBreachDatabase database, NotificationMails notificationMails, MailSchedule mails, LoadReports reports, IOptions<MailOptions> options,
     TimeProvider time, ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>
 {
-    // How often and for how long a deferred mail is retried: as RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are
-    // shorter.
-    private static readonly TimeSpan FirstDeferral = TimeSpan.FromMinutes(5);
-    private static readonly TimeSpan LongestDeferral = TimeSpan.FromHours(4);
     private static readonly TimeSpan GiveUpAfter = TimeSpan.FromDays(3);
 
     // A sender reserves at most a minute of mails, and waits for its time within the invocation only if that comes soon: a waiting
@@ -23,26 +18,23 @@ public sealed partial class SendNotifications(
     private static readonly TimeSpan MaxReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
-    // Lazy, so that an error in its files stops only the mails.
-    private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.Value.MailFrom, service));
-
     public async Task<MailRun?> ClaimAsync(MailMessage message, CancellationToken cancellationToken)
     {
-        if (await loads.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
-            || await catalogue.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
+        if (await database.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
+            || await database.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
         {
             return null;
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach)
             .SetTag(TelemetryNames.Tags.First, message.First).SetTag(TelemetryNames.Tags.Last, message.Last);
-        _ = _composer.Value; // before anything is claimed: an error here is no recipient's fault
+        notificationMails.Prepare(); // before anything is claimed: an error here is no recipient's fault
         var order = NewOrder();
-        var claims = await notifications.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
+        var claims = await database.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
         if (claims.NoneBefore is not { } notBefore)
             return new MailRun(load, breach, message, order, claims);
         // Others have reserved the next seconds. Sent again shortly before its time, because another sender may reserve that meanwhile.
         var early = order.Ahead / 2 * (1 - (Random.Shared.NextDouble() / 2));
-        await SendAgainAsync(message, notBefore - early, cancellationToken);
+        await mails.SendAgainAsync(message, notBefore - early, cancellationToken);
         return null;
     }
 
@@ -52,11 +44,11 @@ public sealed partial class SendNotifications(
         if (!await SendClaimedAsync(work, cancellationToken))
             return;
         if (work.Claims.More)
-            await SendAgainAsync(message, TimeSpan.Zero, cancellationToken);
+            await mails.SendAgainAsync(message, TimeSpan.Zero, cancellationToken);
         else if (work.Claims.OthersHeld)
-            await SendAgainAsync(message, options.Value.MailClaim, cancellationToken);
+            await mails.SendAgainAsync(message, options.Value.MailClaim, cancellationToken);
         await mails.SendNextAsync(load.Id, cancellationToken);
-        if (await notifications.TryFinishLoadAsync(load.Id, CancellationToken.None))
+        if (await database.TryFinishLoadAsync(load.Id, CancellationToken.None))
         {
             LogDone(load.Id, load.Breach);
             await reports.ReportAsync(load.Id);
@@ -98,14 +90,11 @@ public sealed partial class SendNotifications(
         return new ClaimOrder(LoadLeases.NewOwner(), claim, (int)Math.Max(1, perSecond * reserved.TotalSeconds), perSecond, timeout);
     }
 
-    private Task SendAgainAsync(MailMessage message, TimeSpan delay, CancellationToken cancellationToken) => messages.SendLoadMessageAsync(
-        message, TimeSpan.FromTicks(Math.Clamp(delay.Ticks, 0, PipelineMessages.LongestHidden.Ticks)), cancellationToken);
-
     private async Task ReleaseRestAsync(MailRun work)
     {
         if (work.Rest is not var (first, last))
             return;
-        await notifications.ReleaseNotificationsAsync(work.Load.Id, first, last, work.Order.Owner, CancellationToken.None);
+        await database.ReleaseNotificationsAsync(work.Load.Id, first, last, work.Order.Owner, CancellationToken.None);
         work.Settled = last;
     }
 
@@ -130,11 +119,11 @@ public sealed partial class SendNotifications(
                         "the mail server takes too long: the rest of these notifications is sent by another message");
                 // Counted from the previous mail: a delay doesn't make the next mails come faster.
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
-                var outcome = await SendAsync(notification, work.Breach, cancellationToken);
+                var outcome = await notificationMails.SendAsync(notification, work.Breach, cancellationToken);
                 work.Settled = notification.Number;
                 var end = outcome is { DeferredFor: { } delay, Error: { } reason }
                     ? await DeferAsync(load.Id, notification, order.Owner, delay, reason)
-                    : await notifications.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Error, CancellationToken.None);
+                    : await database.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Error, CancellationToken.None);
                 if (!end.Recorded)
                     LogClaimLost(load.Id, notification.Number);
                 _ = outcome.Error is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
@@ -169,75 +158,13 @@ public sealed partial class SendNotifications(
     }
 
     private async Task<bool> MaySendAsync(long load, CancellationToken cancellationToken) =>
-        await loads.GetLoadHeadAsync(load, cancellationToken) is { State: LoadState.Notifying, Hidden: false };
+        await database.GetLoadHeadAsync(load, cancellationToken) is { State: LoadState.Notifying, Hidden: false };
 
     private Task<NotificationEnd> DeferAsync(long load, Notification notification, string owner, TimeSpan delay, string reason)
     {
         LogDeferred(load, notification.Number, delay, reason);
-        return notifications.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
+        return database.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
     }
-
-    /// <summary>Returns the pause before the next try: doubled each time, minus jitter, but never less than the first pause.</summary>
-    internal static TimeSpan Deferral(int deferrals)
-    {
-        var pause = FirstDeferral * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
-        var spread = (pause < LongestDeferral ? pause : LongestDeferral) * (1 - (Random.Shared.NextDouble() / 4));
-        return spread > FirstDeferral ? spread : FirstDeferral;
-    }
-
-    private async Task<Outcome> SendAsync(Notification notification, Breach breach, CancellationToken cancellationToken)
-    {
-        if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
-            return new Outcome("the breach was retired before this was sent", null);
-        try
-        {
-            var (accounts, complete) = notification.Domain is { } domain
-                ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
-            var counted = accounts is null ? notification
-                : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
-            await sender.SendAsync(_composer.Value.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
-            return new Outcome(null, null);
-        }
-        catch (BadInputException e)
-        {
-            return new Outcome(e.Message, null);
-        }
-        catch (RecipientDeferredException e)
-        {
-            return new Outcome(e.Message, Deferral(notification.Deferrals));
-        }
-    }
-
-    /// <summary>Lists the domain's accounts from the table: SQL's rows have no index for that and may have been purged.</summary>
-    /// <exception cref="RecipientDeferredException">The table throttles or is unavailable; other notifications are not delayed.</exception>
-    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(
-        string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
-    {
-        var accounts = new List<string>();
-        try
-        {
-            // The layout that is read has every account; another one may still be backfilled.
-            var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
-            foreach (var (partition, account) in new LayoutPlacement(facts).FindAll(domain))
-            {
-                var table = tables.Accounts(new TablePlace(account, facts.AccountsTable));
-                await foreach (var alias in table.ListAliasesAsync(partition, marks, cancellationToken))
-                {
-                    if (accounts.Count == MailComposer.MaxAttachedAccounts)
-                        return (accounts, false);
-                    accounts.Add($"{alias}@{domain}");
-                }
-            }
-        }
-        catch (StoreUnavailableException e)
-        {
-            throw new RecipientDeferredException($"the domain's accounts can't be listed now: {e.Message}");
-        }
-        return (accounts, true);
-    }
-
-    /// <summary>The outcome of a mail: sent (no error), permanently refused, or deferred.</summary>
-    private readonly record struct Outcome(string? Error, TimeSpan? DeferredFor);
 
     [LoggerMessage(
         EventIds.SendNotificationsSent, LogLevel.Information,

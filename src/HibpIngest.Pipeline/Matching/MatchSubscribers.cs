@@ -1,9 +1,3 @@
-using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Journal;
-using HibpIngest.Pipeline.Mail;
-
 namespace HibpIngest.Pipeline.Matching;
 
 /// <summary>
@@ -13,22 +7,14 @@ namespace HibpIngest.Pipeline.Matching;
 /// outstanding mail messages.
 /// </summary>
 public sealed partial class MatchSubscribers(
-    ILoads loads, IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, LoadLeases leases, MailSchedule mails,
-    JournalSchedule log, CallSchedule calls, LoadReports reports, IOptions<MailOptions> mail, IOptions<IngestOptions> ingest,
-    TimeProvider time, ILogger<MatchSubscribers> logger)
+    ILoads loads, MatchLoad match, LoadLeases leases, LoadSchedules schedules, LoadReports reports, ILogger<MatchSubscribers> logger)
     : IStage<MatchMessage, LoadLease>
 {
-    // Each notification is inserted, indexed three times and logged: some seconds on a small database tier.
-    private const int MaxStepRows = 50_000;
-
-    // An exact count reads the whole load once for each part. A part covers this many ranges, sorted in the server's temporary space.
-    private const int CountRanges = 20;
-
     public async Task<LoadLease?> ClaimAsync(MatchMessage message, CancellationToken cancellationToken)
     {
         var head = await loads.GetLoadHeadAsync(message.Load, cancellationToken);
         if (head is { State: LoadState.Notifying })
-            await mails.SendNextAsync(head.Id, cancellationToken);
+            await schedules.Mails.SendNextAsync(head.Id, cancellationToken);
         return head is { State: LoadState.Matching, Stopped: false } ? await leases.ClaimAsync(head, message, cancellationToken) : null;
     }
 
@@ -36,16 +22,20 @@ public sealed partial class MatchSubscribers(
     {
         var load = work.Load;
         var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Accounts, load.Accounts);
-        if (await MatchAsync(work, cancellationToken) is not { } state)
+        if (await match.RunAsync(work, cancellationToken) is not { } state)
+        {
+            await leases.HandOnAsync(work, new MatchMessage { Load = load.Id });
+            LogHandedOn(load.Id, load.Breach);
             return;
+        }
         if (state == LoadState.Notifying)
-            await mails.SendNextAsync(load.Id, cancellationToken);
-        await calls.LookThroughAsync(load.Id, cancellationToken);
-        await log.SendAsync(load.Id, cancellationToken);
+            await schedules.Mails.SendNextAsync(load.Id, cancellationToken);
+        await schedules.Calls.LookThroughAsync(load.Id, cancellationToken);
+        await schedules.Journal.SendAsync(load.Id, cancellationToken);
         var matched = await loads.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
         // A change from its zip's metadata must reach the breach's other loads in the journal too. LogLoad does that if this load counts.
         if (matched.PublishedAt is null)
-            await log.SendAsync(load.Breach, cancellationToken);
+            await schedules.Journal.SendAsync(load.Breach, cancellationToken);
         LogMatched(load.Id, load.Breach, matched.Notifications.Total, state);
         reports.Report(matched);
         span?.SetTag(TelemetryNames.Tags.Notifications, matched.Notifications.Total);
@@ -71,60 +61,8 @@ public sealed partial class MatchSubscribers(
 
     public string DescribeExhaustedRetries(LoadLease work) =>
         $"its matching was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
-        + $"or meet its plan's time limit with one step (of at most {mail.Value.MatchRows} rows, HIBP_MATCHROWS)? Fix that, then run: hibp "
+        + $"or meet its plan's time limit with one step (of at most {match.StepRows} rows, HIBP_MATCHROWS)? Fix that, then run: hibp "
         + $"load resume {work.Load.Id}";
-
-    /// <returns>The new state; null: not finished, and another message continues.</returns>
-    private async Task<LoadState?> MatchAsync(LoadLease work, CancellationToken cancellationToken)
-    {
-        var load = work.Load;
-        var began = time.GetTimestamp();
-        bool IsExhausted() => ingest.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= ingest.Value.TimeBudget;
-
-        for (var after = load.MatchedPosition; after < load.LastPosition;)
-        {
-            var upTo = Math.Min(after + mail.Value.MatchRows, load.LastPosition);
-            if (!await matching.MatchRowsAsync(load.Id, after, upTo, ingest.Value.LoadLease, work.Token))
-                throw new LoadLostException(load.Id);
-            after = upTo;
-            if (IsExhausted())
-                return await HandOnAsync(work);
-        }
-
-        // Read again, because the metadata may arrive after the zip. It decides whether mails are sent.
-        var metadata = await MetadataFile.ReadAsync(blobs, load.Blob.Name, load.Breach, work.Token);
-        var end = new MatchEnd(metadata.Document, mail.Value.Notify == NotifyMode.Hold, metadata.HeldBecause(load.Id))
-        {
-            StepRows = Math.Min(mail.Value.MatchRows, MaxStepRows),
-            CountRows = (long)mail.Value.MatchRows * CountRanges,
-            Lease = ingest.Value.LoadLease,
-            CallsClients = await calls.HasClientsAsync(work.Token),
-        };
-        while (true)
-        {
-            // For each step, because any may be the last: a mark that is older than a step would no longer be honoured.
-            var change = await catalogue.BeginChangeAsync(work.Token);
-            switch (await matching.FinishMatchingAsync(load.Id, end, work.Token))
-            {
-                case null:
-                    throw new LoadLostException(load.Id);
-                case not LoadState.Matching and var state:
-                    // Mails are sent even if readers don't see the load yet. The lease ended with the match.
-                    await change.TryPublishAsync(cancellationToken);
-                    return state;
-            }
-            await change.AbandonAsync(work.Token);
-            if (IsExhausted())
-                return await HandOnAsync(work);
-        }
-    }
-
-    private async Task<LoadState?> HandOnAsync(LoadLease work)
-    {
-        await leases.HandOnAsync(work, new MatchMessage { Load = work.Load.Id });
-        LogHandedOn(work.Load.Id, work.Load.Breach);
-        return null;
-    }
 
     [LoggerMessage(
         EventIds.MatchSubscribersMatched, LogLevel.Information,

@@ -1,6 +1,4 @@
 using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;
 
@@ -8,11 +6,10 @@ namespace HibpIngest.Pipeline.Recovery;
 
 /// <summary>Brings a database that was restored from a backup, or is empty, up to date with register, journal and catalogue.</summary>
 public sealed class ReconcileRestoredDatabase(
-    IDatabaseState database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IJournalBlobs log,
-    StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
-    ApplySuppressions suppressions, JournalSchedule schedule)
+    IBreachDatabase database, IStoreRegister register, StoreSetup setup, RecoverFromJournal journal, PublishCatalogue catalogue,
+    ApplySuppressions suppressions, StartLostZips lostZips)
 {
-    private const string Because =
+    internal const string Because =
         "the database was restored from a backup, and its mails may have gone out since: hibp mail release sends it";
 
     /// <summary>
@@ -28,9 +25,9 @@ public sealed class ReconcileRestoredDatabase(
     {
         if (!empty && await StoreSetup.HasSchemaAsync(database, cancellationToken))
             await suppressions.CheckKeyAsync(cancellationToken);
-        var logged = schedule.IsOn ? await JournalManifest.ReadAsync(log, cancellationToken, tolerant: true) : null;
+        var logged = await journal.ReadAsync(cancellationToken);
         if (empty)
-            await TakeOverAsync(logged, cancellationToken);
+            await journal.TakeOverAsync(logged, cancellationToken);
         else if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
             throw new NotPossibleException($"database {database.DisplayName} does not exist, or is empty: there is nothing to bring up to "
@@ -45,11 +42,11 @@ public sealed class ReconcileRestoredDatabase(
         // Before anything is sent or refused: the backup contains addresses that were forgotten since.
         var suppressed = await suppressions.RunAsync(cancellationToken);
         // The backup may be newer than the last load: mails not sent at the backup can't be distinguished from mails sent since.
-        var mayMail = (await loads.ListLoadsAsync(null, cancellationToken))
+        var mayMail = (await database.ListLoadsAsync(null, cancellationToken))
             .Any(load => load.State != LoadState.Done && load.HeldBecause is null);
         var isShownOlder = await catalogue.Merge.IsNewerAsync(cancellationToken);
         if (!isBehind && !isShownOlder && suppressed == 0 && !mayMail
-            && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
+            && (plan is null || !await journal.IsNeededAsync(plan, cancellationToken)))
         {
             string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to bring up to date"];
             throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));
@@ -62,10 +59,10 @@ public sealed class ReconcileRestoredDatabase(
         await database.MoveOnAsync(new StoreIds(0, 0), Because, cancellationToken);
         // Marked, because the published catalogue differs from the backup.
         var change = await catalogue.BeginChangeAsync(cancellationToken);
-        var recovered = await RecoverAsync(plan, isBehind, progress, MergeAsync, cancellationToken);
-        var started = await StartZipsAsync(cancellationToken);
+        var recovered = await journal.RecoverAsync(plan, isBehind, progress, MergeAsync, cancellationToken);
+        var started = await lostZips.RunAsync(Because, cancellationToken);
         await MergeAsync(cancellationToken);
-        var restored = await loads.ListLoadsAsync(null, cancellationToken);
+        var restored = await database.ListLoadsAsync(null, cancellationToken);
         foreach (var load in restored)
         {
             if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog || load.AwaitsCalls)
@@ -78,14 +75,14 @@ public sealed class ReconcileRestoredDatabase(
         await change.TryPublishAsync(cancellationToken);
         // The database counts messages from before the backup as in transit: Sweep would wait for them for SweepStaleAge.
         foreach (var load in restored.Where(load => load.WaitsForLog))
-            await schedule.SendAsync(load.Id, cancellationToken);
+            await journal.SendAsync(load.Id, cancellationToken);
         return new ReconciledDatabase(confirmed, started)
         {
             Log = plan is null && recovered is { Removed.Count: 0, Problems.Count: 0 } ? null : recovered,
             Hidden = [.. hidden.Except(recovered.Removed, StringComparer.OrdinalIgnoreCase)],
             Suppressed = suppressed,
             Missing = await register.GetReadLayoutAsync(cancellationToken) is { } read
-                ? await layouts.CountMissingAsync(read.Id, cancellationToken) : 0,
+                ? await database.CountMissingAsync(read.Id, cancellationToken) : 0,
         };
 
         async Task MergeAsync(CancellationToken token)
@@ -93,106 +90,6 @@ public sealed class ReconcileRestoredDatabase(
             if (readers is not null)
                 hidden.UnionWith(await catalogue.Merge.RunAsync(readers, token));
         }
-    }
-
-    /// <summary>Gives the journal's identity to an empty database and, if they are lost too, to the tables and the register.</summary>
-    private async Task TakeOverAsync(JournalManifest? logged, CancellationToken cancellationToken)
-    {
-        if (logged is null)
-            throw new NotPossibleException("an empty database is recovered from the account log, which is off: set HIBP_JOURNAL=on");
-        var plan = RecoveryPlan.Of(logged, null);
-        if (plan.Stores.Count == 0)
-        {
-            throw new NotPossibleException("the account log has no load: there is nothing to recover an empty database from; name the "
-                + "right log in HIBP_JOURNAL_STORAGE or HIBP_STORAGE");
-        }
-        if (plan.Stores.Count > 1)
-        {
-            throw new StoreMismatchException($"the account log has loads of {plan.Stores.Count} stores "
-                + $"({string.Join(", ", plan.Stores.Order())}): move away the folders of the other stores");
-        }
-        var store = plan.Stores.Single();
-        await StoreSetup.EnsureSchemaAsync(database, cancellationToken);
-        if (await database.GetIdentityAsync(cancellationToken) is { } inDatabase && inDatabase.Id != store)
-        {
-            throw new StoreMismatchException($"database {database.DisplayName} belongs to store {inDatabase.Id}, and the account log to "
-                + $"store {store}: name an empty database in HIBP_DATABASE");
-        }
-        await setup.CreateStoresAsync(cancellationToken);
-        var inTable = await register.GetIdentityAsync(cancellationToken);
-        if (inTable is not null && inTable.Id != store)
-        {
-            throw new StoreMismatchException($"the account table belongs to store {inTable.Id}, and the account log to store {store}: use "
-                + "those that belong together, or a fresh storage account");
-        }
-        var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);
-        if (!isIncomplete && await database.HasLoadsAsync(cancellationToken))
-        {
-            throw new NotPossibleException(
-                $"database {database.DisplayName} is not empty: if it was restored from a backup, run: hibp database restored");
-        }
-        // If the following steps are interrupted, the store must not be taken for complete.
-        await register.SetMovingOnAsync(true, cancellationToken);
-        var ids = new StoreIds(Math.Max(plan.Highest.Load, confirmed.Load), Math.Max(plan.Highest.Mark, confirmed.Mark));
-        var identity = await register.AddIdentityAsync(new StoreIdentity(store, PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
-        await database.MoveOnAsync(ids, Because, cancellationToken);
-        await database.AddIdentityAsync(identity, cancellationToken);
-        await setup.EnsureIdentityAsync(cancellationToken);
-        await register.ConfirmAsync(ids, cancellationToken);
-    }
-
-    private async Task<JournalRecovered> RecoverAsync(
-        RecoveryPlan? plan, bool isBehind, IProgress<(int Done, int All)>? progress, Func<CancellationToken, Task> beforePublishing,
-        CancellationToken cancellationToken)
-    {
-        if (plan is null)
-            return await recover.RunAsync(RecoveryPlan.Empty, [], progress, beforePublishing, cancellationToken);
-        var registered = await register.ListLayoutsAsync(cancellationToken);
-        if (registered.Count == 0)
-        {
-            // The tables were lost, and are created after this: if interrupted before, it is known that they are empty. Ranges begin as
-            // off, because marks have been assigned.
-            var recovered = await recover.RunAsync(plan, [], progress, beforePublishing, cancellationToken);
-            await setup.EnsureLayoutsAsync(cancellationToken);
-            return recovered;
-        }
-        await setup.EnsureLayoutsAsync(cancellationToken);
-        // Not behind means a later repair of the journal: it isn't known in which layouts the loads restored now were written.
-        var complete = isBehind ? await FindCompleteAsync(registered, cancellationToken) : [];
-        return await recover.RunAsync(plan, complete, progress, beforePublishing, cancellationToken);
-    }
-
-    /// <summary>Returns the layouts known to have every account: the first one, unless it lacks rows, and the one that is read.</summary>
-    private async Task<IReadOnlyList<int>> FindCompleteAsync(IReadOnlyList<StoreLayout> registered, CancellationToken cancellationToken)
-    {
-        var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
-        var complete = new List<int>();
-        foreach (var layout in registered.Where(layout => !layout.IsDropped))
-        {
-            var isFirst = layout.Id == StoreLayout.First.Id;
-            // If it was recreated from the journal before and not backfilled since, it lacks rows, and the loads record that.
-            if (isFirst ? await layouts.CountMissingAsync(layout.Id, cancellationToken) == 0 : layout.Id == read)
-                complete.Add(layout.Id);
-        }
-        return complete;
-    }
-
-    /// <summary>Starts zips without a load, which were dropped after the backup and never published.</summary>
-    private async Task<int> StartZipsAsync(CancellationToken cancellationToken)
-    {
-        var started = 0;
-        await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
-        {
-            if (await loads.FindLoadAsync(blob.Version, cancellationToken) is not null
-                || await register.WasRemovedAsync(blob.Version, cancellationToken))
-            {
-                continue;
-            }
-            var load = await starts.RunAsync(blob.Version, HoldReason.NotPublished + Because, cancellationToken);
-            await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
-            started++;
-        }
-        return started;
     }
 }
 

@@ -5,9 +5,8 @@ namespace HibpIngest.Pipeline.Setup;
 
 /// <summary>Checks that the stores exist and belong together, before anything else uses them.</summary>
 public sealed class StoreSetup(
-    IDatabaseState database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
-    IBreachBlobs blobs, IJournalBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
-    ApplySuppressions suppressions, IOptions<JournalOptions> journal, IOptions<UpsertOptions> upsert)
+    IDatabaseState database, IStoreRegister register, IStoreAccounts accounts, StoreContainers containers, StoreLayouts layouts,
+    PublishCatalogue catalogue, ApplySuppressions suppressions)
 {
     private RunOnce? _once;
 
@@ -49,16 +48,9 @@ public sealed class StoreSetup(
         await catalogue.EnsureAsync(cancellationToken);
     }
 
-    internal async Task CreateStoresAsync(CancellationToken cancellationToken)
-    {
-        await blobs.CreateAsync(cancellationToken);
-        if (journal.Value.Mode == JournalMode.On)
-            await log.CreateAsync(cancellationToken);
-        await callbacks.CreateAsync(cancellationToken);
-        foreach (var queue in QueueNames.AllWithPoison)
-            await queues.Get(queue).CreateAsync(cancellationToken);
-        await register.CreateAsync(cancellationToken);
-    }
+    internal Task CreateStoresAsync(CancellationToken cancellationToken) => containers.CreateAsync(cancellationToken);
+
+    internal Task EnsureLayoutsAsync(CancellationToken cancellationToken) => layouts.EnsureAsync(cancellationToken);
 
     /// <summary>Returns whether the stores are set up, and checks that they belong together. Creates nothing.</summary>
     public async Task<bool> CheckAsync(CancellationToken cancellationToken)
@@ -160,47 +152,6 @@ public sealed class StoreSetup(
                 outdated.Add(number);
         }
         return outdated;
-    }
-
-    // Makes database and register agree on the layouts. Each takes from the other what it lacks because a change was interrupted between
-    // the two or the database was restored from a backup. The higher state of ranges is valid: a store reaches a state only once it has all
-    // the data for it.
-    internal async Task EnsureLayoutsAsync(CancellationToken cancellationToken)
-    {
-        var registered = await register.ListLayoutsAsync(cancellationToken);
-        var set = await layouts.GetLayoutsAsync(cancellationToken);
-        if (set.Layouts.Count == 0)
-        {
-            var first = registered.FirstOrDefault(layout => !layout.IsDropped)
-                ?? StoreLayout.First with { Ranges = upsert.Value.Ranges == RangesMode.On ? RangesState.On : RangesState.Off };
-            set = await layouts.AddFirstLayoutAsync(first, filled: registered.Count > 0, cancellationToken);
-        }
-        var known = await layouts.ListLayoutsAsync(cancellationToken);
-        // Additions before removals: the set must never be empty.
-        foreach (var layout in registered.Where(one => !one.IsDropped && known.All(other => other.Id != one.Id)))
-            set = await layouts.AddLayoutAsync(layout, cancellationToken);
-        foreach (var layout in registered.Where(one => one.IsDropped))
-            set = await layouts.DropLayoutAsync(layout.Id, cancellationToken);
-        foreach (var layout in registered.Where(one => set.Layouts.Any(other => other.Id == one.Id && other.Ranges < one.Ranges)))
-            set = await layouts.RaiseRangesAsync(layout.Id, layout.Ranges, cancellationToken);
-        set.RequireKnown();
-        foreach (var layout in await layouts.ListLayoutsAsync(cancellationToken))
-        {
-            if (!layout.IsDropped)
-                await CreateTablesAsync(layout, cancellationToken);
-            await register.PutLayoutAsync(layout, cancellationToken);
-        }
-        await register.AddReadLayoutAsync(set.Layouts[0].Id, cancellationToken);
-    }
-
-    // The tables of ranges even if they are off, for a later backfill.
-    internal async Task CreateTablesAsync(StoreLayout layout, CancellationToken cancellationToken)
-    {
-        foreach (var account in layout.Facts.StorageAccounts)
-        {
-            await tables.Accounts(new TablePlace(account, layout.Facts.AccountsTable)).CreateAsync(cancellationToken);
-            await tables.Ranges(new TablePlace(account, layout.Facts.RangesTable)).CreateAsync(cancellationToken);
-        }
     }
 
     private async Task<StoreIdentity?> FindIdentityAsync(CancellationToken cancellationToken)

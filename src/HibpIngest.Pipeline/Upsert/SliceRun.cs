@@ -1,14 +1,14 @@
 using System.Runtime.ExceptionServices;
-using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>One attempt of a slice under its lease. It ends only after its transactions in flight, so the progress is exact.</summary>
 public sealed class SliceRun : IStageWork
 {
-    private readonly JournaledRows _rows;
-    private readonly IStoreTables _tables;
+    private readonly SliceStores _stores;
     private readonly UpsertOptions _options;
+    private readonly TimeProvider _time;
+    private readonly long _began;
 
     private readonly TimeSpan _timeout;
     private readonly CancellationTokenSource _limit;
@@ -21,10 +21,11 @@ public sealed class SliceRun : IStageWork
     private ExceptionDispatchInfo? _failure;
 
     internal SliceRun(
-        SliceWork work, string owner, ISlices slices, JournaledRows rows, IStoreTables tables, UpsertOptions options, TimeSpan planLimit,
-        TimeProvider time, CancellationToken cancellationToken)
+        SliceClaim claim, ISlices slices, SliceStores stores, UpsertOptions options, TimeSpan planLimit, TimeProvider time,
+        CancellationToken cancellationToken)
     {
-        (Work, Owner, _rows, _tables, _options) = (work, owner, rows, tables, options);
+        (Work, Owner, MaxTries, _stores, _options) = (claim.Work, claim.Owner, claim.MaxTries, stores, options);
+        (_time, _began) = (time, time.GetTimestamp());
         // The other half is for work that can no longer be stopped, and for messages that wait in the same invocation.
         _timeout = planLimit > TimeSpan.Zero ? planLimit / 2 : Timeout.InfiniteTimeSpan;
         _limit = new CancellationTokenSource(_timeout, time);
@@ -41,7 +42,10 @@ public sealed class SliceRun : IStageWork
 
     public string Owner { get; }
 
-    public required int MaxTries { get; init; }
+    public int MaxTries { get; }
+
+    /// <summary>Time since the attempt began.</summary>
+    public TimeSpan Elapsed => _time.GetElapsedTime(_began);
 
     internal bool IsCompleted { get; set; }
 
@@ -81,7 +85,7 @@ public sealed class SliceRun : IStageWork
         var rows = SliceBuffers.Rent(slice.Count);
         try
         {
-            await _rows.ReadAsync(slice, Work.Mark, Work.Purged, rows.Accounts, _halt.Token);
+            await _stores.Rows.ReadAsync(slice, Work.Mark, Work.Purged, rows.Accounts, _halt.Token);
             Work.Layouts.RequireKnown();
             var layouts = Work.Layouts.Written;
             await UpsertAsync(rows, rows.Group([.. layouts.Select(SliceLayout.Of)]), [.. layouts.Select(layout => layout.Facts)]);
@@ -144,9 +148,9 @@ public sealed class SliceRun : IStageWork
         {
             var (layout, ofRanges, account, partition, keys, bytes) = rows.Transaction(index);
             await (ofRanges
-                ? _tables.Ranges(new TablePlace(account, layouts[layout].RangesTable))
+                ? _stores.Tables.Ranges(new TablePlace(account, layouts[layout].RangesTable))
                     .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token)
-                : _tables.Accounts(new TablePlace(account, layouts[layout].AccountsTable))
+                : _stores.Tables.Accounts(new TablePlace(account, layouts[layout].AccountsTable))
                     .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token));
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>
@@ -8,17 +6,13 @@ namespace HibpIngest.Pipeline.Upsert;
 /// done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, JournaledRows rows, IStoreTables tables, IStoreMarks open, UpsertCompletion completion, LoadReports reports,
-    PipelineMessages messages, IOptions<UpsertOptions> options, IOptions<IngestOptions> ingest, IOptions<RetryOptions> retry,
-    TimeProvider time, ILogger<UpsertSlice> log)
+    ISlices slices, SliceRuns runs, IStoreMarks open, UpsertCompletion completion, LoadReports reports, PipelineMessages messages,
+    ILogger<UpsertSlice> log)
     : IStage<SliceMessage, SliceRun>
 {
     public async Task<SliceRun?> ClaimAsync(SliceMessage message, CancellationToken cancellationToken)
     {
-        var owner = LoadLeases.NewOwner();
-        var maxAttempts = retry.Value.MaxTries + message.Deferrals;
-        if (await slices.BeginSliceAsync(message.Load, message.Slice, owner, options.Value.SliceLease, maxAttempts, cancellationToken)
-            is not { } work)
+        if (await runs.BeginAsync(message, cancellationToken) is not { Work: var work } claim)
         {
             LogGone(message.Load, message.Slice);
             return null;
@@ -29,7 +23,7 @@ public sealed partial class UpsertSlice(
         {
             // Not acknowledged without a successor: if the holder dies, the deferred message finds that out after the lease's end.
             LogHeld(slice.Load, slice.Number);
-            await messages.SendAfterLeaseAsync(message, heldUntil, options.Value.SliceLease, cancellationToken);
+            await messages.SendAfterLeaseAsync(message, heldUntil, runs.Lease, cancellationToken);
             return null;
         }
         if (slice.State == SliceState.Done)
@@ -39,16 +33,12 @@ public sealed partial class UpsertSlice(
             return null;
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Attempt, slice.Attempts).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
-        return new SliceRun(work, owner, slices, rows, tables, options.Value, ingest.Value.PlanLimit, time, cancellationToken)
-        {
-            MaxTries = maxAttempts,
-        };
+        return runs.Start(claim, cancellationToken);
     }
 
     public async Task RunAsync(SliceRun work, CancellationToken cancellationToken)
     {
         var slice = work.Work.Slice;
-        var began = time.GetTimestamp();
         var entities = await work.UpsertAsync();
         if (slice.State == SliceState.Failed)
             await open.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may reopen its load
@@ -63,7 +53,7 @@ public sealed partial class UpsertSlice(
             entities = await work.UpsertAsync();
         }
         work.IsCompleted = true;
-        HibpTelemetry.SliceUpserted(entities, time.GetElapsedTime(began));
+        HibpTelemetry.SliceUpserted(entities, work.Elapsed);
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Entities, entities);
         LogUpserted(slice.Load, slice.Number, entities);
         await completion.TryAsync(slice.Load, CancellationToken.None);

@@ -355,8 +355,8 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     private Task ListenAsync(QueueListenerOptions rules, Func<string, CancellationToken, Task> work, Action<Exception>? onFailure = null) =>
-        new QueueListener(_queues, Queue, work, rules, TimeProvider.System, _log, new StoreHealth(_log), onFailure).RunAsync(_stop.Token)
-            .WaitAsync(TestTimeout);
+        new QueueListener(_queues, Queue, work, rules, TimeProvider.System, _log, new StoreHealth(_log)) { OnFailure = onFailure }
+            .RunAsync(_stop.Token).WaitAsync(TestTimeout);
 
     private async Task SendAsync(params string[] bodies)
     {

@@ -53,7 +53,7 @@ public sealed class CallbackTests
 
         // Repeating every slice and its messages changes nothing.
         var before = rig.Caller.Calls.Count;
-        await rig.Context.Get<LoadOperations>().RequeueSlicesAsync("X", null, failedOnly: false, None);
+        await rig.Context.Get<RequeueSlices>().RunAsync("X", null, failedOnly: false, None);
         await rig.RunToEndAsync();
         await rig.Context.Queues.Get(QueueNames.Calls).SendAsync(new CallMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
         await rig.Context.Queues.Get(QueueNames.Callbacks).SendAsync(

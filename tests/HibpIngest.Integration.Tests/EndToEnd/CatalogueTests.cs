@@ -78,7 +78,7 @@ public sealed class CatalogueTests
         Assert.Equal(after, (await catalogue.ListAsync()).ToDictionary(entry => entry.Name));
 
         var load = (await rig.LoadsAsync())[0];
-        await rig.Context.Get<LoadOperations>().AssignAsync(load.Id, "Renamed", None);
+        await rig.Context.Get<AssignLoad>().RunAsync(load.Id, "Renamed", None);
         await catalogue.AssertShowsAsync("assigned", "Bold", "Renamed");
         await rig.Context.Get<RemoveBreach>().RunAsync("bold", null, None);
         await catalogue.AssertShowsAsync("removed", "Renamed");
@@ -131,7 +131,7 @@ public sealed class CatalogueTests
         Assert.True(calls > 8, $"{calls} calls");
         // After a while their owners count as dead.
         Assert.NotEmpty(await rig.Context.Register.ListBehindAsync(None));
-        clock.Advance(PublishCatalogue.OldestMark);
+        clock.Advance(SweepCatalogue.OldestMark);
         await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
     }

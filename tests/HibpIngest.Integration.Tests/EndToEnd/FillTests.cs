@@ -51,7 +51,7 @@ public sealed class FillTests(ITestOutputHelper output)
         foreach (var mark in new[] { 249, 250, 251, 500, 501, 777 })
             await MarkLoadAsync(rig, mark, mark % 2 == 0 ? 0 : 10, 20);
         await MarkLoadAsync(rig, 600, 100, 5); // none of their marks is in the first row
-        Assert.Equal(35, await rig.Context.Get<FillRanges>(7).RunAsync(null, null, None));
+        Assert.Equal(35, await rig.Context.GetFillRanges(7).RunAsync(null, null, None));
         await AssertFilledAsync(rig, 35);
     }
 
@@ -74,7 +74,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Off, new TestClock());
         await LoadAsync(rig, "Old", 0, 30);
         var point = new CrashPoint(at, afterwards);
-        var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).Get<FillRanges>(5).RunAsync(null, null, None));
+        var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).GetFillRanges(5).RunAsync(null, null, None));
         Assert.Equal(point.Crashed, died is not null);
         output.WriteLine($"died at call {at}: {point.Where}");
 
@@ -83,7 +83,7 @@ public sealed class FillTests(ITestOutputHelper output)
             Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
         ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // past the lease of the crashed process's lock
         await LoadAsync(rig, "Between", 25, 10);
-        await rig.OpenContext().Get<FillRanges>(5).RunAsync(null, null, None);
+        await rig.OpenContext().GetFillRanges(5).RunAsync(null, null, None);
         await AssertFilledAsync(rig, 35);
         return point.Calls;
     }
@@ -116,7 +116,7 @@ public sealed class FillTests(ITestOutputHelper output)
         for (var i = 0; i < 3; i++)
             await rig.DropAsync($"New{i}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(100 + (60 * i), 150))));
         var loading = Task.Run(() => PipelineRig.RunToEndAsync(rig.OpenContext()));
-        await rig.OpenContext().Get<FillRanges>(10).RunAsync(null, null, None);
+        await rig.OpenContext().GetFillRanges(10).RunAsync(null, null, None);
         await loading;
         await rig.RunToEndAsync();
         Assert.All(await rig.LoadsAsync(), load => Assert.Equal(LoadState.Done, load.State));
@@ -164,7 +164,7 @@ public sealed class FillTests(ITestOutputHelper output)
             // As if the lock had expired while its process was suspended.
             await Task.WhenAll(Enumerable.Range(0, 2).Select(_ => FillUnlockedAsync(rig)));
         });
-        await hooks.Wrap(rig.OpenContext()).Get<FillRanges>(9).RunAsync(null, null, None);
+        await hooks.Wrap(rig.OpenContext()).GetFillRanges(9).RunAsync(null, null, None);
         await AssertFilledAsync(rig, 100);
     }
 
@@ -177,7 +177,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Gone", 0, 60);
         await LoadAsync(rig, "Old", 30, 60);
         if (purged)
-            await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: true, null, None);
+            await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: true, null, None);
         // The whole removal runs after a page was read and before it is written.
         var removed = false;
         var hooks = new HookedPorts(async (_, what) =>
@@ -214,7 +214,7 @@ public sealed class FillTests(ITestOutputHelper output)
         {
             try
             {
-                await Unlocked(rig).Get<FillRanges>(9).RunAsync(null, null, None);
+                await Unlocked(rig).GetFillRanges(9).RunAsync(null, null, None);
                 return;
             }
             catch (NotPossibleException) when (left > 1)

@@ -152,13 +152,13 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await LoadAsync(rig, "Adobe", 0, Accounts);
         await LoadAsync(rig, "Bold", 100, 60);
         if (purged)
-            await rig.Context.Get<LoadOperations>().PurgeAsync(1, true, null, None);
+            await rig.Context.Get<PurgeLoad>().RunAsync(1, true, null, None);
         // Interrupted midway, it resumes.
         var calls = 0;
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && ++calls == 40
             ? throw new CrashException() : Task.CompletedTask);
-        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).Get<RemoveBreach>(50).RunAsync("Adobe", null, None));
-        await rig.OpenContext().Get<RemoveBreach>(50).RunAsync("Adobe", null, None);
+        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).GetRemoveBreach(50).RunAsync("Adobe", null, None));
+        await rig.OpenContext().GetRemoveBreach(50).RunAsync("Adobe", null, None);
 
         Assert.Equal(PipelineRig.Expected(100, 60).Order(), (await rig.TableAsync()).Keys.Order());
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b2"], marks));
@@ -179,7 +179,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().Get<FillRanges>().RunAsync("other", null, None));
         Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None)); // the layouts that are read have ranges
 
-        Assert.Equal(Accounts, await rig.OpenContext().Get<FillRanges>(20).RunAsync(Wide, null, None));
+        Assert.Equal(Accounts, await rig.OpenContext().GetFillRanges(20).RunAsync(Wide, null, None));
         await LayoutContent.AssertHeldAsync(rig, wide with { Ranges = RangesState.On });
         await SwitchAsync(rig, Wide);
         await FindAllAsync(rig);

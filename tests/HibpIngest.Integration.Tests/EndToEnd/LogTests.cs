@@ -63,7 +63,7 @@ public sealed class LogTests
         await rig.RunToEndAsync();
         Assert.All(await LogContent.ReadAsync(rig.Context.Log), load => Assert.True(load.Document!.Hidden));
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None);
-        await rig.Context.Get<LoadOperations>().AssignAsync(2, "Bold", None);
+        await rig.Context.Get<AssignLoad>().RunAsync(2, "Bold", None);
         await rig.RunToEndAsync();
         await rig.Context.Get<Sweep>().RunAsync(None);
         var logged = await LogContent.ReadAsync(rig.Context.Log);
@@ -140,7 +140,7 @@ public sealed class LogTests
             [(1, JournaledState.Replaced), (2, JournaledState.Counts), (3, JournaledState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
         // Removing the replacing load doesn't bring the replaced one back.
-        await rig.Context.Get<LoadOperations>().AssignAsync(2, "Dust", None);
+        await rig.Context.Get<AssignLoad>().RunAsync(2, "Dust", None);
         await rig.RunToEndAsync();
         await rig.Context.Get<RemoveBreach>().RunAsync("Dust", null, None);
         Assert.Equal(
@@ -181,9 +181,9 @@ public sealed class LogTests
         await using var rig = await StartAsync();
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
-        var operations = rig.Context.Get<LoadOperations>();
-        await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
-        await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: true, null, None));
+        var (purge, requeue) = (rig.Context.Get<PurgeLoad>(), rig.Context.Get<RequeueSlices>());
+        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutLog: false, null, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutLog: true, null, None));
         await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
 
         // One flipped bit anywhere in a segment.
@@ -195,16 +195,16 @@ public sealed class LogTests
             var damaged = whole.ToArray();
             damaged[at] ^= 4;
             await ReplaceAsync(rig, name, damaged);
-            var refused = await Assert.ThrowsAsync<DamagedSegmentException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
+            var refused = await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutLog: false, null, None));
             Assert.Contains(name, refused.Message, StringComparison.Ordinal);
         }
         await ReplaceAsync(rig, name, whole[..^1]);
-        await Assert.ThrowsAsync<DamagedSegmentException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
+        await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutLog: false, null, None));
         await rig.Context.Log.DeleteAsync(name, None);
-        await Assert.ThrowsAnyAsync<HibpException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
+        await Assert.ThrowsAnyAsync<HibpException>(() => purge.RunAsync(1, withoutLog: false, null, None));
         Assert.Equal(Rows, await CountAsync(rig, "rows"));
         await ReplaceAsync(rig, name, whole);
-        Assert.Equal(Rows, await operations.PurgeAsync(1, withoutLog: false, null, None));
+        Assert.Equal(Rows, await purge.RunAsync(1, withoutLog: false, null, None));
         Assert.Equal(0, await CountAsync(rig, "rows"));
 
         // Half of the table is lost and restored from the log; no subscriber is notified again.
@@ -212,10 +212,10 @@ public sealed class LogTests
         foreach (var domain in table.Keys.GroupBy(account => account.Split('@')[1], account => account.Split('@')[0]))
             await rig.Context.Table.RemoveMarkAsync(domain.Key, [.. domain], 1, None);
         Assert.Empty(await rig.TableAsync());
-        Assert.Equal(1, await operations.RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
+        Assert.Equal(1, await requeue.RunAsync("Adobe", 2, failedOnly: false, None));
         await rig.RunToEndAsync();
         Assert.Equal(PipelineRig.Expected(50, 50).Order(), (await rig.TableAsync()).Keys.Order());
-        Assert.Equal(11, await operations.RequeueSlicesAsync("Adobe", null, failedOnly: false, None));
+        Assert.Equal(11, await requeue.RunAsync("Adobe", null, failedOnly: false, None));
         await rig.RunToEndAsync();
         Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
         Assert.True(await rig.LoadAsync(1) is { State: LoadState.Done, Purged: true, IsLogged: true, Accounts: Rows });
@@ -230,9 +230,9 @@ public sealed class LogTests
         await LoadAsync(rig, "Adobe.zip", 0);
         Assert.Empty(await ListAsync(rig));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: false, null, None));
+            () => rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: false, null, None));
         Assert.Contains("--without-log", refused.Message, StringComparison.Ordinal);
-        Assert.Equal(Rows, await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: true, null, None));
+        Assert.Equal(Rows, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: true, null, None));
         await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }

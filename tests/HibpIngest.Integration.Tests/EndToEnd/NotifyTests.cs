@@ -245,7 +245,7 @@ public sealed class NotifyTests
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
-        await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(load, restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
         Assert.Single(rig.Mails());
@@ -270,7 +270,7 @@ public sealed class NotifyTests
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
         Assert.DoesNotContain('@', failed.Error!);
-        await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(load, restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
         Assert.Single(rig.Mails());
@@ -450,7 +450,7 @@ public sealed class NotifyTests
     public void A_deferral_grows_from_5_minutes_to_4_hours(int deferrals, double least, double most)
     {
         for (var i = 0; i < 100; i++)
-            Assert.InRange(SendNotifications.Deferral(deferrals), TimeSpan.FromMinutes(least), TimeSpan.FromMinutes(most));
+            Assert.InRange(NotificationMails.Deferral(deferrals), TimeSpan.FromMinutes(least), TimeSpan.FromMinutes(most));
     }
 
     private static async Task<(LoadState State, NotificationCounts Notifications)> FindAsync(PipelineRig rig)

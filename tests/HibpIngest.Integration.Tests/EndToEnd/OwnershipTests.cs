@@ -86,7 +86,7 @@ public sealed class OwnershipTests
         Assert.Contains("5 times", failed.Error, StringComparison.Ordinal);
         Assert.Contains($"hibp load resume {load}", failed.Error, StringComparison.Ordinal);
 
-        await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(load, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 300L), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Accounts));
     }
@@ -199,7 +199,7 @@ public sealed class OwnershipTests
         Assert.Contains($"hibp load resume {load.Id} --restart", load.Error, StringComparison.Ordinal);
 
         rig.Options.Ingest.DedupeCap = 1_000;
-        var restarted = await rig.Context.Get<LoadOperations>().ResumeAsync(load.Id, restart: true, null, CancellationToken.None);
+        var restarted = await rig.Context.Get<ResumeLoad>().RunAsync(load.Id, restart: true, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(restarted.Id)).State);
     }
@@ -235,7 +235,7 @@ public sealed class OwnershipTests
         Assert.Empty(sent);
 
         // Resuming the load doesn't load it either.
-        await rig.Context.Get<LoadOperations>().ResumeAsync(2, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(2, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         await AssertRefusedAsync(load: 2);
         Assert.Empty(await rig.TableAsync());
@@ -263,7 +263,7 @@ public sealed class OwnershipTests
         Assert.True(loads[0].Superseded);
         Assert.Contains("replaced", loads[0].Error, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.Get<LoadOperations>().ResumeAsync(1, restart: false, null, CancellationToken.None));
+            () => rig.Context.Get<ResumeLoad>().RunAsync(1, restart: false, null, CancellationToken.None));
         Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
         Assert.Empty(await rig.FindAsync("user0@example.com"));
         Assert.Single(await rig.FindAsync("user1002@example.com"));

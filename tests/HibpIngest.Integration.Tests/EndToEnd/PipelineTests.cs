@@ -61,7 +61,7 @@ public sealed class PipelineTests
         await rig.DropAsync("old/adobe.2.zip", zip);
         await rig.RunToEndAsync();
         Assert.Equal(
-            15, await rig.Context.Get<LoadOperations>().RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
+            15, await rig.Context.Get<RequeueSlices>().RunAsync("Adobe", null, failedOnly: false, CancellationToken.None));
         await rig.RunToEndAsync();
 
         var loads = await rig.LoadsAsync();
@@ -181,7 +181,7 @@ public sealed class PipelineTests
         Assert.Contains("not JSON", failed.Error, StringComparison.Ordinal);
 
         await rig.Context.Blobs.WriteSmallAsync("Bad.json", """{"Title":"Mended"}"""u8.ToArray(), CancellationToken.None);
-        await rig.Context.Get<LoadOperations>().ResumeAsync(failed.Id, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(failed.Id, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(failed.Id)).State);
         Assert.Equal("Mended", (await rig.Context.Database.GetBreachAsync("Bad", CancellationToken.None))!.Metadata.Title);
@@ -317,12 +317,12 @@ public sealed class PipelineTests
         Assert.Equal(LoadState.Failed, load.State);
         Assert.Contains("--password", load.Error, StringComparison.Ordinal);
 
-        var operations = rig.Context.Get<LoadOperations>();
-        await operations.ResumeAsync(load.Id, restart: false, "wrong", CancellationToken.None);
+        var resume = rig.Context.Get<ResumeLoad>();
+        await resume.RunAsync(load.Id, restart: false, "wrong", CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load.Id)).State);
 
-        await operations.ResumeAsync(load.Id, restart: false, "correct horse", CancellationToken.None);
+        await resume.RunAsync(load.Id, restart: false, "correct horse", CancellationToken.None);
         Assert.NotNull(await rig.Context.Database.GetPasswordAsync(load.Blob, CancellationToken.None));
         await RigWithKeyAsync(rig, key); // another process, with the key
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load.Id)).State);

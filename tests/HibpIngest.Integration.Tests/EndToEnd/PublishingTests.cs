@@ -262,7 +262,7 @@ public sealed class PublishingTests
         Assert.Null((await rig.Context.Database.GetBreachAsync("dump", None))!.Metadata.Title);
         Assert.Single(rig.Mails());
 
-        Assert.Equal("Secret", (await rig.Context.Get<LoadOperations>().AssignAsync(2, "secret", None)).Breach);
+        Assert.Equal("Secret", (await rig.Context.Get<AssignLoad>().RunAsync(2, "secret", None)).Breach);
         secret = (await rig.Context.Database.GetBreachAsync("Secret", None))!;
         Assert.Equal([1, 2], secret.Marks);
         Assert.Equal((BreachFlags.Sensitive, "Ours"), (secret.Metadata.Flags, secret.Metadata.Title));

@@ -16,7 +16,7 @@ internal static class RemovalSteps
     public static Task<BreachRemoval> RemoveAsync(
         PipelineParts context, string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken,
         int chunkRows = 5) =>
-        context.Get<RemoveBreach>(chunkRows).RunAsync(breach, progress, cancellationToken);
+        context.GetRemoveBreach(chunkRows).RunAsync(breach, progress, cancellationToken);
 
     public static async Task<Load> LoadAsync(
         PipelineRig rig, string breach, int first, int count, bool purged = false, string? metadata = null)
@@ -26,7 +26,7 @@ internal static class RemovalSteps
         var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
         Assert.Equal(LoadState.Done, load.State);
         if (purged)
-            await rig.Context.Get<LoadOperations>().PurgeAsync(
+            await rig.Context.Get<PurgeLoad>().RunAsync(
                 load.Id, withoutLog: rig.Options.Journal.Mode == JournalMode.Off, null, None);
         return load;
     }

@@ -184,7 +184,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             {
                 Step.Hide => dying.Get<BreachOperations>().SetHiddenAsync(name, true, None),
                 Step.Set => dying.Get<BreachOperations>().DescribeAsync(name, """{"IsSensitive":true}"""u8.ToArray(), None),
-                Step.Assign => dying.Get<LoadOperations>().AssignAsync(load, "Shy", None),
+                Step.Assign => dying.Get<AssignLoad>().RunAsync(load, "Shy", None),
                 Step.Remove => dying.Get<RemoveBreach>().RunAsync(name, null, None),
                 Step.Import => dying.Database.ImportSubscribersAsync([new($"new{Rounds}@example.net", null)], Key, None),
                 _ => dying.Get<SubscriberOperations>().RemoveAsync([AccountAt(first)], [], SuppressionReason.Unsubscribed, None),

@@ -148,7 +148,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         // A recovered load behaves like a purged one.
         var adobe = (await fresh.Database.ListLoadsAsync("Adobe", None))[0];
         Assert.Equal(Rows, await fresh.Get<VerifyJournal>().RunAsync(adobe.Id, null, None));
-        Assert.Equal(1, await fresh.Get<LoadOperations>().RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
+        Assert.Equal(1, await fresh.Get<RequeueSlices>().RunAsync("Adobe", 2, failedOnly: false, None));
         await PipelineRig.RunToEndAsync(fresh);
         Assert.Equal(LoadState.Done, (await fresh.Database.GetLoadAsync(adobe.Id, None))!.State);
         await fresh.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
@@ -204,7 +204,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
         // Restored from the log by slices, or by a rebuild.
         foreach (var breach in counting.Select(load => load.Breach).Distinct().Where(_ => bySlices))
-            await other.Context.Get<LoadOperations>().RequeueSlicesAsync(breach, null, failedOnly: false, None);
+            await other.Context.Get<RequeueSlices>().RunAsync(breach, null, failedOnly: false, None);
         if (!bySlices)
         {
             var rebuilt = await other.Context.Get<RebuildLayout>().RunAsync(new RebuildOrder("1"), null, None);
@@ -398,7 +398,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(() => LoadAsync(rig, "Forum.2.zip", 320));
         await StepAsync(() => rig.Context.Get<RemoveBreach>().RunAsync("Old", null, None));
         await StepAsync(() => LoadAsync(rig, "Old.zip", 340)); // uploaded again
-        await StepAsync(() => rig.Context.Get<LoadOperations>().PurgeAsync(8, withoutLog: false, null, None));
+        await StepAsync(() => rig.Context.Get<PurgeLoad>().RunAsync(8, withoutLog: false, null, None));
         await StepAsync(async () =>
         {
             // Assigned to another breach; its zip was half processed at a backup.
@@ -408,7 +408,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             backups.Add(await rig.BackUpAsync("half-way"));
             await rig.RunToEndAsync();
             backups.Add(await rig.BackUpAsync("wrong"));
-            await rig.Context.Get<LoadOperations>().AssignAsync((await rig.LoadsAsync())[^1].Id, "Right", None);
+            await rig.Context.Get<AssignLoad>().RunAsync((await rig.LoadsAsync())[^1].Id, "Right", None);
         });
         return backups;
 

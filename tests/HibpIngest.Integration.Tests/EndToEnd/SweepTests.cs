@@ -240,14 +240,14 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
-        var operations = rig.Context.Get<LoadOperations>();
-        Assert.Equal(300, await operations.PurgeAsync(1, withoutLog: true, null, CancellationToken.None));
+        var requeue = rig.Context.Get<RequeueSlices>();
+        Assert.Equal(300, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: true, null, CancellationToken.None));
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(
-            () => operations.RequeueSlicesAsync("X", null, failedOnly: false, CancellationToken.None));
+            () => requeue.RunAsync("X", null, failedOnly: false, CancellationToken.None));
         Assert.Contains("drop the archive again", error.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(
-            () => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
+            () => requeue.RunAsync("X", 1, failedOnly: false, CancellationToken.None));
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(
             QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
         Assert.Single(await rig.FindAsync("user0@example.com"));

@@ -66,7 +66,7 @@ public sealed class UpgradeTests
         var shared = (await rig.LoadsAsync()).Where(load => load.Breach == "Adobe").ToList();
         Assert.Single(shared.Select(load => load.Mark).Distinct());
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.Get<LoadOperations>().AssignAsync(shared[0].Id, "Other", None));
+            () => rig.Context.Get<AssignLoad>().RunAsync(shared[0].Id, "Other", None));
         Assert.Contains($"shares its mark on the accounts with load {shared[1].Id}", refused.Message, StringComparison.Ordinal);
         Assert.Null(await rig.Context.Database.GetBreachAsync("Other", None));
 

@@ -77,8 +77,8 @@ public sealed class LoadTraceTests
         await rig.DropAsync("Traced.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
         var before = spans.All.Count;
-        var (slices, operations, dispatcher) =
-            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.Get<LoadOperations>(), rig.Context.Get<MessageDispatcher>());
+        var (slices, requeue, dispatcher) =
+            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.Get<RequeueSlices>(), rig.Context.Get<MessageDispatcher>());
 
         // Each load's later spans are one trace, separate from the other's.
         var trace = await TraceAsync(rig, 2);
@@ -86,7 +86,7 @@ public sealed class LoadTraceTests
         Assert.NotEqual(0, before);
         Assert.All(spans.All, span => Assert.Equal(Tag(span, Tags.Breach) == "Traced", span.TraceId == trace));
 
-        await operations.RequeueSlicesAsync("Traced", slice: 2, failedOnly: false, CancellationToken.None);
+        await requeue.RunAsync("Traced", slice: 2, failedOnly: false, CancellationToken.None);
         var message = Assert.Single(await slices.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
         Assert.Null(JsonNode.Parse(message.Body)!["traceparent"]); // an operator's command has no span
         switch (how)
@@ -138,7 +138,7 @@ public sealed class LoadTraceTests
         var failed = Assert.Single(spans.All, span => span.OperationName == Spans.Load);
         Assert.Equal((ActivityStatusCode.Error, (await rig.LoadAsync(1)).Error), (failed.Status, failed.StatusDescription));
 
-        await rig.Context.Get<LoadOperations>().ResumeAsync(1, restart: false, password: null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(1, restart: false, password: null, CancellationToken.None);
         await rig.RunToEndAsync();
         var resumed = spans.Of(Spans.Load);
         Assert.Equal(2, resumed.Count);

@@ -3,8 +3,10 @@ using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.Removal;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.DependencyInjection;
@@ -114,4 +116,8 @@ internal sealed record PipelineParts
     public T Get<T>(params object[] arguments)
         where T : class => arguments.Length == 0 && Services is var services
             ? services.GetRequiredService<T>() : ActivatorUtilities.CreateInstance<T>(Services, arguments);
+
+    public RemoveBreach GetRemoveBreach(int rowsAtOnce) => Get<RemoveBreach>(Get<RemoveMarks>(rowsAtOnce));
+
+    public FillRanges GetFillRanges(int rowsAtOnce) => Get<FillRanges>(Get<CopyToRanges>(rowsAtOnce));
 }

@@ -25,6 +25,7 @@ namespace HibpIngest.Tests.Layout;
 public sealed partial class LayoutTests
 {
     private const int MaxMembersOfAPort = 12;
+    private const int MaxConstructorParameters = 7;
 
     private static readonly Dictionary<string, string[]> References = new()
     {
@@ -153,6 +154,18 @@ public sealed partial class LayoutTests
         Assert.Empty(typeof(IBreachDatabase).GetMembers());
         Assert.Empty(typeof(IStoreRegister).GetMembers());
     }
+
+    [Fact]
+    public void Constructors_take_at_most_seven_parameters() =>
+        Assert.Empty(
+            from project in References.Keys
+            from type in Assembly.Load(project == "HibpIngest.Cli" ? "hibp" : project).GetTypes()
+            // Records are data.
+            where type is { IsClass: true } && type.GetMethod("<Clone>$") is null && !type.IsDefined(typeof(CompilerGeneratedAttribute))
+            from constructor in type.GetConstructors(
+                BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly)
+            where constructor.GetParameters().Length > MaxConstructorParameters
+            select $"{type.FullName} takes {constructor.GetParameters().Length}");
 
     [Fact]
     public void Only_hosts_and_commands_take_an_IServiceProvider()

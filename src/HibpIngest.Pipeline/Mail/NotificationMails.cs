@@ -1,0 +1,80 @@
+namespace HibpIngest.Pipeline.Mail;
+
+/// <summary>Composes the mail of one notification and sends it.</summary>
+public sealed class NotificationMails(
+    IReadLayout layout, IStoreTables tables, INotificationSender sender, IOptions<MailOptions> options, MailService service,
+    TimeProvider time)
+{
+    // How often and for how long a deferred mail is retried: as RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are
+    // shorter.
+    private static readonly TimeSpan FirstDeferral = TimeSpan.FromMinutes(5);
+    private static readonly TimeSpan LongestDeferral = TimeSpan.FromHours(4);
+
+    // Lazy, so that an error in its files stops only the mails.
+    private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.Value.MailFrom, service));
+
+    /// <summary>Reads the templates, whose errors are the operator's and not a recipient's.</summary>
+    public void Prepare() => _ = _composer.Value;
+
+    public async Task<MailOutcome> SendAsync(Notification notification, Breach breach, CancellationToken cancellationToken)
+    {
+        if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
+            return new MailOutcome("the breach was retired before this was sent", null);
+        try
+        {
+            var (accounts, complete) = notification.Domain is { } domain
+                ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
+            var counted = accounts is null ? notification
+                : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
+            await sender.SendAsync(_composer.Value.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
+            return new MailOutcome(null, null);
+        }
+        catch (BadInputException e)
+        {
+            return new MailOutcome(e.Message, null);
+        }
+        catch (RecipientDeferredException e)
+        {
+            return new MailOutcome(e.Message, Deferral(notification.Deferrals));
+        }
+    }
+
+    /// <summary>Lists the domain's accounts from the table: SQL's rows have no index for that and may have been purged.</summary>
+    /// <exception cref="RecipientDeferredException">The table throttles or is unavailable; other notifications are not delayed.</exception>
+    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(
+        string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
+    {
+        var accounts = new List<string>();
+        try
+        {
+            // The layout that is read has every account; another one may still be backfilled.
+            var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
+            foreach (var (partition, account) in new LayoutPlacement(facts).FindAll(domain))
+            {
+                var table = tables.Accounts(new TablePlace(account, facts.AccountsTable));
+                await foreach (var alias in table.ListAliasesAsync(partition, marks, cancellationToken))
+                {
+                    if (accounts.Count == MailComposer.MaxAttachedAccounts)
+                        return (accounts, false);
+                    accounts.Add($"{alias}@{domain}");
+                }
+            }
+        }
+        catch (StoreUnavailableException e)
+        {
+            throw new RecipientDeferredException($"the domain's accounts can't be listed now: {e.Message}");
+        }
+        return (accounts, true);
+    }
+
+    /// <summary>Returns the pause before the next try: doubled each time, minus jitter, but never less than the first pause.</summary>
+    internal static TimeSpan Deferral(int deferrals)
+    {
+        var pause = FirstDeferral * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
+        var spread = (pause < LongestDeferral ? pause : LongestDeferral) * (1 - (Random.Shared.NextDouble() / 4));
+        return spread > FirstDeferral ? spread : FirstDeferral;
+    }
+}
+
+/// <summary>The outcome of a mail: sent (no error), permanently refused, or deferred.</summary>
+public readonly record struct MailOutcome(string? Error, TimeSpan? DeferredFor);

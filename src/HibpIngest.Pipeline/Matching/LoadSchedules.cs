@@ -1,0 +1,8 @@
+using HibpIngest.Pipeline.Callbacks;
+using HibpIngest.Pipeline.Journal;
+using HibpIngest.Pipeline.Mail;
+
+namespace HibpIngest.Pipeline.Matching;
+
+/// <summary>Sends the messages of what follows a match: the load's mails, its journal, and the calls to clients.</summary>
+public sealed record LoadSchedules(MailSchedule Mails, JournalSchedule Journal, CallSchedule Calls);

@@ -1,0 +1,27 @@
+using HibpIngest.Pipeline.Catalogue;
+using HibpIngest.Pipeline.Ingest;
+using HibpIngest.Pipeline.Journal;
+
+namespace HibpIngest.Pipeline.Recovery;
+
+public sealed class AssignLoad(
+    ILoads loads, IStoreMarks register, IBreachBlobs blobs, PublishCatalogue catalogue, JournalSchedule journal, JournalChanges changes)
+{
+    /// <summary>Assigns a load to another breach than its blob's name says, with the metadata for that breach.</summary>
+    /// <exception cref="BadInputException">The breach's name is invalid.</exception>
+    /// <exception cref="NotPossibleException">There is no such load, or it is still open.</exception>
+    public async Task<Load> RunAsync(long load, string breach, CancellationToken cancellationToken)
+    {
+        BreachName.Check(breach);
+        var found = await loads.RequireLoadAsync(load, cancellationToken);
+        // Read first: if the document can't be read, nothing is changed.
+        var document = (await MetadataFile.ReadAsync(blobs, found.Blob.Name, breach, cancellationToken)).Document;
+        await register.MarkOpenAsync(load, cancellationToken);
+        await journal.OpenAsync(breach, cancellationToken);
+        var change = await catalogue.ChangeAsync(
+            () => loads.AssignLoadAsync(load, breach, document, cancellationToken), cancellationToken);
+        await changes.PublishAsync(
+            change, breach, $"load {load} is of {breach}", $"readers see it as of {found.Breach}", cancellationToken);
+        return await loads.GetLoadAsync(load, cancellationToken) ?? found;
+    }
+}

@@ -1,0 +1,48 @@
+using HibpIngest.Pipeline.Journal;
+
+namespace HibpIngest.Pipeline.Recovery;
+
+public sealed class PurgeLoad(IBreachDatabase database, JournalSchedule journal, VerifyJournal verify)
+{
+    // Small enough that a purge's transactions are short.
+    private const int PurgeChunkRows = 50_000;
+
+    /// <summary>Deletes a finished load's rows in chunks, after verifying its journal if the load counts. Returns their number.</summary>
+    /// <param name="withoutLog">Confirms that there is no journal, so that only the archive is left.</param>
+    /// <exception cref="NotPossibleException">There is no such load, it is still open, or it isn't journaled.</exception>
+    /// <exception cref="HibpException">The journal is damaged or doesn't match: nothing is purged.</exception>
+    public async Task<long> RunAsync(long load, bool withoutLog, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        var found = await database.RequireLoadAsync(load, cancellationToken);
+        if (journal.IsOn && withoutLog)
+        {
+            throw new NotPossibleException("the account log is on: purged rows must be in it, and --without-log is for a store that "
+                + "has none (HIBP_JOURNAL=off)");
+        }
+        if (!journal.IsOn && !withoutLog)
+        {
+            throw new NotPossibleException(
+                $"the account log is off (HIBP_JOURNAL=off), so only its archive is left of load {load} "
+                + "once its rows are deleted; if that is intended, run: hibp database purge --without-log");
+        }
+        if (found.State is not (LoadState.Done or LoadState.Failed))
+        {
+            throw new NotPossibleException(
+                $"load {load} is {found.State.ToString().ToLowerInvariant()}: only a done or failed load can be purged");
+        }
+        if (found is { AwaitsCalls: true, Calls.IsLookedThrough: false })
+        {
+            throw new NotPossibleException(
+                $"the rows of load {load} are still needed to find the clients to call: see hibp status {found.Breach}");
+        }
+        if (journal.IsOn && found is { PublishedAt: not null, Purged: false })
+            await verify.RunAsync(load, null, cancellationToken);
+        var purged = 0L;
+        while (await database.PurgeRowsAsync(load, PurgeChunkRows, cancellationToken, journal.IsOn) is > 0 and var chunk)
+        {
+            purged += chunk;
+            progress?.Report(purged);
+        }
+        return purged;
+    }
+}
