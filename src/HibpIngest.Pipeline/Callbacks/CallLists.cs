@@ -1,6 +1,6 @@
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>Opens the encrypted lists of the calls that are due, and decides what becomes of those that can't be made.</summary>
+/// <summary>Opens the encrypted lists of the calls that are due, and settles those that can't be made.</summary>
 public sealed class CallLists(ICallbackBlobs blobs, InstallationKeys keys, IOptions<CallbackOptions> options)
 {
     private static readonly TimeSpan LongestPause = TimeSpan.FromHours(1);
