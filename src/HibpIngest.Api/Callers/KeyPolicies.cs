@@ -59,7 +59,7 @@ internal static class KeyPolicies
         public Task<PolicyAuthorizationResult> AuthorizeAsync(
             AuthorizationPolicy policy, AuthenticateResult authenticationResult, HttpContext context, object? resource) =>
             authenticationResult.Principal is not Caller caller ? Task.FromResult(PolicyAuthorizationResult.Challenge())
-            : policy.Requirements is [CallerRequirement requirement] && requirement.Allows(caller)
+            : policy.Requirements.All(one => one is CallerRequirement requirement && requirement.Allows(caller))
                 ? Success : Task.FromResult(PolicyAuthorizationResult.Forbid());
     }
 }

@@ -160,7 +160,7 @@ public sealed partial class LayoutTests
         Assert.Empty(
             from project in References.Keys
             from type in Assembly.Load(project == "HibpIngest.Cli" ? "hibp" : project).GetTypes()
-            // Records are data.
+                // Records are data.
             where type is { IsClass: true } && type.GetMethod("<Clone>$") is null && !type.IsDefined(typeof(CompilerGeneratedAttribute))
             from constructor in type.GetConstructors(
                 BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly)
