@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Testing;
@@ -8,25 +9,29 @@ namespace HibpIngest.Testing;
 /// </summary>
 public static class AzuriteFixture
 {
-    /// <summary>Storage accounts per emulator and run.</summary>
-    private const int Accounts = 1_000;
+    /// <summary>
+    /// An emulator uses one core: with only one, it was busy for nine tenths of a run while the other core waited.
+    /// </summary>
+    private const int Concurrent = 2;
 
     /// <summary>
-    /// An emulator uses one core: with only one of them, it was busy for nine tenths of a run while the other core
-    /// waited.
+    /// Storage accounts per emulator. It keeps what was written to each in memory, and after a whole run spent a third of its time on
+    /// collecting garbage; so others take over. It is not stopped, since tests may still use its accounts.
     /// </summary>
-    private static readonly Lazy<Task<AzuriteEmulator>>[] Shared = [Start(), Start()];
+    private const int Accounts = 60;
+
+    private static readonly ConcurrentDictionary<int, Lazy<Task<AzuriteEmulator>>> Shared = new();
     private static int _taken;
 
     /// <summary>Returns the connection string of a storage account that nothing else uses in this run.</summary>
     public static async Task<string> NewAccountAsync()
     {
         var taken = Interlocked.Increment(ref _taken) - 1;
-        if (taken >= Accounts * Shared.Length)
-            throw new InvalidOperationException($"more than {Accounts} accounts taken of each; raise {nameof(Accounts)}");
-        return (await Shared[taken % Shared.Length].Value).GetConnectionString((taken / Shared.Length) + 1);
+        var (generation, place) = Math.DivRem(taken, Accounts * Concurrent);
+        var emulator = await Shared.GetOrAdd((generation * Concurrent) + (place % Concurrent), _ => new(StartAsync)).Value;
+        return emulator.GetConnectionString((place / Concurrent) + 1);
     }
 
-    private static Lazy<Task<AzuriteEmulator>> Start() => new(
-        () => AzuriteEmulator.StartAsync(new AzuriteOptions { ExtraAccounts = Accounts }, CancellationToken.None));
+    private static Task<AzuriteEmulator> StartAsync() =>
+        AzuriteEmulator.StartAsync(new AzuriteOptions { ExtraAccounts = Accounts }, CancellationToken.None);
 }
