@@ -1,7 +1,7 @@
-namespace HibpIngest.Pipeline.Mail;
+namespace HibpIngest.Breaches;
 
-/// <summary>Sentences that depend on a breach's flags and data classes, shared by text and HTML and by both kinds of mail.</summary>
-internal static class Advice
+/// <summary>Sentences that depend on a breach's flags and data classes, shared by mails and pages.</summary>
+public static class Advice
 {
     private static readonly (BreachFlags Flag, string Text)[] FlagNotes =
     [
