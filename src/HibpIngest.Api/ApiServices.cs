@@ -1,6 +1,7 @@
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.Requests;
 using HibpIngest.Api.Endpoints;
+using HibpIngest.Api.Pages;
 using HibpIngest.Api.Subscriptions;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
@@ -33,7 +34,7 @@ public static class ApiServices
         services.AddSingleton<SubmitAppends>();
         services.AddHostedService<ApiRefresh>();
 
-        KeyPolicies.Add(services);
+        KeyPolicies.Add(services, options);
         services.AddSingleton<RangeSubscriptions>().AddSingleton<StoresHealth>();
         services.AddHealthChecks().AddCheck<StoresHealth>("stores");
         services.AddSingleton<IApiEndpoints, AccountEndpoints>().AddSingleton<IApiEndpoints, RangeEndpoints>()
@@ -43,6 +44,11 @@ public static class ApiServices
             .AddSingleton<IApiEndpoints, OpenApiEndpoint>();
         if (options.Passwords.Passwords != PasswordPin.Off)
             services.AddSingleton<IApiEndpoints, AppendEndpoints>();
+        if (options.Web.HasPages)
+        {
+            services.AddSingleton<PageTickets>().AddSingleton<PageRenderer>().AddSingleton<SearchCatalogue>()
+                .AddSingleton<IApiEndpoints, PageEndpoints>().AddSingleton<IApiEndpoints, SearchEndpoints>();
+        }
         if (options.Web.TestAccounts ?? options.IsOpen)
             services.AddSingleton<TestAccounts>();
         if (options.Web.AccessLog ?? true)
@@ -63,6 +69,7 @@ public static class ApiServices
         app.UseMiddleware<RouteRules>();
         // Routes without a key skip the cost of authentication, authorization and limits.
         app.UseWhen(context => ApiRoute.Of(context)?.TakesKey == true, keyed => keyed.UseAuthorization().UseRateLimiter());
+        app.UseWhen(context => ApiRoute.Of(context)?.Access == RouteAccess.Search, search => search.UseRateLimiter());
         app.UseEndpoints(endpoints =>
         {
             var routes = new ApiRoutes(endpoints);

@@ -1,6 +1,7 @@
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.Requests;
 using HibpIngest.Api.Endpoints;
+using HibpIngest.Api.Pages;
 using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Api;
@@ -10,7 +11,8 @@ namespace HibpIngest.Api;
 /// query, a header or an address.
 /// </summary>
 internal sealed partial class WebGuard(
-    RequestDelegate next, ApiOptions options, TimeProvider time, ILogger<WebGuard> log, RequestLog? requests = null)
+    RequestDelegate next, ApiOptions options, TimeProvider time, ILogger<WebGuard> log, RequestLog? requests = null,
+    PageRenderer? pages = null)
 {
     // A store that is down fails every request: one line in this time is enough.
     private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
@@ -47,8 +49,13 @@ internal sealed partial class WebGuard(
                 && ApiRoute.Of(context) is null)
             {
                 entry?.Gate(null);
-                await new ErrorResponse(context.Response.StatusCode, context.Response.StatusCode == 405
-                    ? OtherMethods(context.Response) : ErrorResponse.NoSuchRoute.Message).ExecuteAsync(context);
+                if (pages is not null && IsForPerson(context))
+                    await pages.WriteAsync<NotFoundPage>(context, new Dictionary<string, object?>(), StatusCodes.Status404NotFound);
+                else
+                {
+                    await new ErrorResponse(context.Response.StatusCode, context.Response.StatusCode == 405
+                        ? OtherMethods(context.Response) : ErrorResponse.NoSuchRoute.Message).ExecuteAsync(context);
+                }
             }
             if (entry is not null)
                 await entry.PassAsync(); // for a response without a body
@@ -75,6 +82,10 @@ internal sealed partial class WebGuard(
                 HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(started));
         }
     }
+
+    /// <summary>Whether a browser opens the address, and not a program or a script.</summary>
+    private static bool IsForPerson(HttpContext context) => context.Response.StatusCode == 404
+        && context.Request.Headers.Accept.ToString().Contains("text/html", StringComparison.OrdinalIgnoreCase);
 
     /// <summary>Returns the message of a 405, from routing's Allow header.</summary>
     private static string OtherMethods(HttpResponse response)

@@ -202,6 +202,9 @@ public sealed record PipelineSettings
 
     private static string DatabaseIn(string home) => Path.Combine(home, "hibp.db");
 
+    /// <summary>File of this machine's link keys; null: the store is not the emulator's, and HIBP_LINK_KEYS must be set.</summary>
+    public KeyFile? LinkKeyFile => Emulator is null ? null : KeyFileOf("link.key");
+
     private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
 
     /// <summary>Checks that a variable, which overrides the file, includes the file's key: else data made under that key is lost.</summary>

@@ -13,8 +13,8 @@ internal static class KeyPolicies
     /// <summary>Returns the policy that requires this scope; <see cref="KeyScopes.None"/>: any key.</summary>
     public static string Of(KeyScopes scope) => $"scope {scope}";
 
-    /// <summary>Adds authentication by key, a policy for each scope, and the rate limit of each key.</summary>
-    public static void Add(IServiceCollection services)
+    /// <summary>Adds authentication by key, a policy for each scope, and the rate limits of keys and of searches.</summary>
+    public static void Add(IServiceCollection services, ApiOptions api)
     {
         // Not AddAuthentication, whose data protection writes keys to disk when the host starts.
         services.AddAuthenticationCore(options => options.AddScheme<ApiKeyHandler>(ApiKeyHandler.SchemeName, displayName: null));
@@ -29,6 +29,7 @@ internal static class KeyPolicies
         services.AddRateLimiter(options =>
         {
             options.AddPolicy(RequestLimits.PolicyName, RequestLimits.PartitionOf);
+            options.AddPolicy(SearchLimits.PolicyName, context => SearchLimits.PartitionOf(context, api.Web.Proxies));
             options.OnRejected = (rejected, _) => new ValueTask(
                 ErrorResponse.TooMany(RequestLimits.RetryAfter(rejected.Lease)).ExecuteAsync(rejected.HttpContext));
         });

@@ -48,6 +48,10 @@ public sealed class LayoutReads(
         return false;
     }
 
+    /// <summary>Returns whether the layout's table of hashes holds every account.</summary>
+    public async Task<bool> HasRangesAsync(CancellationToken cancellationToken) =>
+        (await _current.GetAsync(cancellationToken)).Layout.Ranges == RangesState.On;
+
     /// <inheritdoc/>
     /// <exception cref="RangesNotReadyException">The layout's table of hashes doesn't hold every account yet.</exception>
     public async Task<IReadOnlyList<RangeEntry>> ReadRangeAsync(string prefix, CancellationToken cancellationToken)

@@ -3,7 +3,8 @@ using Microsoft.Net.Http.Headers;
 namespace HibpIngest.Api.Responses;
 
 /// <summary>A response that is the same for every caller: gzipped if the client accepts it, 304 if the client's copy is current.</summary>
-internal sealed class ReadyResponse(ReadyContent content, string contentType = JsonResponse.ContentType) : IResult
+internal sealed class ReadyResponse(
+    ReadyContent content, string contentType = JsonResponse.ContentType, string cacheControl = ReadyResponse.CacheControl) : IResult
 {
     public const string CacheControl = "public, max-age=300";
 
@@ -13,7 +14,7 @@ internal sealed class ReadyResponse(ReadyContent content, string contentType = J
         var (bytes, etag) = content.Gzip is { } gzip && RequestHeaders.TakesGzip(httpContext.Request)
             ? (gzip, content.GzipETag) : (content.Identity, content.ETag);
         var headers = response.Headers;
-        headers.CacheControl = CacheControl;
+        headers.CacheControl = cacheControl;
         headers.ETag = etag;
         if (content.Gzip is not null)
             headers.Vary = HeaderNames.AcceptEncoding;

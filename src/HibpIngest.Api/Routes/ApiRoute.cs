@@ -38,6 +38,7 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         RouteAccess.Key or RouteAccess.KeyWithText => "Accounts",
         RouteAccess.Enterprise or RouteAccess.Client => "Enterprise",
         RouteAccess.Open => "Service",
+        RouteAccess.Page or RouteAccess.Search => "Pages",
         _ => "Pwned Passwords",
     };
 
@@ -94,4 +95,10 @@ internal enum RouteAccess
     Append,
 
     Open,
+
+    /// <summary>Browsers of people; the content security policy allows only this server's own scripts and styles.</summary>
+    Page,
+
+    /// <summary>The script of a page of this server; limited per network.</summary>
+    Search,
 }

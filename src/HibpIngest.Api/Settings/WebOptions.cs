@@ -29,6 +29,28 @@ public sealed class WebOptions
     public bool? AccessLog { get; set; }
 
     /// <summary>
+    /// Keys of links (HIBP_LINK_KEYS), each at least 32 bytes in base64, separated by commas. Null: no pages for people are served.
+    /// </summary>
+    [ConfigurationKeyName("LINK_KEYS")]
+    [KeyList(ErrorMessage = "one or more keys of at least 32 bytes in base64, separated by commas")]
+    public string? LinkKeys { get; set; }
+
+    /// <summary>
+    /// Key of the tickets with which a page searches (HIBP_TICKET_KEY), at least 32 bytes in base64; the same for all processes that
+    /// serve one address. Null: each process makes its own.
+    /// </summary>
+    [ConfigurationKeyName("TICKET_KEY")]
+    [KeyList(ErrorMessage = "a key of at least 32 bytes in base64")]
+    public string? TicketKey { get; set; }
+
+    /// <summary>Name of the service on its pages (HIBP_SERVICE_NAME). Null: the pages use a general one.</summary>
+    [ConfigurationKeyName("SERVICE_NAME")]
+    public string? ServiceName { get; set; }
+
+    /// <summary>Whether pages for people are served.</summary>
+    internal bool HasPages => LinkKeys is not null;
+
+    /// <summary>
     /// Maximum records of the access log that wait to be written, 32 bytes each. If the process is killed, at most as many records are lost
     /// of those that are written after the response.
     /// </summary>

@@ -91,13 +91,15 @@ internal sealed class ServeOptions
 
     public async Task<WebServer> StartAsync(CommandSession session, CancellationToken cancellationToken)
     {
+        var web = session.Settings.Get<WebOptions>();
+        web.LinkKeys ??= session.Settings.LinkKeyFile?.ReadOrCreate();
         var options = new WebServerOptions
         {
             Urls = session.Parsed.GetRequiredValue(_urls),
             IsOpen = session.Parsed.GetValue(_open),
             CertificateFile = session.Parsed.GetValue(_certificate)?.FullName,
             Address = session.Settings.Get<SiteOptions>().WebUrl,
-            Web = session.Settings.Get<WebOptions>(),
+            Web = web,
             Passwords = session.Settings.Get<PasswordOptions>(),
         };
         var server = await WebServer.StartAsync(
@@ -107,6 +109,17 @@ internal sealed class ServeOptions
             session.Time, session.Logs, cancellationToken);
         session.Screen.Say($"storage:  {server.Services.GetRequiredService<StorageAccount>().DisplayName}");
         session.Screen.Say($"API:      {string.Join(", ", server.Addresses)}");
+        if (web.LinkKeys is not null)
+        {
+            session.Screen.Say($"pages:    {options.Address}/");
+            // Browsers compute hashes in a secure context only: https, or this machine.
+            if (server.Addresses.Select(address => new Uri(address)).Any(one => one.Scheme == Uri.UriSchemeHttp && !one.IsLoopback)
+                && !options.Address.StartsWith("https:", StringComparison.Ordinal))
+            {
+                session.Screen.Say("warning: the pages are served over http to other machines, where browsers can't search: put a proxy "
+                    + "with https in front, and set HIBP_WEB_URL to its address");
+            }
+        }
         if (options.IsOpen)
         {
             session.Screen.Say("OPEN:     any program on this machine may look up any account; no key is required");

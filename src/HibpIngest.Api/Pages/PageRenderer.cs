@@ -1,0 +1,50 @@
+using System.IO.Compression;
+using System.Text;
+using Microsoft.AspNetCore.Components;
+using Microsoft.AspNetCore.Components.Web;
+using Microsoft.Net.Http.Headers;
+
+namespace HibpIngest.Api.Pages;
+
+/// <summary>
+/// Renders a component to a page. Not RazorComponentResult: its services include data protection, which writes keys to disk.
+/// </summary>
+internal sealed class PageRenderer(IServiceProvider services, ILoggerFactory logs)
+{
+    /// <summary>Writes the page with its length, without which a page that is cut off may look complete.</summary>
+    public async Task WriteAsync<TPage>(HttpContext context, IDictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
+        where TPage : IComponent
+    {
+        var response = context.Response;
+        PageHeaders.Add(response.Headers);
+        var bytes = await RenderAsync<TPage>(parameters);
+        if (RequestHeaders.TakesGzip(context.Request))
+        {
+            response.Headers.ContentEncoding = "gzip";
+            bytes = Gzip(bytes);
+        }
+        response.Headers.Vary = HeaderNames.AcceptEncoding;
+        (response.StatusCode, response.ContentType, response.ContentLength) = (status, "text/html; charset=utf-8", bytes.Length);
+        await response.Body.WriteAsync(bytes, context.RequestAborted);
+    }
+
+    // A page repeats nothing of a request's body or path beside its ticket, so its length reveals nothing about that.
+    private static byte[] Gzip(byte[] bytes)
+    {
+        using var packed = new MemoryStream();
+        using (var gzip = new GZipStream(packed, CompressionLevel.Fastest))
+            gzip.Write(bytes);
+        return packed.ToArray();
+    }
+
+    private async Task<byte[]> RenderAsync<TPage>(IDictionary<string, object?> parameters)
+        where TPage : IComponent
+    {
+        await using var renderer = new HtmlRenderer(services, logs);
+        return await renderer.Dispatcher.InvokeAsync(async () =>
+        {
+            var page = await renderer.RenderComponentAsync<TPage>(ParameterView.FromDictionary(parameters));
+            return Encoding.UTF8.GetBytes($"<!DOCTYPE html>\n{page.ToHtmlString()}");
+        });
+    }
+}

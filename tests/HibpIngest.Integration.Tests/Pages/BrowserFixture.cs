@@ -1,0 +1,127 @@
+using System.Collections.Concurrent;
+using Microsoft.Playwright;
+
+namespace HibpIngest.Integration.Tests.Pages;
+
+/// <summary>Debian's Chromium, driven by Playwright. Started by the first test that needs it.</summary>
+public sealed class BrowserFixture : IAsyncLifetime
+{
+    /// <summary>A name that the browser resolves to this machine, but doesn't trust as it trusts localhost.</summary>
+    public const string OtherMachine = "pages.test";
+
+    /// <summary>Null: there is no browser.</summary>
+    public static readonly string? Program = ((string[])["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"])
+        .FirstOrDefault(File.Exists);
+
+    private IPlaywright? _playwright;
+    private IBrowser? _browser;
+
+    public async Task InitializeAsync()
+    {
+        if (Program is null)
+            return;
+        _playwright = await Playwright.CreateAsync();
+        _browser = await _playwright.Chromium.LaunchAsync(new BrowserTypeLaunchOptions
+        {
+            ExecutablePath = Program,
+            // The sandbox needs a user other than root. The name isn't resolved by any server.
+            Args = ["--no-sandbox", "--disable-gpu", $"--host-resolver-rules=MAP {OtherMachine} 127.0.0.1"],
+        });
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (_browser is not null)
+            await _browser.DisposeAsync();
+        _playwright?.Dispose();
+    }
+
+    internal async Task<BrowserVisit> VisitAsync(BrowserNewContextOptions? options = null)
+    {
+        if (_browser is null)
+            throw new InvalidOperationException("there is no browser: install Debian's package chromium");
+        return await BrowserVisit.StartAsync(await _browser.NewContextAsync(options));
+    }
+}
+
+/// <summary>One visitor: a profile of its own, and everything that the browser sent and complained of.</summary>
+internal sealed class BrowserVisit : IAsyncDisposable
+{
+    private readonly IBrowserContext _context;
+    private readonly ConcurrentQueue<IRequest> _requests = [];
+    private readonly ConcurrentQueue<string> _errors = [];
+
+    private BrowserVisit(IBrowserContext context, IPage page)
+    {
+        (_context, Page) = (context, page);
+        page.Request += (_, request) => _requests.Enqueue(request);
+        // Chromium reports a violation of the content security policy as an error, too.
+        page.Console += (_, message) =>
+        {
+            if (message.Type is "error" or "warning")
+                _errors.Enqueue(message.Text);
+        };
+        page.PageError += (_, error) => _errors.Enqueue(error);
+    }
+
+    public IPage Page { get; }
+
+    /// <summary>Paths of the requests, in order.</summary>
+    public IReadOnlyList<string> Paths => [.. _requests.Select(request => new Uri(request.Url).AbsolutePath)];
+
+    public static async Task<BrowserVisit> StartAsync(IBrowserContext context)
+    {
+        context.SetDefaultTimeout(30_000);
+        return new BrowserVisit(context, await context.NewPageAsync());
+    }
+
+    /// <summary>Presses Tab until the element with this id has the focus.</summary>
+    public async Task TabToAsync(string id)
+    {
+        for (var i = 0; i < 20; i++)
+        {
+            await Page.Keyboard.PressAsync("Tab");
+            if (await Page.EvaluateAsync<string>("document.activeElement.id") == id)
+                return;
+        }
+        Assert.Fail($"Tab doesn't reach {id}");
+    }
+
+    /// <summary>Asserts that no request contains the text, or more digits of its hash than the prefix has.</summary>
+    public void AssertNothingRevealed(string text, string hash, int digits)
+    {
+        var sent = _requests.Select(request => string.Join('\n',
+            [Uri.UnescapeDataString(request.Url), request.PostData ?? "", .. request.Headers.Select(header => $"{header.Key}: {header.Value}")]))
+            .ToList();
+        Assert.Contains(sent, request => request.Contains(hash[..digits], StringComparison.OrdinalIgnoreCase));
+        Assert.All(sent, request =>
+        {
+            Assert.DoesNotContain(text, request, StringComparison.OrdinalIgnoreCase);
+            Assert.DoesNotContain(hash[..(digits + 1)], request, StringComparison.OrdinalIgnoreCase);
+        });
+    }
+
+    /// <param name="expected">Part of the one error that may occur.</param>
+    public void AssertNoErrors(string? expected = null) =>
+        Assert.Empty(_errors.Where(error => expected is null || !error.Contains(expected, StringComparison.Ordinal)));
+
+    public ValueTask DisposeAsync() => _context.DisposeAsync();
+}
+
+/// <summary>A test that needs the browser: left out with the reason if there is none, but not under CI, which has it.</summary>
+internal sealed class BrowserFactAttribute : FactAttribute
+{
+    public BrowserFactAttribute() => Skip = BrowserSkip.Reason;
+}
+
+/// <inheritdoc cref="BrowserFactAttribute"/>
+internal sealed class BrowserTheoryAttribute : TheoryAttribute
+{
+    public BrowserTheoryAttribute() => Skip = BrowserSkip.Reason;
+}
+
+internal static class BrowserSkip
+{
+    public static string? Reason => BrowserFixture.Program is null && Environment.GetEnvironmentVariable("CI") is null
+        ? "there is no browser: install Debian's package chromium" : null;
+}

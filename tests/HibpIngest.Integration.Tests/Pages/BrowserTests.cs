@@ -1,0 +1,157 @@
+using System.Collections.Concurrent;
+using Deque.AxeCore.Commons;
+using Deque.AxeCore.Playwright;
+using Microsoft.Playwright;
+
+namespace HibpIngest.Integration.Tests.Pages;
+
+/// <summary>Tests the pages in a browser, as people use them: one browser for all tests, and a fresh profile for each.</summary>
+public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : IClassFixture<SiteFixture>, IClassFixture<BrowserFixture>
+{
+    private static readonly string[] Pages = ["/", "/breaches", "/breach/Alpha", "/breach/Hostile", "/privacy", "/nothing"];
+
+    private string Address => site.Web.Address.AbsoluteUri.TrimEnd('/');
+
+    [BrowserFact]
+    public async Task Search_by_keyboard_finds_an_address_and_sends_six_digits_of_its_hash()
+    {
+        await using var visit = await browser.VisitAsync();
+        await visit.Page.GotoAsync(Address);
+        await visit.TabToAsync("email");
+        await visit.Page.Keyboard.TypeAsync($" {SiteFixture.InTwo.ToUpperInvariant()} ");
+        await visit.Page.Keyboard.PressAsync("Enter");
+        var rows = visit.Page.Locator(".result .breach");
+        await Assertions.Expect(rows).ToHaveCountAsync(2);
+        await Assertions.Expect(visit.Page.Locator(".result h2")).ToHaveTextAsync("This address is in 2 breaches");
+        await Assertions.Expect(rows.First).ToContainTextAsync("Email addresses, Passwords");
+        await Assertions.Expect(rows.First.Locator(".badge")).ToHaveTextAsync("AG");
+        await visit.Page.Locator(".result summary").First.ClickAsync();
+        await Assertions.Expect(rows.First.Locator("ol li").First).ToHaveTextAsync(
+            "Change your password at Alpha Games, if you have an account there.");
+        // SHA-1 of two@example.com, by another program: printf two@example.com | sha1sum
+        visit.AssertNothingRevealed("two@example.com", "8E92ABE0B58A287A4A8D55728DAAE0B3AC2F1674", 6);
+        visit.AssertNoErrors();
+    }
+
+    [BrowserFact]
+    public async Task Miss_makes_the_same_requests_as_a_hit()
+    {
+        async Task<IReadOnlyList<string>> RequestsOfAsync(string address, string shown)
+        {
+            await using var visit = await browser.VisitAsync();
+            await visit.Page.GotoAsync(Address);
+            await visit.Page.FillAsync("#email", address);
+            await visit.Page.ClickAsync("form[data-search=range] button");
+            await Assertions.Expect(visit.Page.Locator(".result .panel")).ToContainTextAsync(shown);
+            visit.AssertNoErrors();
+            return [.. visit.Paths.Select(path => path.StartsWith("/search/range/", StringComparison.Ordinal) ? "/search/range/" : path)];
+        }
+
+        var hit = await RequestsOfAsync(SiteFixture.InTwo, "This address is in 2 breaches");
+        Assert.Contains("/search/range/", hit);
+        Assert.Equal(hit, await RequestsOfAsync("nobody@example.com", "in no breach"));
+        Assert.Equal(hit, await RequestsOfAsync(SiteFixture.InSensitive, "in no breach"));
+    }
+
+    [BrowserFact]
+    public async Task Password_check_sends_five_digits_of_its_hash()
+    {
+        await using var visit = await browser.VisitAsync();
+        await visit.Page.GotoAsync(Address);
+        var result = visit.Page.Locator("form[data-search=password] .panel");
+        foreach (var (password, shown) in ((string, string)[])[("password", "52,256,179 times"), ("letmein", "not on the list")])
+        {
+            await visit.Page.FillAsync("#password", password);
+            await visit.Page.ClickAsync("form[data-search=password] button");
+            await Assertions.Expect(result).ToContainTextAsync(shown);
+            var known = ClientCorpus.Passwords.Single(one => one.Password == password);
+            visit.AssertNothingRevealed(password == "password" ? "=password" : password, known.Hash(HibpIngest.Passwords.HashMode.Sha1), 5);
+        }
+        visit.AssertNoErrors();
+    }
+
+    [BrowserFact]
+    public async Task Error_says_what_to_do()
+    {
+        await using var visit = await browser.VisitAsync();
+        await visit.Page.GotoAsync(Address);
+        var panel = visit.Page.Locator("form[data-search=range] .panel");
+        async Task SearchAsync(string text)
+        {
+            await visit.Page.FillAsync("#email", text);
+            await visit.Page.ClickAsync("form[data-search=range] button");
+        }
+
+        await SearchAsync("not an address");
+        await Assertions.Expect(panel).ToContainTextAsync("That is not an email address");
+        foreach (var (status, shown) in ((int, string)[])[(429, "Wait a minute"), (403, "Reload it"), (503, "Try again in a moment")])
+        {
+            await visit.Page.RouteAsync("**/search/range/**", route => route.FulfillAsync(new RouteFulfillOptions { Status = status }));
+            await SearchAsync(SiteFixture.InTwo);
+            await Assertions.Expect(panel).ToContainTextAsync(shown);
+            await visit.Page.UnrouteAllAsync();
+        }
+    }
+
+    [BrowserFact]
+    public async Task Search_is_disabled_without_a_secure_connection_and_without_scripts()
+    {
+        await using (var visit = await browser.VisitAsync())
+        {
+            await visit.Page.GotoAsync($"http://{BrowserFixture.OtherMachine}:{site.Web.Address.Port}/");
+            await Assertions.Expect(visit.Page.Locator("[data-insecure]")).ToBeVisibleAsync();
+            await Assertions.Expect(visit.Page.Locator("#email")).ToBeDisabledAsync();
+        }
+        await using (var visit = await browser.VisitAsync(new BrowserNewContextOptions { JavaScriptEnabled = false }))
+        {
+            await visit.Page.GotoAsync(Address);
+            await Assertions.Expect(visit.Page.GetByText("Searching needs JavaScript")).ToBeVisibleAsync();
+            await Assertions.Expect(visit.Page.Locator("#email")).ToBeDisabledAsync();
+            await visit.Page.GotoAsync($"{Address}/breaches?sort=title&year=2013");
+            await Assertions.Expect(visit.Page.Locator("li.breach")).ToHaveCountAsync(1);
+        }
+    }
+
+    [BrowserTheory]
+    [InlineData(360, ColorScheme.Light)]
+    [InlineData(360, ColorScheme.Dark)]
+    [InlineData(1280, ColorScheme.Light)]
+    [InlineData(1280, ColorScheme.Dark)]
+    public async Task Pages_fit_their_screen_and_are_accessible(int width, ColorScheme scheme)
+    {
+        await using var visit = await browser.VisitAsync(new BrowserNewContextOptions
+        {
+            ColorScheme = scheme,
+            ViewportSize = new ViewportSize { Width = width, Height = 800 },
+        });
+        foreach (var page in Pages)
+        {
+            await visit.Page.GotoAsync($"{Address}{page}");
+            Assert.True(
+                await visit.Page.EvaluateAsync<bool>("document.documentElement.scrollWidth <= window.innerWidth"),
+                $"{page} is wider than {width} px");
+            var axe = await visit.Page.RunAxe();
+            Assert.Empty(axe.Violations.Where(one => one.Impact is "serious" or "critical").Select(
+                one => $"{page}: {one.Id}: {one.Nodes[0].Html}"));
+        }
+        visit.AssertNoErrors(expected: "404");
+    }
+
+    [BrowserFact]
+    public async Task Hostile_metadata_runs_nothing()
+    {
+        await using var visit = await browser.VisitAsync();
+        foreach (var page in (string[])["/breach/Hostile", "/breaches", "/"])
+        {
+            await visit.Page.GotoAsync($"{Address}{page}");
+            Assert.False(await visit.Page.EvaluateAsync<bool>("'attacked' in window"), page);
+            Assert.Equal(
+                0, await visit.Page.Locator("main script, main img, main [onerror], main [onmouseover], main a[href^=javascript]").CountAsync());
+        }
+        await visit.Page.FillAsync("#email", "hostile@example.com");
+        await visit.Page.ClickAsync("form[data-search=range] button");
+        await Assertions.Expect(visit.Page.Locator(".result .breach")).ToHaveCountAsync(1);
+        Assert.False(await visit.Page.EvaluateAsync<bool>("'attacked' in window"));
+        visit.AssertNoErrors();
+    }
+}

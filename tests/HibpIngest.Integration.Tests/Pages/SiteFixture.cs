@@ -1,0 +1,60 @@
+using HibpIngest.Passwords;
+using HibpIngest.Passwords.Serving;
+
+namespace HibpIngest.Integration.Tests.Pages;
+
+/// <summary>
+/// The pages over two breaches of one address, a sensitive one, one that is hidden, one whose metadata attacks its reader, and a corpus of
+/// passwords.
+/// </summary>
+public sealed class SiteFixture : IAsyncLifetime
+{
+    public const string InTwo = "two@example.com";
+    public const string InSensitive = "shy@example.com";
+
+    /// <summary>HTML, a right-to-left override, and far more text than fits on a line.</summary>
+    public static readonly string HostileTitle = $"<script>window.attacked=1</script>\u202E<b onmouseover=\"window.attacked=1\">{new string('x', 10_000)}";
+
+    private PasswordRig _passwords = null!;
+
+    internal PipelineRig Pipeline { get; private set; } = null!;
+
+    internal WebRig Web { get; private set; } = null!;
+
+    public async Task InitializeAsync()
+    {
+        Pipeline = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.On);
+        await DropAsync("Alpha", """{"Title":"Alpha Games","Domain":"alpha.example","BreachDate":"2013-10-04","IsVerified":true,"DataClasses":["Passwords","Email addresses"],"Description":"In 2013, <em>Alpha</em> lost it."}""", InTwo, "other@example.org");
+        await DropAsync("Beta", """{"Title":"Beta","BreachDate":"2019-05-24","DataClasses":["Phone numbers"]}""", InTwo);
+        await DropAsync("Gamma", """{"Title":"Gamma","IsSensitive":true,"IsVerified":true,"DataClasses":["Email addresses"]}""", InTwo, InSensitive);
+        await DropAsync("Hidden", """{"Title":"Hidden"}""", InTwo);
+        await DropAsync(
+            "Hostile",
+            System.Text.Json.JsonSerializer.Serialize(new
+            {
+                Title = HostileTitle[..200],
+                Description = HostileTitle + "<img src=x onerror=\"window.attacked=1\"><a href=\"javascript:window.attacked=1\">a</a>",
+                DataClasses = (string[])["<img src=x onerror=window.attacked=1>", "\u202Egnp.exe"],
+            }),
+            "hostile@example.com");
+        await Pipeline.RunToEndAsync();
+        await Pipeline.Context.Get<HibpIngest.Pipeline.Catalogue.BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
+        _passwords = new PasswordRig(Pipeline.Connection);
+        await _passwords.ImportAsync(new ClientCorpus(1), "2026-11");
+        Web = await StartAsync();
+    }
+
+    public async Task DisposeAsync()
+    {
+        await Web.DisposeAsync();
+        _passwords.Dispose();
+        await Pipeline.DisposeAsync();
+    }
+
+    internal Task<WebRig> StartAsync(int proxies = 0, bool hasPages = true) => WebRig.StartAsync(
+        Pipeline.Connection, configure: web => (web.LinkKeys, web.Proxies) = (hasPages ? Convert.ToBase64String(new byte[32]) : null, proxies),
+        passwords: new PasswordOptions());
+
+    private Task DropAsync(string name, string metadata, params string[] accounts) => Pipeline.DropAsync(
+        $"{name}.zip", PipelineRig.Zip(("list.txt", string.Join('\n', accounts))), metadata);
+}
