@@ -29,6 +29,9 @@ Environment variables:
                            key that signs the mails, if the mail server doesn't: all three, or none
   HIBP_WEB_URL             public address of the API, https://HOST, from which links are made
                            (default: the web app's own address)
+  HIBP_LINK_KEYS, HIBP_TICKET_KEY
+                           keys of 32 bytes in base64 (openssl rand -base64 32) that turn on the pages for people
+                           (default: the deployed keys; none: no pages)
   DEPLOY_WEB               false: no web app (default true); an existing web app stays until you delete it
   DEPLOY_SECOND_LOCATION   region of a second web app, and of an account with a copy of Pwned Passwords, which that app
                            reads first (default: none); existing ones stay until you delete them
@@ -154,6 +157,13 @@ else
     export HIBP_SUPPRESSION_KEY=${HIBP_SUPPRESSION_KEY:-$kept}
     kept=$(deployed HIBP_SECRET_KEY)
     export HIBP_SECRET_KEY=${HIBP_SECRET_KEY:-$kept}
+  fi
+  deployed_app=$(az functionapp list -g "$group" --query "[?starts_with(name, '$name-web-')].name" -o tsv)
+  if [ -n "$deployed_app" ]; then
+    kept=$(deployed HIBP_LINK_KEYS)
+    export HIBP_LINK_KEYS=${HIBP_LINK_KEYS:-$kept}
+    kept=$(deployed HIBP_TICKET_KEY)
+    export HIBP_TICKET_KEY=${HIBP_TICKET_KEY:-$kept}
   fi
 fi
 

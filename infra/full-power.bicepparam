@@ -40,6 +40,8 @@ param notify = 'hold'
 
 param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
 param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
+param linkKeys = readEnvironmentVariable('HIBP_LINK_KEYS', '')
+param ticketKey = readEnvironmentVariable('HIBP_TICKET_KEY', '')
 param webInstanceMemoryMB = 2048
 param webMaximumInstanceCount = 40
 param webConcurrency = 100

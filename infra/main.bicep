@@ -134,6 +134,14 @@ param web bool = true
 @description('HIBP_WEB_URL: the public address of the API, https://HOST, from which links are made. Empty: the web app\'s own address.')
 param webUrl string = ''
 
+@description('HIBP_LINK_KEYS: one or more keys of at least 32 bytes in base64, separated by commas. Empty: no pages for people are served.')
+@secure()
+param linkKeys string = ''
+
+@description('HIBP_TICKET_KEY: at least 32 bytes in base64. Set it with HIBP_LINK_KEYS, because the instances of a web app share it.')
+@secure()
+param ticketKey string = ''
+
 @description('HIBP_PROXIES. The host proxies requests and replaces X-Forwarded-For with the one address that it sees, regardless of proxies in front of it.')
 @minValue(0)
 @maxValue(16)
@@ -347,6 +355,9 @@ module webApp 'modules/web.bicep' = if (web) {
     nearestAccountName: ''
     appInsightsConnection: monitoring.outputs.connection
     webUrl: webAddress
+    serviceName: serviceName
+    linkKeys: linkKeys
+    ticketKey: ticketKey
     proxies: webProxies
     instanceMemoryMB: webInstanceMemoryMB
     maximumInstanceCount: webMaximumInstanceCount
@@ -370,6 +381,9 @@ module secondWebApp 'modules/web.bicep' = if (hasSecond) {
     nearestAccountName: replica!.outputs.accountName
     appInsightsConnection: monitoring.outputs.connection
     webUrl: webAddress
+    serviceName: serviceName
+    linkKeys: linkKeys
+    ticketKey: ticketKey
     proxies: webProxies
     instanceMemoryMB: webInstanceMemoryMB
     maximumInstanceCount: webMaximumInstanceCount

@@ -40,6 +40,8 @@ param notify = 'send'
 // A quarter of a core per instance is enough: requests wait for the storage account.
 param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
 param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
+param linkKeys = readEnvironmentVariable('HIBP_LINK_KEYS', '')
+param ticketKey = readEnvironmentVariable('HIBP_TICKET_KEY', '')
 param webInstanceMemoryMB = 512
 param webMaximumInstanceCount = 4
 param webConcurrency = 20

@@ -14,6 +14,14 @@ param storageAccountName string
 param nearestAccountName string
 param appInsightsConnection string
 param webUrl string
+@description('HIBP_SERVICE_NAME. Empty: the pages use a general name.')
+param serviceName string
+@description('HIBP_LINK_KEYS. Empty: no pages for people are served.')
+@secure()
+param linkKeys string
+@description('HIBP_TICKET_KEY, the same for all instances. Empty: each instance makes its own.')
+@secure()
+param ticketKey string
 param proxies int
 param instanceMemoryMB int
 param maximumInstanceCount int
@@ -43,6 +51,9 @@ var settings = {
   HIBP_WEB_URL: webUrl
   HIBP_PROXIES: string(proxies)
 }
+var serviceNameSettings = empty(serviceName) ? {} : { HIBP_SERVICE_NAME: serviceName }
+var linkKeysSettings = empty(linkKeys) ? {} : { HIBP_LINK_KEYS: linkKeys }
+var ticketKeySettings = empty(ticketKey) ? {} : { HIBP_TICKET_KEY: ticketKey }
 var nearestSettings = empty(nearestAccountName) ? {} : { HIBP_PASSWORDS_NEAREST: nearestAccountName }
 
 // Flex Consumption allows only one app per plan.
@@ -105,7 +116,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union(settings, nearestSettings)
+    properties: union(settings, serviceNameSettings, linkKeysSettings, ticketKeySettings, nearestSettings)
   }
 
   // Publishing with a password is off.

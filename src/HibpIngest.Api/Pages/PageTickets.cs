@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Buffers.Binary;
 using System.Buffers.Text;
 using System.Security.Cryptography;
@@ -39,7 +40,7 @@ internal sealed class PageTickets(ApiOptions options, TimeProvider time) : IDisp
     public bool TryUse(string? text, string network)
     {
         Span<byte> ticket = stackalloc byte[StampBytes + SignatureBytes];
-        if (text is null || !Base64Url.TryDecodeFromChars(text, ticket, out var written) || written != ticket.Length)
+        if (Base64Url.DecodeFromChars(text, ticket, out _, out var written) != OperationStatus.Done || written != ticket.Length)
             return false;
         Span<byte> signature = stackalloc byte[SignatureBytes];
         Sign(ticket[..StampBytes], network, signature);
@@ -47,13 +48,13 @@ internal sealed class PageTickets(ApiOptions options, TimeProvider time) : IDisp
             Math.Clamp(BinaryPrimitives.ReadInt64BigEndian(ticket), 0, DateTimeOffset.MaxValue.ToUnixTimeSeconds()));
         if (!CryptographicOperations.FixedTimeEquals(signature, ticket[StampBytes..]) || expires <= time.GetUtcNow())
             return false;
-        var uses = _used.GetOrCreate(text, entry =>
+        var uses = _used.GetOrCreate(text!, entry =>
         {
             (entry.Size, entry.AbsoluteExpirationRelativeToNow) = (1, ValidFor);
             return new Uses();
         })!;
         // A count that the full cache could not keep would not limit anything.
-        return _used.TryGetValue(text, out _) && Interlocked.Increment(ref uses.Count) <= MaxSearches;
+        return _used.TryGetValue(text!, out _) && Interlocked.Increment(ref uses.Count) <= MaxSearches;
     }
 
     public void Dispose() => _used.Dispose();

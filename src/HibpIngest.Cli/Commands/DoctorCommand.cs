@@ -1,5 +1,6 @@
 using System.ComponentModel;
 using System.Diagnostics;
+using HibpIngest.Api.Settings;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Mail;
@@ -200,6 +201,7 @@ internal sealed class DoctorCommand : HibpCommand
         {
             await CheckLayoutsAsync(database, database, register, checks, cancellationToken);
             await CheckLogAsync(database, settings.Get<JournalOptions>().Mode, checks, cancellationToken);
+            checks.Add(CheckPages(settings, (await register.GetReadLayoutAsync(cancellationToken))?.Ranges));
             checks.Add(await LookAsync(
                 "suppressions", () => "no suppressions, or the key matches them", "set HIBP_SUPPRESSION_KEY",
                 services.GetRequiredService<ApplySuppressions>().CheckKeyAsync));
@@ -208,6 +210,7 @@ internal sealed class DoctorCommand : HibpCommand
         {
             checks.Add(Skipped("layouts", "a database and tables that belong together"));
             checks.Add(Skipped("account log", "a database and tables that belong together"));
+            checks.Add(CheckPages(settings, null));
             checks.Add(Skipped("suppressions", "a database and tables that belong together"));
         }
         checks.Add(services.GetRequiredService<ArchivePasswords>().Durable
@@ -284,6 +287,27 @@ internal sealed class DoctorCommand : HibpCommand
                 Check, Missing, inDatabase is null
                 ? "the database is new, the table belongs to another one" : "the table is new, the database belongs to another one",
                 Advice);
+    }
+
+    private static DoctorLine CheckPages(PipelineSettings settings, RangesState? ranges)
+    {
+        const string Check = "pages";
+        if (settings.Get<WebOptions>().LinkKeys is null && settings.LinkKeyFile is null)
+            return new DoctorLine(Check, Ok, "off, because HIBP_LINK_KEYS is not set", null);
+        var address = new Uri(settings.Get<SiteOptions>().WebUrl);
+        if (address.Scheme != Uri.UriSchemeHttps && !address.IsLoopback)
+        {
+            return new DoctorLine(
+                Check, Missing, "browsers can't search at HIBP_WEB_URL, because it is http", "serve it over https, and set HIBP_WEB_URL");
+        }
+        return ranges switch
+        {
+            RangesState.On => new DoctorLine(Check, Ok, "addresses can be searched", null),
+            RangesState.Off => new DoctorLine(Check, Missing, "no search by address, because ranges are off", "hibp ranges fill"),
+            RangesState.Filling => new DoctorLine(
+                Check, Missing, "no search by address until the ranges are filled", "hibp ranges fill, unless it is running"),
+            _ => Skipped(Check, "a database and tables that belong together"),
+        };
     }
 
     private static async Task CheckLayoutsAsync(

@@ -91,7 +91,10 @@ internal sealed class BrowserVisit : IAsyncDisposable
     public void AssertNothingRevealed(string text, string hash, int digits)
     {
         var sent = _requests.Select(request => string.Join('\n',
-            [Uri.UnescapeDataString(request.Url), request.PostData ?? "", .. request.Headers.Select(header => $"{header.Key}: {header.Value}")]))
+            [
+                Uri.UnescapeDataString(request.Url), request.PostData ?? "",
+                .. request.Headers.Select(header => $"{header.Key}: {header.Value}"),
+            ]))
             .ToList();
         Assert.Contains(sent, request => request.Contains(hash[..digits], StringComparison.OrdinalIgnoreCase));
         Assert.All(sent, request =>

@@ -43,7 +43,8 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
     public async Task Pages_exist_only_with_link_keys()
     {
         await using var web = await site.StartAsync(hasPages: false);
-        foreach (var path in (string[])["/", "/breaches", "/breach/Alpha", "/privacy", "/search/range/00000A", "/robots.txt", "/breaches.atom"])
+        string[] paths = ["/", "/breaches", "/breach/Alpha", "/privacy", "/search/range/00000A", "/robots.txt", "/breaches.atom"];
+        foreach (var path in paths)
         {
             var reply = await web.GetAsync(path, headers: ("accept", "text/html"));
             Assert.Equal((404, "application/json; charset=utf-8"), (reply.Status, reply.Header("Content-Type")));

@@ -1,5 +1,7 @@
+using System.Text.Json;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Serving;
+using HibpIngest.Pipeline.Catalogue;
 
 namespace HibpIngest.Integration.Tests.Pages;
 
@@ -13,7 +15,8 @@ public sealed class SiteFixture : IAsyncLifetime
     public const string InSensitive = "shy@example.com";
 
     /// <summary>HTML, a right-to-left override, and far more text than fits on a line.</summary>
-    public static readonly string HostileTitle = $"<script>window.attacked=1</script>\u202E<b onmouseover=\"window.attacked=1\">{new string('x', 10_000)}";
+    public static readonly string HostileTitle =
+        $"<script>window.attacked=1</script>\u202E<b onmouseover=\"window.attacked=1\">{new string('x', 10_000)}";
 
     private PasswordRig _passwords = null!;
 
@@ -24,13 +27,20 @@ public sealed class SiteFixture : IAsyncLifetime
     public async Task InitializeAsync()
     {
         Pipeline = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.On);
-        await DropAsync("Alpha", """{"Title":"Alpha Games","Domain":"alpha.example","BreachDate":"2013-10-04","IsVerified":true,"DataClasses":["Passwords","Email addresses"],"Description":"In 2013, <em>Alpha</em> lost it."}""", InTwo, "other@example.org");
+        await DropAsync(
+            "Alpha",
+            """
+            {"Title":"Alpha Games","Domain":"alpha.example","BreachDate":"2013-10-04","IsVerified":true,
+             "DataClasses":["Passwords","Email addresses"],"Description":"In 2013, <em>Alpha</em> lost it."}
+            """,
+            InTwo, "other@example.org");
         await DropAsync("Beta", """{"Title":"Beta","BreachDate":"2019-05-24","DataClasses":["Phone numbers"]}""", InTwo);
-        await DropAsync("Gamma", """{"Title":"Gamma","IsSensitive":true,"IsVerified":true,"DataClasses":["Email addresses"]}""", InTwo, InSensitive);
+        await DropAsync(
+            "Gamma", """{"Title":"Gamma","IsSensitive":true,"IsVerified":true,"DataClasses":["Email addresses"]}""", InTwo, InSensitive);
         await DropAsync("Hidden", """{"Title":"Hidden"}""", InTwo);
         await DropAsync(
             "Hostile",
-            System.Text.Json.JsonSerializer.Serialize(new
+            JsonSerializer.Serialize(new
             {
                 Title = HostileTitle[..200],
                 Description = HostileTitle + "<img src=x onerror=\"window.attacked=1\"><a href=\"javascript:window.attacked=1\">a</a>",
@@ -38,9 +48,9 @@ public sealed class SiteFixture : IAsyncLifetime
             }),
             "hostile@example.com");
         await Pipeline.RunToEndAsync();
-        await Pipeline.Context.Get<HibpIngest.Pipeline.Catalogue.BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
+        await Pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
         _passwords = new PasswordRig(Pipeline.Connection);
-        await _passwords.ImportAsync(new ClientCorpus(1), "2026-11");
+        await _passwords.ImportAsync(new ClientCorpus(1), "202611");
         Web = await StartAsync();
     }
 
@@ -52,7 +62,8 @@ public sealed class SiteFixture : IAsyncLifetime
     }
 
     internal Task<WebRig> StartAsync(int proxies = 0, bool hasPages = true) => WebRig.StartAsync(
-        Pipeline.Connection, configure: web => (web.LinkKeys, web.Proxies) = (hasPages ? Convert.ToBase64String(new byte[32]) : null, proxies),
+        Pipeline.Connection,
+        configure: web => (web.LinkKeys, web.Proxies) = (hasPages ? Convert.ToBase64String(new byte[32]) : null, proxies),
         passwords: new PasswordOptions());
 
     private Task DropAsync(string name, string metadata, params string[] accounts) => Pipeline.DropAsync(

@@ -26,6 +26,6 @@ public sealed partial class PageTextTests
     private static bool IsNamedBy(string name, string text) =>
         name.EndsWith('.') ? text.StartsWith(name, StringComparison.Ordinal) : text == name;
 
-    [GeneratedRegex("""\$?"(?<name>[A-Z][A-Za-z]*\.(?:[A-Z][A-Za-z]*(?=")|(?=\{)))""", RegexOptions.None, 1000)]
+    [GeneratedRegex("""\$?"(?<name>[A-Z][A-Za-z]*\.(?:[A-Z][A-Za-z]*\.)?(?:[A-Z][A-Za-z]*(?=")|(?=\{)))""", RegexOptions.None, 1000)]
     private static partial Regex UsedText();
 }
