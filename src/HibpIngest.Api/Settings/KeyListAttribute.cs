@@ -3,6 +3,7 @@ using System.ComponentModel.DataAnnotations;
 namespace HibpIngest.Api.Settings;
 
 /// <summary>Accepts keys of at least 32 bytes in base64, separated by commas.</summary>
+[AttributeUsage(AttributeTargets.Property)]
 internal sealed class KeyListAttribute : ValidationAttribute
 {
     private const int MinBytes = 32;

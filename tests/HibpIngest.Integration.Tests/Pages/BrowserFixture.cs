@@ -106,7 +106,7 @@ internal sealed class BrowserVisit : IAsyncDisposable
 
     /// <param name="expected">Part of the one error that may occur.</param>
     public void AssertNoErrors(string? expected = null) =>
-        Assert.Empty(_errors.Where(error => expected is null || !error.Contains(expected, StringComparison.Ordinal)));
+        Assert.DoesNotContain(_errors, error => expected is null || !error.Contains(expected, StringComparison.Ordinal));
 
     public ValueTask DisposeAsync() => _context.DisposeAsync();
 }
