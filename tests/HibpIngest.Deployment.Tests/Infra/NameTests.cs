@@ -417,7 +417,7 @@ public sealed partial class NameTests
         "HIBP_MAIL_FROM" => "notifications@contoso.example",
         "HIBP_WEB_URL" => "https://breaches.contoso.example",
         "HIBP_SERVICE_CONTACT" or "HIBP_UNSUBSCRIBE_MAILTO" => "help@contoso.example",
-        "HIBP_SECRET_KEY" or "HIBP_SUPPRESSION_KEY" => Convert.ToBase64String(new byte[32]),
+        "HIBP_SECRET_KEY" or "HIBP_SUPPRESSION_KEY" or "HIBP_LINK_KEYS" or "HIBP_TICKET_KEY" => Convert.ToBase64String(new byte[32]),
         "HIBP_DKIM_DOMAIN" => "contoso.example",
         "HIBP_DKIM_KEY" => SigningKey,
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
