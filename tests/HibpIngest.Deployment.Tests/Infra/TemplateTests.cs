@@ -369,7 +369,8 @@ public sealed partial class TemplateTests
     private static string Type(JsonElement resource) => resource.GetProperty("type").GetString()!;
 
     // The compiler doesn't evaluate settings with secure parameters: createObject('NAME', 'VALUE', 'NAME', reference(...), ...).
-    [GeneratedRegex(@"'(?<name>[A-Za-z][\w.]*)', (?:'(?<value>[^']*)'|(?:reference|format|parameters)\()", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(
+        @"'(?<name>[A-Za-z][\w.]*)', (?:'(?<value>[^']*)'|(?:reference|format|parameters)\()", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex WebSetting();
 
     [GeneratedRegex(@"(?<=Microsoft\.[\w./]+)@[^']*'", RegexOptions.None, 1000)]
