@@ -1,3 +1,5 @@
+using HibpIngest.Passwords;
+using HibpIngest.Passwords.Import.Drops;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -57,6 +59,41 @@ public sealed class AnswerTests : IAsyncLifetime
         (await _host.InvokeMessageAsync("SendNotifications", """{"version":1,"load":17,"first":1,"last":2}""")).AssertDone();
         (await _host.InvokeMessageAsync("ResumeIngest", """{"version":1,"load":17}""")).AssertDone();
         (await _host.InvokeBlobAsync("Gone.zip")).AssertDone();
+    }
+
+    /// <summary>Three exits of a worker stop its host, so the worker has to survive whatever a message causes.</summary>
+    [Fact]
+    public async Task Exhausted_memory_fails_a_message_of_any_stage_and_not_the_worker()
+    {
+        (await _host.IngestAsync("Adobe.zip", PipelineRig.Zip(("a.csv", "a@example.com")))).AssertDone();
+        await _host.StartWorkerAsync(("DOTNET_STARTUP_HOOKS", typeof(FunctionsHost).Assembly.Location));
+        Dictionary<string, string> messages = new()
+        {
+            ["ResumeIngest"] = """{"load":1}""",
+            ["UpsertSlice"] = """{"load":1,"slice":1}""",
+            ["MatchSubscribers"] = """{"load":1}""",
+            ["SendNotifications"] = """{"load":1,"first":1,"last":1}""",
+            ["LogLoad"] = """{"load":1}""",
+            ["CallClients"] = """{"load":1,"slice":1}""",
+            ["DeliverCallbacks"] = """{"client":1}""",
+            ["ImportPasswords"] = new ImportMessage("202611", HashMode.Sha1, "x", 0).ToJson(),
+            ["AppendPasswords"] = """{"subscription":"x","transaction":"11111111-1111-1111-1111-111111111111"}""",
+            ["RollUpAccess"] = """{"blob":"2026/11/01/00-x"}""",
+        };
+        Assert.Equal(
+            _host.Worker.Triggers.Where(trigger => trigger.Value["queueName"] is not null).Select(trigger => trigger.Key).Order(),
+            messages.Keys.Order());
+        var results = new Dictionary<string, InvocationResult>
+        {
+            ["IngestBreach"] = await _host.InvokeBlobAsync("Adobe.zip"),
+            ["Sweep"] = await _host.InvokeTimerAsync(),
+        };
+        foreach (var (function, message) in messages)
+            results.Add(function, await _host.InvokeMessageAsync(function, message));
+        Assert.All(results, result => Assert.Equal($"{result.Key} failed: unexpected OutOfMemoryException", result.Value.AssertFailed()));
+
+        await _host.StartWorkerAsync(("DOTNET_STARTUP_HOOKS", ""));
+        (await _host.InvokeMessageAsync("UpsertSlice", messages["UpsertSlice"])).AssertDone();
     }
 
     [Fact]
