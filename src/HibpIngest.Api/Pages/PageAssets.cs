@@ -3,10 +3,11 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>The stylesheet, the script and the icon, under names that contain a hash of their content.</summary>
-internal static class PageAssets
+/// <summary>Stylesheet, scripts and icon of the pages, under names that contain a hash of their content.</summary>
+public static class PageAssets
 {
-    public const string CacheControl = "public, max-age=31536000, immutable";
+    // A changed file has another name.
+    private const string CacheControl = "public, max-age=31536000, immutable";
 
     private static readonly FrozenDictionary<string, (string Type, ReadyContent Content)> ByName;
 
@@ -15,6 +16,7 @@ internal static class PageAssets
         var assets = new Dictionary<string, (string, ReadyContent)>(StringComparer.Ordinal);
         Style = Add("site.css", "text/css; charset=utf-8");
         Script = Add("site.js", "text/javascript; charset=utf-8");
+        StatusScript = Add("status.js", "text/javascript; charset=utf-8");
         Icon = Add("icon.svg", "image/svg+xml");
         ByName = assets.ToFrozenDictionary(StringComparer.Ordinal);
 
@@ -30,9 +32,18 @@ internal static class PageAssets
         }
     }
 
+    /// <summary>Path of the stylesheet.</summary>
     public static string Style { get; }
-    public static string Script { get; }
+
+    /// <summary>Path of the icon.</summary>
     public static string Icon { get; }
 
-    public static bool TryFind(string name, out (string Type, ReadyContent Content) asset) => ByName.TryGetValue(name, out asset);
+    /// <summary>Path of the script of the operators' status page.</summary>
+    public static string StatusScript { get; }
+
+    internal static string Script { get; }
+
+    /// <summary>Answers the request for an asset by its name, or with 404.</summary>
+    public static Task WriteAsync(HttpContext context, string name) => ByName.TryGetValue(name, out var asset)
+        ? new ReadyResponse(asset.Content, asset.Type, CacheControl).ExecuteAsync(context) : ErrorResponse.NotFound.ExecuteAsync(context);
 }

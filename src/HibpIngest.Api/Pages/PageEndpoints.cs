@@ -117,15 +117,7 @@ internal sealed class PageEndpoints(
     // Searches and API responses are no pages for a search engine.
     private static IResult Robots() => Results.Text("User-agent: *\nDisallow: /search/\nDisallow: /api/\n");
 
-    private static async Task Asset(HttpContext context)
-    {
-        if (!PageAssets.TryFind(ApiRoute.ParameterOf(context), out var asset))
-        {
-            await ErrorResponse.NotFound.ExecuteAsync(context);
-            return;
-        }
-        await new ReadyResponse(asset.Content, asset.Type, PageAssets.CacheControl).ExecuteAsync(context);
-    }
+    private static Task Asset(HttpContext context) => PageAssets.WriteAsync(context, ApiRoute.ParameterOf(context));
 
     private string SiteName => options.Web.ServiceName ?? PageText.Get("Site.Name");
 

@@ -9,7 +9,7 @@ namespace HibpIngest.Api.Pages;
 /// <summary>
 /// Renders a component to a page. Not RazorComponentResult: its services include data protection, which writes keys to disk.
 /// </summary>
-internal sealed class PageRenderer(IServiceProvider services, ILoggerFactory logs)
+public sealed class PageRenderer(IServiceProvider services, ILoggerFactory logs)
 {
     /// <summary>Writes the page with its length, without which a page that is cut off may look complete.</summary>
     public async Task WriteAsync<TPage>(HttpContext context, IDictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
@@ -17,7 +17,7 @@ internal sealed class PageRenderer(IServiceProvider services, ILoggerFactory log
     {
         var response = context.Response;
         PageHeaders.Add(response.Headers);
-        var bytes = await RenderAsync<TPage>(parameters);
+        var bytes = Encoding.UTF8.GetBytes($"<!DOCTYPE html>\n{await RenderAsync<TPage>(parameters)}");
         if (RequestHeaders.TakesGzip(context.Request))
         {
             response.Headers.ContentEncoding = "gzip";
@@ -28,6 +28,15 @@ internal sealed class PageRenderer(IServiceProvider services, ILoggerFactory log
         await response.Body.WriteAsync(bytes, context.RequestAborted);
     }
 
+    /// <summary>Returns a component's HTML.</summary>
+    public async Task<string> RenderAsync<TComponent>(IDictionary<string, object?> parameters)
+        where TComponent : IComponent
+    {
+        await using var renderer = new HtmlRenderer(services, logs);
+        return await renderer.Dispatcher.InvokeAsync(
+            async () => (await renderer.RenderComponentAsync<TComponent>(ParameterView.FromDictionary(parameters))).ToHtmlString());
+    }
+
     // A page repeats nothing of a request's body or path beside its ticket, so its length reveals nothing about that.
     private static byte[] Gzip(byte[] bytes)
     {
@@ -35,16 +44,5 @@ internal sealed class PageRenderer(IServiceProvider services, ILoggerFactory log
         using (var gzip = new GZipStream(packed, CompressionLevel.Fastest))
             gzip.Write(bytes);
         return packed.ToArray();
-    }
-
-    private async Task<byte[]> RenderAsync<TPage>(IDictionary<string, object?> parameters)
-        where TPage : IComponent
-    {
-        await using var renderer = new HtmlRenderer(services, logs);
-        return await renderer.Dispatcher.InvokeAsync(async () =>
-        {
-            var page = await renderer.RenderComponentAsync<TPage>(ParameterView.FromDictionary(parameters));
-            return Encoding.UTF8.GetBytes($"<!DOCTYPE html>\n{page.ToHtmlString()}");
-        });
     }
 }

@@ -118,10 +118,11 @@ internal sealed class RunCommand : HibpCommand
         await using var server = roles.HasFlag(HostRoles.Web) ? await serve.StartAsync(session, cancellationToken) : null;
         await using var operators = listen is not null
             ? await OperatorListener.StartAsync(
-                listen, (services ?? server!.Services).GetRequiredService<StorageAccount>(), session.Time, cancellationToken) : null;
+                listen, (services ?? server!.Services).GetRequiredService<StorageAccount>(),
+                services is null ? null : new StatusFeed(services, session.Settings, session.Time), session.Time, cancellationToken) : null;
         if (operators is not null)
         {
-            session.Screen.Say($"watch at: {operators.Address}");
+            session.Screen.Say($"watch at: {operators.Address}{(services is null ? "" : "/status")}");
             session.Screen.Say("          requires no key, so it must not be behind a proxy");
         }
         if (services is not null)

@@ -1,7 +1,9 @@
 using System.Globalization;
 using System.Net;
+using System.Runtime.CompilerServices;
 using HibpIngest.Api;
 using HibpIngest.Api.AccessLog.Usage;
+using HibpIngest.Api.Pages;
 using HibpIngest.Api.Responses;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Storage.Azure;
@@ -9,6 +11,8 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Routing;
+using Microsoft.Extensions.Logging.Abstractions;
 using OpenTelemetry;
 using OpenTelemetry.Metrics;
 
@@ -16,7 +20,8 @@ namespace HibpIngest.Cli.LocalHost;
 
 /// <summary>
 /// Reports the state of this process to direct requests from this machine: <c>/healthz</c>, <c>/readyz</c> (queries no database, which a
-/// probe would keep awake), <c>/usage</c>, and <c>/metrics</c> (<see cref="TelemetryNames"/>) in the Prometheus format.
+/// probe would keep awake), <c>/usage</c>, <c>/metrics</c> (<see cref="TelemetryNames"/>) in the Prometheus format, and the page
+/// <c>/status</c> if the process has a database.
 /// </summary>
 internal sealed class OperatorListener : IAsyncDisposable
 {
@@ -26,13 +31,15 @@ internal sealed class OperatorListener : IAsyncDisposable
 
     private readonly WebApplication _app;
     private readonly MeterProvider _metrics;
+    private readonly StatusFeed? _status;
 
-    private OperatorListener(WebApplication app, MeterProvider metrics) => (_app, _metrics) = (app, metrics);
+    private OperatorListener(WebApplication app, MeterProvider metrics, StatusFeed? status) =>
+        (_app, _metrics, _status) = (app, metrics, status);
 
     public string Address => _app.Urls.First();
 
     public static async Task<OperatorListener> StartAsync(
-        string url, StorageAccount account, TimeProvider time, CancellationToken cancellationToken)
+        string url, StorageAccount account, StatusFeed? status, TimeProvider time, CancellationToken cancellationToken)
     {
         if (!Uri.TryCreate(url, UriKind.Absolute, out var address) || address.Scheme != Uri.UriSchemeHttp || !address.IsLoopback)
             throw new BadInputException($"'{url}' is no address for operators: expected http://127.0.0.1:PORT");
@@ -59,10 +66,12 @@ internal sealed class OperatorListener : IAsyncDisposable
         var usage = new UsageReader(account.Usage, account.Keys);
         app.MapPrometheusScrapingEndpoint("/metrics", metrics, configureBranchedPipeline: null, optionsName: null);
         app.MapGet("/usage", context => AnswerUsageAsync(context, usage, time));
+        if (status is not null)
+            MapStatus(app, status, time);
         try
         {
             await app.StartAsync(cancellationToken);
-            return new OperatorListener(app, metrics);
+            return new OperatorListener(app, metrics, status);
         }
         catch (Exception e)
         {
@@ -80,6 +89,61 @@ internal sealed class OperatorListener : IAsyncDisposable
         await _app.StopAsync();
         await _app.DisposeAsync();
         _metrics.Dispose();
+        _status?.Dispose();
+    }
+
+    private static void MapStatus(WebApplication app, StatusFeed status, TimeProvider time)
+    {
+        var pages = new PageRenderer(app.Services, NullLoggerFactory.Instance);
+        var stopping = app.Lifetime.ApplicationStopping;
+        app.MapGet("/assets/{name}", context => PageAssets.WriteAsync(context, (string)context.GetRouteValue("name")!));
+        app.MapGet("/status", async context =>
+        {
+            try
+            {
+                await pages.WriteAsync<StatusPage>(
+                    context, Parameters(nameof(StatusPage.Figures), await status.ReadAsync(context.RequestAborted)));
+            }
+            catch (HibpException e)
+            {
+                await SayAsync(context.Response, StatusCodes.Status503ServiceUnavailable, e.Message);
+            }
+        });
+        app.MapGet("/status/events", context => TypedResults.ServerSentEvents(WatchAsync(context.RequestAborted)).ExecuteAsync(context));
+
+        async IAsyncEnumerable<string> WatchAsync([EnumeratorCancellation] CancellationToken gone)
+        {
+            using var ended = CancellationTokenSource.CreateLinkedTokenSource(gone, stopping);
+            using var timer = new PeriodicTimer(StatusFeed.Every, time);
+            do
+            {
+                StatusFigures figures;
+                try
+                {
+                    figures = await status.ReadAsync(ended.Token);
+                }
+                catch (Exception e) when (e is HibpException or OperationCanceledException)
+                {
+                    yield break; // the browser asks again
+                }
+                yield return await pages.RenderAsync<StatusTables>(Parameters(nameof(StatusTables.Figures), figures));
+            }
+            while (await TicksAsync(timer, ended.Token));
+        }
+
+        static async Task<bool> TicksAsync(PeriodicTimer timer, CancellationToken ended)
+        {
+            try
+            {
+                return await timer.WaitForNextTickAsync(ended);
+            }
+            catch (OperationCanceledException)
+            {
+                return false;
+            }
+        }
+
+        static Dictionary<string, object?> Parameters(string name, StatusFigures figures) => new() { [name] = figures };
     }
 
     private static async Task AnswerUsageAsync(HttpContext context, UsageReader usage, TimeProvider time)
@@ -90,13 +154,13 @@ internal sealed class OperatorListener : IAsyncDisposable
         if (query.TryGetValue("hours", out var number)
             && (!int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out hours) || hours is < 1 or > MaxHours))
         {
-            await SayAsync(StatusCodes.Status400BadRequest, $"hours is expected to be 1 to {MaxHours}");
+            await SayAsync(response, StatusCodes.Status400BadRequest, $"hours is expected to be 1 to {MaxHours}");
             return;
         }
         if (query.TryGetValue("by", out var name) && !TryParse(name, out by))
         {
             await SayAsync(
-                StatusCodes.Status400BadRequest,
+                response, StatusCodes.Status400BadRequest,
                 $"by is expected to be one of {string.Join(", ", Enum.GetNames<UsageBy>()).ToLowerInvariant()}");
             return;
         }
@@ -108,14 +172,14 @@ internal sealed class OperatorListener : IAsyncDisposable
         }
         catch (HibpException e)
         {
-            await SayAsync(StatusCodes.Status503ServiceUnavailable, e.Message);
+            await SayAsync(response, StatusCodes.Status503ServiceUnavailable, e.Message);
         }
+    }
 
-        async Task SayAsync(int status, string text)
-        {
-            (response.StatusCode, response.ContentType) = (status, "text/plain; charset=utf-8");
-            await response.WriteAsync(text + "\n", context.RequestAborted);
-        }
+    private static Task SayAsync(HttpResponse response, int status, string text)
+    {
+        (response.StatusCode, response.ContentType) = (status, "text/plain; charset=utf-8");
+        return response.WriteAsync(text + "\n", response.HttpContext.RequestAborted);
     }
 
     // Enum parsing also accepts numbers and lists.

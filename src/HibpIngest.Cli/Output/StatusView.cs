@@ -5,7 +5,6 @@ namespace HibpIngest.Cli.Output;
 internal static class StatusView
 {
     private const int BarCells = 10;
-    private const int MaxUnlogged = 3;
 
     public static IRenderable Create(
         StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsLog, Func<Load, bool> moves, int left = 0)
@@ -18,84 +17,10 @@ internal static class StatusView
             parts.Add(Loads(picture, now, mailsPerSecond, moves));
         if (left > 0)
             parts.Add(new Text($"{Count(left, "older load")} not shown: hibp status --all\n"));
-        foreach (var blob in picture.Waiting)
-        {
-            parts.Add(Warning(
-                $"{blob.Version.Name} waits for a host that ingests, since {TableFormat.Moment(blob.LastModified)}"
-                + (picture.Hosts.Any(host => host.Does(HostsView.Ingest) && !host.IsMissed(now)) ? "" : ": none is at work (hibp run)")));
-        }
-        foreach (var load in loads.Where(load => load.Error is not null))
-        {
-            parts.Add(LoadFigures.State(load) == "published"
-                ? Warning($"load {load.Id} of {load.Breach} is published; writing slices of it again failed, and its accounts stay as they "
-                    + $"were (hibp load requeue {load.Breach}): {load.Error}")
-                : new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
-        }
-        foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
-            parts.Add(Warning($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}"));
-        foreach (var load in loads.Where(load => load.Notifications.Failed > 0))
-        {
-            parts.Add(Warning($"load {load.Id} of {load.Breach}: {Count(load.Notifications.Failed, "mail")} refused: "
-                + $"hibp mail refused {load.Breach}"));
-        }
-        foreach (var removal in picture.Removals)
-        {
-            var far = $"{LoadFigures.Percent(removal.Part)} of the accounts of {TableFormat.Count(removal.Loads.Count, "load")} are done";
-            parts.Add(HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is { } remover
-                ? new Text($"{removal.Breach} is being removed by {HostsView.Name(remover)}: {far}\n")
-                : Warning($"the removal of {removal.Breach} was interrupted: {far}; 'hibp breach remove {removal.Breach}' resumes it"));
-        }
-        parts.AddRange(HostsView.HeldByDead(picture.Held, picture.Hosts, now).Select(Warning));
-        parts.AddRange(HostsView.Unserved(picture.Queues, picture.Hosts, now).Select(Warning));
-        parts.AddRange(HostsView.Troubles(picture.Hosts, now).Select(Warning));
-        if (showsLog)
-            parts.AddRange(Unlogged(loads));
-        parts.AddRange(Calls(loads));
+        parts.AddRange(StatusLines.Of(picture, now, showsLog).Select(line => new Text($"{line.Text}\n", new Style(Colour(line.Kind)))));
         parts.Add(picture.Queues.Count > 0 ? Queues(picture.Queues) : new Text("The queues are empty.\n"));
         parts.Add(HostsView.Hosts(picture.Hosts, now));
         return new Rows(parts);
-    }
-
-    private static Text Warning(string line) => new(line + "\n", new Style(Color.Yellow));
-
-    private static IEnumerable<IRenderable> Unlogged(IReadOnlyList<Load> loads)
-    {
-        var waiting = loads.Where(load => load.WaitsForLog).ToList();
-        foreach (var load in waiting.Where(load => load.LogError is not null))
-            yield return new Text($"load {load.Id} of {load.Breach} is not logged: {load.LogError}\n", new Style(Color.Red));
-        waiting.RemoveAll(load => load.LogError is not null);
-        // In a store from before the account log existed, no load is logged.
-        if (waiting.Count > MaxUnlogged)
-        {
-            yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp journal write\n");
-            yield break;
-        }
-        foreach (var load in waiting)
-            yield return new Text($"load {load.Id} of {load.Breach} is not logged yet\n");
-    }
-
-    private static IEnumerable<IRenderable> Calls(IReadOnlyList<Load> loads)
-    {
-        foreach (var load in loads)
-        {
-            if (load is { Calls: { Error: { } error, IsLookedThrough: false } without } && (load.AwaitsCalls || without.IsFailed))
-            {
-                yield return new Text(
-                    $"load {load.Id} of {load.Breach}: clients can't be called: {error}"
-                    + $"{(without.IsFailed ? $": hibp callbacks retry --breach {load.Breach}" : "")}\n", new Style(Color.Red));
-            }
-            if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Dead > 0 || calls.Paused > 0))
-                continue;
-            var line = calls.IsLookedThrough
-                ? $"{TableFormat.Number(calls.Answered)} of {TableFormat.Number(calls.Calls)} calls to clients answered"
-                : $"{TableFormat.Number(calls.Answered)} calls to clients answered, of {TableFormat.Number(calls.Calls)} so far";
-            if (calls.Paused > 0)
-                line += $", {TableFormat.Number(calls.Paused)} wait for paused clients (hibp clients list)";
-            if (calls.Dead > 0)
-                line += $", {TableFormat.Number(calls.Dead)} given up (hibp callbacks list)";
-            yield return new Text(
-                $"load {load.Id} of {load.Breach}: {line}\n", new Style(calls.Dead > 0 ? Color.Red : Color.Default));
-        }
     }
 
     private static string Count(int count, string what) =>
@@ -139,7 +64,7 @@ internal static class StatusView
         return table;
     }
 
-    private static string Slices(Load load) =>
+    public static string Slices(Load load) =>
         $"{TableFormat.Number(load.Slices.Done)}/{LoadFigures.Total(load, "~")}"
         + (load.Slices.Failed > 0 ? $", {TableFormat.Number(load.Slices.Failed)} failed" : "");
 
@@ -148,6 +73,13 @@ internal static class StatusView
         var full = (int)Math.Floor(Math.Clamp(part, 0, 1) * BarCells);
         return new string('█', full) + new string('░', BarCells - full);
     }
+
+    private static Color Colour(StatusLineKind kind) => kind switch
+    {
+        StatusLineKind.Error => Color.Red,
+        StatusLineKind.Warning => Color.Yellow,
+        _ => Color.Default,
+    };
 
     private static Color Colour(Load load) => load.State switch
     {

@@ -120,7 +120,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
         await FillAsync();
         var clock = new TestClock();
         clock.Advance(Day.AddHours(23).AddMinutes(59) - clock.GetUtcNow());
-        await using var listener = await OperatorListener.StartAsync("http://127.0.0.1:0", _account, clock, None);
+        await using var listener = await OperatorListener.StartAsync("http://127.0.0.1:0", _account, status: null, clock, None);
         using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
         foreach (var by in Enum.GetNames<UsageBy>())
         {

@@ -20,6 +20,8 @@ public sealed class BrowserFixture : IAsyncLifetime
     {
         if (Program is null)
             return;
+        // The default of 5 s is too short on a busy machine.
+        Assertions.SetDefaultExpectTimeout(30_000);
         _playwright = await Playwright.CreateAsync();
         _browser = await _playwright.Chromium.LaunchAsync(new BrowserTypeLaunchOptions
         {

@@ -16,7 +16,7 @@ public sealed partial class MetricsEndpointTests
     {
         using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await using var listener = await OperatorListener.StartAsync(
-            "http://127.0.0.1:0", account, TimeProvider.System, CancellationToken.None);
+            "http://127.0.0.1:0", account, status: null, TimeProvider.System, CancellationToken.None);
         using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
         // Names of this test's own, because other tests run concurrently.
         using var counter = Own("hibp.test.metrics.counted");
@@ -47,7 +47,7 @@ public sealed partial class MetricsEndpointTests
     {
         using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await using var listener = await OperatorListener.StartAsync(
-            "http://127.0.0.1:0", account, TimeProvider.System, CancellationToken.None);
+            "http://127.0.0.1:0", account, status: null, TimeProvider.System, CancellationToken.None);
         using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
         Assert.NotEqual(HttpStatusCode.Forbidden, await StatusAsync(_ => { }));
         foreach (var (name, value) in WebRig.ProxyHeaders)

@@ -1,0 +1,104 @@
+namespace HibpIngest.Cli.Output;
+
+/// <summary>A line about something that an operator should know, with the command that repairs it if there is one.</summary>
+internal sealed record StatusLine(StatusLineKind Kind, string Text);
+
+internal enum StatusLineKind
+{
+    Note,
+    Warning,
+    Error,
+}
+
+internal static class StatusLines
+{
+    private const int MaxUnlogged = 3;
+
+    /// <param name="showsLog">Whether loads are written to the account log.</param>
+    public static IEnumerable<StatusLine> Of(StatusPicture picture, DateTimeOffset now, bool showsLog)
+    {
+        var loads = picture.Loads;
+        foreach (var blob in picture.Waiting)
+        {
+            yield return Warning(
+                $"{blob.Version.Name} waits for a host that ingests, since {TableFormat.Moment(blob.LastModified)}"
+                + (picture.Hosts.Any(host => host.Does(HostsView.Ingest) && !host.IsMissed(now)) ? "" : ": none is at work (hibp run)"));
+        }
+        foreach (var load in loads.Where(load => load.Error is not null))
+        {
+            yield return LoadFigures.State(load) == "published"
+                ? Warning($"load {load.Id} of {load.Breach} is published; writing slices of it again failed, and its accounts stay as they "
+                    + $"were (hibp load requeue {load.Breach}): {load.Error}")
+                : Error($"load {load.Id} of {load.Breach} failed: {load.Error}");
+        }
+        foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
+            yield return Warning($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}");
+        foreach (var load in loads.Where(load => load.Notifications.Failed > 0))
+        {
+            yield return Warning($"load {load.Id} of {load.Breach}: {Count(load.Notifications.Failed, "mail")} refused: "
+                + $"hibp mail refused {load.Breach}");
+        }
+        foreach (var removal in picture.Removals)
+        {
+            var far = $"{LoadFigures.Percent(removal.Part)} of the accounts of {TableFormat.Count(removal.Loads.Count, "load")} are done";
+            yield return HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is { } remover
+                ? Note($"{removal.Breach} is being removed by {HostsView.Name(remover)}: {far}")
+                : Warning($"the removal of {removal.Breach} was interrupted: {far}; 'hibp breach remove {removal.Breach}' resumes it");
+        }
+        var ofHosts = HostsView.HeldByDead(picture.Held, picture.Hosts, now).Concat(HostsView.Unserved(picture.Queues, picture.Hosts, now))
+            .Concat(HostsView.Troubles(picture.Hosts, now));
+        foreach (var line in ofHosts)
+            yield return Warning(line);
+        foreach (var line in (showsLog ? Unlogged(loads) : []).Concat(Calls(loads)))
+            yield return line;
+    }
+
+    private static StatusLine Note(string text) => new(StatusLineKind.Note, text);
+
+    private static StatusLine Warning(string text) => new(StatusLineKind.Warning, text);
+
+    private static StatusLine Error(string text) => new(StatusLineKind.Error, text);
+
+    private static IEnumerable<StatusLine> Unlogged(IReadOnlyList<Load> loads)
+    {
+        var waiting = loads.Where(load => load.WaitsForLog).ToList();
+        foreach (var load in waiting.Where(load => load.LogError is not null))
+            yield return Error($"load {load.Id} of {load.Breach} is not logged: {load.LogError}");
+        waiting.RemoveAll(load => load.LogError is not null);
+        // In a store from before the account log existed, no load is logged.
+        if (waiting.Count > MaxUnlogged)
+        {
+            yield return Note($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp journal write");
+            yield break;
+        }
+        foreach (var load in waiting)
+            yield return Note($"load {load.Id} of {load.Breach} is not logged yet");
+    }
+
+    private static IEnumerable<StatusLine> Calls(IReadOnlyList<Load> loads)
+    {
+        foreach (var load in loads)
+        {
+            if (load is { Calls: { Error: { } error, IsLookedThrough: false } without } && (load.AwaitsCalls || without.IsFailed))
+            {
+                yield return Error(
+                    $"load {load.Id} of {load.Breach}: clients can't be called: {error}"
+                    + (without.IsFailed ? $": hibp callbacks retry --breach {load.Breach}" : ""));
+            }
+            if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Dead > 0 || calls.Paused > 0))
+                continue;
+            var line = calls.IsLookedThrough
+                ? $"{TableFormat.Number(calls.Answered)} of {TableFormat.Number(calls.Calls)} calls to clients answered"
+                : $"{TableFormat.Number(calls.Answered)} calls to clients answered, of {TableFormat.Number(calls.Calls)} so far";
+            if (calls.Paused > 0)
+                line += $", {TableFormat.Number(calls.Paused)} wait for paused clients (hibp clients list)";
+            if (calls.Dead > 0)
+                line += $", {TableFormat.Number(calls.Dead)} given up (hibp callbacks list)";
+            line = $"load {load.Id} of {load.Breach}: {line}";
+            yield return calls.Dead > 0 ? Error(line) : Note(line);
+        }
+    }
+
+    private static string Count(int count, string what) =>
+        $"{TableFormat.Count(count, what)} {(count == 1 ? "is" : "are")}";
+}
