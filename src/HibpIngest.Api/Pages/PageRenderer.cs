@@ -2,6 +2,7 @@ using System.IO.Compression;
 using System.Text;
 using Microsoft.AspNetCore.Components;
 using Microsoft.AspNetCore.Components.Web;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Api.Pages;
@@ -32,7 +33,9 @@ public sealed class PageRenderer(IServiceProvider services, ILoggerFactory logs)
     public async Task<string> RenderAsync<TComponent>(IDictionary<string, object?> parameters)
         where TComponent : IComponent
     {
-        await using var renderer = new HtmlRenderer(services, logs);
+        // Components may use scoped services, which a host in development doesn't take from the root.
+        await using var scope = services.CreateAsyncScope();
+        await using var renderer = new HtmlRenderer(scope.ServiceProvider, logs);
         return await renderer.Dispatcher.InvokeAsync(
             async () => (await renderer.RenderComponentAsync<TComponent>(ParameterView.FromDictionary(parameters))).ToHtmlString());
     }

@@ -66,6 +66,24 @@ public sealed class ApiCaseTests : IAsyncLifetime
         await AssertSilentAsync(api, EventIds.WebServerFailed);
     }
 
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task Pages_are_served_if_there_are_link_keys(string driver)
+    {
+        // As under func start: in development, scoped services can't be taken from the root.
+        await using var api = await StartAsync(
+            driver, ("HIBP_LINK_KEYS", Convert.ToBase64String(new byte[32])), ("AZURE_FUNCTIONS_ENVIRONMENT", "Development"));
+        var home = await AskAsync(api, "");
+        Assert.Equal(200, home.Status);
+        Assert.Contains("<form class=\"search\" data-search=\"range\"", home.Body, StringComparison.Ordinal);
+        var script = home.Body.Split("<script src=\"/")[1].Split('"')[0];
+        foreach (var path in (string[])["breaches", "privacy", "breaches.atom", "robots.txt", script])
+            Assert.Equal((path, 200), (path, (await AskAsync(api, path)).Status));
+        // Other sites' pages may not search.
+        Assert.Equal(403, (await AskAsync(api, "search/range/ABCDEF")).Status);
+        Assert.Equal(0, await api.StopAsync());
+    }
+
     private async Task<(int Status, string Body)> AskAsync(IApiDriver api, string path)
     {
         using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(
@@ -89,7 +107,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
         Assert.DoesNotContain("example.com", api.Said, StringComparison.Ordinal);
     }
 
-    private async Task<IApiDriver> StartAsync(string driver)
+    private async Task<IApiDriver> StartAsync(string driver, params (string Name, string Value)[] more)
     {
         var storage = _storage = await AzuriteFixture.NewAccountAsync();
         await HibpInProcess.SetUpAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = storage });
@@ -104,6 +122,8 @@ public sealed class ApiCaseTests : IAsyncLifetime
             ["HIBP_TESTACCOUNTS"] = "on",
             [TelemetryExport.OwnApplicationInsightsVariable] = _telemetry.ConnectionString,
         };
+        foreach (var (name, value) in more)
+            settings.Add(name, value);
         return driver == "host" ? new RealApi(await HostProcess.StartAsync(
             BuiltApp.Folder("HibpIngest.Functions.Api"), _folder.Path, settings, "healthz"))
             : new ListenedApi(await ApiHost.StartAsync(_folder.Path, settings));
