@@ -32,6 +32,9 @@ Environment variables:
   HIBP_LINK_KEYS, HIBP_TICKET_KEY
                            keys of 32 bytes in base64 (openssl rand -base64 32) that turn on the pages for people
                            (default: the deployed keys; none: no pages)
+  HIBP_COMMAND_KEY, HIBP_COMMAND_PUBLIC_KEY
+                           the two keys (hibp keys generate) with which people can subscribe; they need the three keys above,
+                           too (default: the deployed keys; none: nobody can subscribe)
   DEPLOY_WEB               false: no web app (default true); an existing web app stays until you delete it
   DEPLOY_SECOND_LOCATION   region of a second web app, and of an account with a copy of Pwned Passwords, which that app
                            reads first (default: none); existing ones stay until you delete them
@@ -157,6 +160,8 @@ else
     export HIBP_SUPPRESSION_KEY=${HIBP_SUPPRESSION_KEY:-$kept}
     kept=$(deployed HIBP_SECRET_KEY)
     export HIBP_SECRET_KEY=${HIBP_SECRET_KEY:-$kept}
+    kept=$(deployed HIBP_COMMAND_KEY)
+    export HIBP_COMMAND_KEY=${HIBP_COMMAND_KEY:-$kept}
   fi
   deployed_app=$(az functionapp list -g "$group" --query "[?starts_with(name, '$name-web-')].name" -o tsv)
   if [ -n "$deployed_app" ]; then
@@ -164,6 +169,8 @@ else
     export HIBP_LINK_KEYS=${HIBP_LINK_KEYS:-$kept}
     kept=$(deployed HIBP_TICKET_KEY)
     export HIBP_TICKET_KEY=${HIBP_TICKET_KEY:-$kept}
+    kept=$(deployed HIBP_COMMAND_PUBLIC_KEY)
+    export HIBP_COMMAND_PUBLIC_KEY=${HIBP_COMMAND_PUBLIC_KEY:-$kept}
   fi
 fi
 

@@ -37,7 +37,7 @@ param hashesDropperType string = 'User'
 param instanceMemoryMB int
 
 @description('Maximum number of instances of all functions together. Each function scales separately, so with fewer than one instance per function they wait for each other.')
-@minValue(15)
+@minValue(16)
 @maxValue(1000)
 param maximumInstanceCount int
 
@@ -141,6 +141,13 @@ param linkKeys string = ''
 @description('HIBP_TICKET_KEY: at least 32 bytes in base64. Set it with HIBP_LINK_KEYS, because the instances of a web app share it.')
 @secure()
 param ticketKey string = ''
+
+@description('HIBP_COMMAND_KEY: 32 bytes in base64, with which the pipeline\'s app opens what people send. Set it with HIBP_COMMAND_PUBLIC_KEY, HIBP_LINK_KEYS and HIBP_SUPPRESSION_KEY. Empty: nobody can subscribe.')
+@secure()
+param commandKey string = ''
+
+@description('HIBP_COMMAND_PUBLIC_KEY, with which the web app seals what people send: the public key of HIBP_COMMAND_KEY, as hibp keys generate makes it.')
+param commandPublicKey string = ''
 
 @description('HIBP_PROXIES. The host proxies requests and replaces X-Forwarded-For with the one address that it sees, regardless of proxies in front of it.')
 @minValue(0)
@@ -330,6 +337,8 @@ module app 'modules/app.bicep' = {
     mailFrom: mailFrom
     secretKey: secretKey
     suppressionKey: suppressionKey
+    linkKeys: linkKeys
+    commandKey: commandKey
     serviceName: serviceName
     serviceAddress: serviceAddress
     serviceContact: serviceContact
@@ -358,6 +367,7 @@ module webApp 'modules/web.bicep' = if (web) {
     serviceName: serviceName
     linkKeys: linkKeys
     ticketKey: ticketKey
+    commandPublicKey: commandPublicKey
     proxies: webProxies
     instanceMemoryMB: webInstanceMemoryMB
     maximumInstanceCount: webMaximumInstanceCount
@@ -384,6 +394,7 @@ module secondWebApp 'modules/web.bicep' = if (hasSecond) {
     serviceName: serviceName
     linkKeys: linkKeys
     ticketKey: ticketKey
+    commandPublicKey: commandPublicKey
     proxies: webProxies
     instanceMemoryMB: webInstanceMemoryMB
     maximumInstanceCount: webMaximumInstanceCount

@@ -29,7 +29,7 @@ param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 // A quarter of a core per instance. Each function scales separately, so the maximum leaves at least one
 // instance for each.
 param instanceMemoryMB = 512
-param maximumInstanceCount = 15
+param maximumInstanceCount = 16
 param alwaysReady = []
 // The host shares the 512 MB: an instance takes two slices at a time, and dedupe remembers at most 48 MB of
 // accounts (main.bicep). SQL and the table remove the duplicates beyond that cap.
@@ -42,6 +42,8 @@ param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
 param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
 param linkKeys = readEnvironmentVariable('HIBP_LINK_KEYS', '')
 param ticketKey = readEnvironmentVariable('HIBP_TICKET_KEY', '')
+param commandKey = readEnvironmentVariable('HIBP_COMMAND_KEY', '')
+param commandPublicKey = readEnvironmentVariable('HIBP_COMMAND_PUBLIC_KEY', '')
 param webInstanceMemoryMB = 512
 param webMaximumInstanceCount = 4
 param webConcurrency = 20

@@ -27,6 +27,10 @@ param webUrl string
 param secretKey string
 @secure()
 param suppressionKey string
+@secure()
+param linkKeys string
+@secure()
+param commandKey string
 param serviceName string
 param serviceAddress string
 param serviceContact string
@@ -72,6 +76,8 @@ var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
 var webSettings = empty(webUrl) ? {} : { HIBP_WEB_URL: webUrl }
 var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }
 var suppressionSettings = empty(suppressionKey) ? {} : { HIBP_SUPPRESSION_KEY: suppressionKey }
+var linkKeysSettings = empty(linkKeys) ? {} : { HIBP_LINK_KEYS: linkKeys }
+var commandKeySettings = empty(commandKey) ? {} : { HIBP_COMMAND_KEY: commandKey }
 var serviceNameSettings = empty(serviceName) ? {} : { HIBP_SERVICE_NAME: serviceName }
 var serviceAddressSettings = empty(serviceAddress) ? {} : { HIBP_SERVICE_ADDRESS: serviceAddress }
 var serviceContactSettings = empty(serviceContact) ? {} : { HIBP_SERVICE_CONTACT: serviceContact }
@@ -141,6 +147,8 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       webSettings,
       secretSettings,
       suppressionSettings,
+      linkKeysSettings,
+      commandKeySettings,
       serviceNameSettings,
       serviceAddressSettings,
       serviceContactSettings,

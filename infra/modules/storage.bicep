@@ -44,6 +44,8 @@ var tableNames = ['accounts', 'ranges', 'hibpkeys', 'hibpstore']
 // the web app. The names are IPasswordAppends.Name and AppendMessage.Queue in the code.
 var appendsName = 'passwordappends'
 var appendsQueue = 'passwords-append'
+// Commands of people, sealed: written by the web app, handled by the pipeline's app.
+var commandsQueue = 'hibp-commands'
 // The access log. The web app writes only the container; the pipeline's app counts its blobs, using the queue
 // and the usage table.
 var accessLogContainer = 'access'
@@ -203,6 +205,14 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 
     resource accessPoison 'queues' = {
       name: '${accessQueue}${poisonSuffix}'
+    }
+
+    resource commands 'queues' = {
+      name: commandsQueue
+    }
+
+    resource commandsPoison 'queues' = {
+      name: '${commandsQueue}${poisonSuffix}'
     }
 
     resource blobPoison 'queues' = {
@@ -448,6 +458,21 @@ resource webAppendsQueueAccess 'Microsoft.Authorization/roleAssignments@2022-04-
   for principal in webPrincipalIds: if (!empty(principal)) {
     name: guid(account::queueService::appends.id, principal, roles['Storage Queue Data Message Sender'])
     scope: account::queueService::appends
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Queue Data Message Sender']
+      )
+    }
+  }
+]
+
+resource webCommandsQueueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::queueService::commands.id, principal, roles['Storage Queue Data Message Sender'])
+    scope: account::queueService::commands
     properties: {
       principalId: principal
       principalType: 'ServicePrincipal'

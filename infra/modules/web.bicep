@@ -22,6 +22,8 @@ param linkKeys string
 @description('HIBP_TICKET_KEY, the same for all instances. Empty: each instance makes its own.')
 @secure()
 param ticketKey string
+@description('HIBP_COMMAND_PUBLIC_KEY. Empty: nobody can subscribe.')
+param commandPublicKey string
 param proxies int
 param instanceMemoryMB int
 param maximumInstanceCount int
@@ -54,6 +56,7 @@ var settings = {
 var serviceNameSettings = empty(serviceName) ? {} : { HIBP_SERVICE_NAME: serviceName }
 var linkKeysSettings = empty(linkKeys) ? {} : { HIBP_LINK_KEYS: linkKeys }
 var ticketKeySettings = empty(ticketKey) ? {} : { HIBP_TICKET_KEY: ticketKey }
+var commandPublicKeySettings = empty(commandPublicKey) ? {} : { HIBP_COMMAND_PUBLIC_KEY: commandPublicKey }
 var nearestSettings = empty(nearestAccountName) ? {} : { HIBP_PASSWORDS_NEAREST: nearestAccountName }
 
 // Flex Consumption allows only one app per plan.
@@ -116,7 +119,14 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union(settings, serviceNameSettings, linkKeysSettings, ticketKeySettings, nearestSettings)
+    properties: union(
+      settings,
+      serviceNameSettings,
+      linkKeysSettings,
+      ticketKeySettings,
+      commandPublicKeySettings,
+      nearestSettings
+    )
   }
 
   // Publishing with a password is off.

@@ -1,3 +1,4 @@
+using System.Globalization;
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.Requests;
 using HibpIngest.Api.Endpoints;
@@ -6,6 +7,7 @@ using HibpIngest.Api.Subscriptions;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
+using Microsoft.AspNetCore.RateLimiting;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.DependencyInjection.Extensions;
 
@@ -35,6 +37,8 @@ public static class ApiServices
         services.AddHostedService<ApiRefresh>();
 
         KeyPolicies.Add(services, options);
+        services.Configure<RateLimiterOptions>(limits => limits.OnRejected = (rejected, _) => new ValueTask(
+            RejectAsync(rejected.HttpContext, ErrorResponse.TooMany(RequestLimits.RetryAfter(rejected.Lease)))));
         services.AddSingleton<RangeSubscriptions>().AddSingleton<StoresHealth>();
         services.AddHealthChecks().AddCheck<StoresHealth>("stores");
         services.AddSingleton<IApiEndpoints, AccountEndpoints>().AddSingleton<IApiEndpoints, RangeEndpoints>()
@@ -49,6 +53,8 @@ public static class ApiServices
             services.AddSingleton<PageTickets>().AddSingleton<PageRenderer>().AddSingleton<SearchCatalogue>()
                 .AddSingleton<IApiEndpoints, PageEndpoints>().AddSingleton<IApiEndpoints, SearchEndpoints>();
         }
+        if (options.HasSubscriptions)
+            services.AddSingleton<IApiEndpoints, PersonEndpoints>();
         if (options.Web.TestAccounts ?? options.IsOpen)
             services.AddSingleton<TestAccounts>();
         if (options.Web.AccessLog ?? true)
@@ -69,7 +75,7 @@ public static class ApiServices
         app.UseMiddleware<RouteRules>();
         // Routes without a key skip the cost of authentication, authorization and limits.
         app.UseWhen(context => ApiRoute.Of(context)?.TakesKey == true, keyed => keyed.UseAuthorization().UseRateLimiter());
-        app.UseWhen(context => ApiRoute.Of(context)?.Access == RouteAccess.Search, search => search.UseRateLimiter());
+        app.UseWhen(context => ApiRoute.Of(context)?.Access is RouteAccess.Search or RouteAccess.Form, person => person.UseRateLimiter());
         app.UseEndpoints(endpoints =>
         {
             var routes = new ApiRoutes(endpoints);
@@ -80,5 +86,14 @@ public static class ApiServices
                 "Whether the catalogue has been read and the account table answers; 503 if not", typeof(HealthDocument));
             routes.MapOptions();
         });
+    }
+
+    /// <summary>Answers a request beyond a limit; with a page, if a person's browser sent a form.</summary>
+    private static Task RejectAsync(HttpContext context, ErrorResponse error)
+    {
+        if (ApiRoute.Of(context)?.Access != RouteAccess.Form || context.Request.HasJsonContentType())
+            return error.ExecuteAsync(context);
+        context.Response.Headers.RetryAfter = error.RetryAfterSeconds.ToString(CultureInfo.InvariantCulture);
+        return NoticePage.WriteAsync(context, context.RequestServices.GetRequiredService<PageRenderer>(), Notice.TooMany);
     }
 }

@@ -94,7 +94,10 @@ public sealed class SecretKeys : IDisposable
 /// <summary>The keys of an installation. Disposing it disposes them.</summary>
 /// <param name="Secret">Encrypt secrets in the stores; null: not configured.</param>
 /// <param name="Suppression">Hashes the addresses that get no mail; null: not configured.</param>
-public sealed record InstallationKeys(SecretKeys? Secret, SuppressionKey? Suppression) : IDisposable
+/// <param name="Links">Sign the links in mails; null: not configured.</param>
+/// <param name="Commands">Opens people's commands; null: not configured.</param>
+public sealed record InstallationKeys(
+    SecretKeys? Secret, SuppressionKey? Suppression, LinkTokens? Links = null, CommandKey? Commands = null) : IDisposable
 {
     public void Dispose() => Secret?.Dispose();
 }

@@ -14,6 +14,12 @@ public static class WebAddress
         Uri.TryCreate(text.Trim(), UriKind.Absolute, out var address) && address.Scheme is "http" or "https" && address is
         { Host.Length: > 0, UserInfo.Length: 0 } ? address : null;
 
+    /// <summary>
+    /// Returns whether links to pages of this address may be mailed: it is https, or, for trying it out, http on this machine.
+    /// </summary>
+    public static bool CarriesLinks(string address) =>
+        TryParseLink(address) is { } link && (link.Scheme == Uri.UriSchemeHttps || link.IsLoopback);
+
     /// <summary>Parses the base URL of all links, and removes trailing slashes.</summary>
     /// <exception cref="BadInputException">Not an http or https URL, or it has a query or a fragment.</exception>
     public static string ParseBase(string setting, string text) =>

@@ -1,7 +1,7 @@
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Writes each mail to a folder as <c>{notification id}.eml</c>, for a mail server or a person to read. A file appears complete or not at
+/// Writes each mail to a folder as <c>{name}.eml</c>, for a mail server or a person to read. A file appears complete or not at
 /// all, and a second copy of a mail replaces the first. Safe for concurrent use by several threads and processes.
 /// </summary>
 public sealed class PickupSender : INotificationSender
@@ -44,7 +44,7 @@ public sealed class PickupSender : INotificationSender
     /// <exception cref="StoreFullException">The disk is full.</exception>
     public Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken) =>
         WriteAsync(
-            _folder, $".{mail.NotificationId}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.NotificationId}.eml", cancellationToken);
+            _folder, $".{mail.Name}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.Name}.eml", cancellationToken);
 
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 

@@ -48,7 +48,7 @@ public sealed class SmtpSender : INotificationSender
     public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
     {
         if (!MailSyntax.IsAddress(mail.To))
-            throw new BadInputException($"the recipient of notification {mail.NotificationId} is not an address that can be mailed to");
+            throw new BadInputException($"the recipient of mail {mail.Name} is not an address that can be mailed to");
         if (!MailSyntax.IsAddress(mail.From))
             throw new StoreRefusedException("the sender is not an address; check HIBP_MAIL_FROM");
         using var limit = new CancellationTokenSource(_server.MailTimeout, _time);

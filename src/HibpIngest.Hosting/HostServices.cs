@@ -18,7 +18,7 @@ public static partial class HostServices
         services.TryAddSingleton(TimeProvider.System);
         services.AddLogging();
         services.AddSingleton(settings).AddHibpOptions(settings.Variables).AddSingleton(settings.Service);
-        services.AddSingleton(_ => new InstallationKeys(settings.OpenSecretKeys(), settings.OpenSuppressionKey()));
+        services.AddSingleton(_ => settings.OpenKeys());
         var sweep = settings.Get<SweepOptions>();
         return services.AddHibpStorage(settings.Storage, settings.FurtherStorage, settings.JournalStorage, storage)
             .AddHibpDatabase(settings.Database)
@@ -30,7 +30,7 @@ public static partial class HostServices
                 provider.GetRequiredService<IAccessBlobs>(), provider.GetRequiredService<IMessageQueues>(),
                 sweep.AccessLogDays == 0 ? null : TimeSpan.FromDays(sweep.AccessLogDays),
                 provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<SweepAccess>>()))
-            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddServingSweeps(sweep.SweepBlobAge);
+            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddRequestSweep().AddServingSweeps(sweep.SweepBlobAge);
     }
 
     /// <summary>Opens the stores and senders without calling them, so that a wrong setting is reported at once.</summary>
@@ -64,6 +64,7 @@ public static partial class HostServices
         var settings = services.GetRequiredService<PipelineSettings>();
         errors.Try(settings.OpenSecretKeys);
         errors.Try(settings.OpenSuppressionKey);
+        errors.Try(settings.OpenCommandKey);
         if (account is not null)
         {
             errors.Try(services.GetRequiredService<PurgeHook>);

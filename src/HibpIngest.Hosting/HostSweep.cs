@@ -28,6 +28,22 @@ public static class HostSweeps
         });
     });
 
+    /// <summary>
+    /// Adds the daily deletion of expired requests, in case no command does it: in a few minutes of the night, so that it wakes a database
+    /// that pauses once a day.
+    /// </summary>
+    public static IServiceCollection AddRequestSweep(this IServiceCollection services) => services.AddSingleton(provider => new HostSweep(
+        "requests sweep", async cancellationToken =>
+        {
+            if (provider.GetRequiredService<InstallationKeys>().Commands is null
+                || provider.GetRequiredService<TimeProvider>().GetUtcNow() is not { Hour: 3, Minute: < 5 })
+            {
+                return;
+            }
+            await provider.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
+            await provider.GetRequiredService<ISubscriptionRequests>().DeleteExpiredRequestsAsync(cancellationToken);
+        }));
+
     public static IServiceCollection AddServingSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services
         .AddServing<SweepImports>("passwords sweep", (sweep, token) => sweep.RunAsync(minimumFileAge, token))
         .AddServing<SweepAppends>("appends sweep", (sweep, token) => sweep.RunAsync(token))

@@ -1,5 +1,7 @@
 using System.Collections;
 using System.Globalization;
+using HibpIngest.Api.Settings;
+using HibpIngest.People;
 using HibpIngest.Pipeline.Mail;
 using Microsoft.Extensions.Configuration;
 
@@ -20,6 +22,10 @@ public sealed record PipelineSettings
     private const string SuppressionKeyVariable = "SUPPRESSION_KEY";
     private const string SecretKeyFile = "secret.key";
     private const string SuppressionKeyFile = "suppression.key";
+    private const string CommandKeyVariable = "COMMAND_KEY";
+    private const string CommandKeyFile = "command.key";
+    private const string LinkKeysVariable = "LINK_KEYS";
+    private const string LinkKeyFile = "link.key";
 
     /// <summary>Selected the app when both Functions apps shared a package.</summary>
     private const string RetiredApp = "APP";
@@ -30,7 +36,8 @@ public sealed record PipelineSettings
 
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", JournalStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, "HOME",
+        "STORAGE", JournalStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, CommandKeyVariable,
+        "HOME",
         "EMULATOR_DIR", EmulatorPortVariable, "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
         "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
     ];
@@ -59,7 +66,8 @@ public sealed record PipelineSettings
     public string DefaultDatabase => DatabaseIn(Home);
 
     /// <summary>Used for keys that no variable sets. Empty with a storage account: its other hosts don't have these files.</summary>
-    public IEnumerable<KeyFile> KeyFiles => Emulator is null ? [] : [KeyFileOf(SecretKeyFile), KeyFileOf(SuppressionKeyFile)];
+    public IEnumerable<KeyFile> KeyFiles => Emulator is null ? []
+        : [KeyFileOf(SecretKeyFile), KeyFileOf(SuppressionKeyFile), KeyFileOf(LinkKeyFile), KeyFileOf(CommandKeyFile)];
 
     public required string Mail { get; init; }
 
@@ -71,6 +79,9 @@ public sealed record PipelineSettings
 
     /// <summary>Keys the hashes of suppressed addresses; format of <see cref="HibpIngest.SuppressionKey.Parse"/>.</summary>
     public string? SuppressionKey { get; init; }
+
+    /// <summary>Opens people's commands; format of <see cref="HibpIngest.CommandKey.Parse"/>.</summary>
+    public string? CommandKey { get; init; }
 
     /// <summary>The HIBP_ variables without their prefix; options are bound from them.</summary>
     public required IConfiguration Variables
@@ -114,6 +125,30 @@ public sealed record PipelineSettings
     public SuppressionKey? OpenSuppressionKey() =>
         HibpIngest.SuppressionKey.Parse(SuppressionKey)
         ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
+
+    /// <returns>Null: mails carry no links, and no pages are served.</returns>
+    /// <exception cref="BadInputException">HIBP_LINK_KEYS is not a list of keys.</exception>
+    public LinkTokens? OpenLinkKeys() =>
+        LinkTokens.Parse(Variables[LinkKeysVariable]) ?? (Emulator is null ? null : LinkTokens.In(KeyFileOf(LinkKeyFile)));
+
+    /// <returns>Null: people's commands can't be opened.</returns>
+    /// <exception cref="BadInputException">HIBP_COMMAND_KEY is not a valid key.</exception>
+    public CommandKey? OpenCommandKey() =>
+        HibpIngest.CommandKey.Parse(CommandKey) ?? (Emulator is null ? null : HibpIngest.CommandKey.In(KeyFileOf(CommandKeyFile)));
+
+    /// <summary>Sets the web's keys that are in files of this machine.</summary>
+    public void CompleteKeys(WebOptions web)
+    {
+        if (Emulator is null)
+            return;
+        web.LinkKeys ??= KeyFileOf(LinkKeyFile).ReadOrCreate();
+        web.CommandPublicKey ??= OpenCommandKey()!.PublicKey;
+    }
+
+    public InstallationKeys OpenKeys() => new(OpenSecretKeys(), OpenSuppressionKey(), OpenLinkKeys(), OpenCommandKey());
+
+    /// <exception cref="BadInputException">The sender, the logo or a template is invalid, or can't be read.</exception>
+    public MailComposer OpenMails() => new(Get<MailOptions>().MailFrom, Service);
 
     /// <param name="variable">Name without the prefix.</param>
     public PipelineSettings With(string variable, string value) => this with
@@ -171,6 +206,7 @@ public sealed record PipelineSettings
             Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
             SecretKey = values.GetValueOrDefault(SecretKeyVariable),
             SuppressionKey = values.GetValueOrDefault(SuppressionKeyVariable),
+            CommandKey = values.GetValueOrDefault(CommandKeyVariable),
             Service = errors.Try(() => ServiceOf(variable => values.GetValueOrDefault(variable)?.Trim())) ?? new(),
             Variables = new ConfigurationBuilder().AddInMemoryCollection(values).Build(),
         };
@@ -185,6 +221,8 @@ public sealed record PipelineSettings
             SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile));
         errors.Try(() => settings.CheckKeyFile(
             SuppressionKeyVariable, settings.SuppressionKey is { } given ? [given.Trim()] : null, SuppressionKeyFile));
+        errors.Try(() => settings.CheckKeyFile(
+            LinkKeysVariable, settings.Variables[LinkKeysVariable]?.Split(',', StringSplitOptions.TrimEntries), LinkKeyFile));
         errors.ThrowIfAny();
         return settings;
     }
@@ -201,9 +239,6 @@ public sealed record PipelineSettings
         HibpOptions.Prefix + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
     private static string DatabaseIn(string home) => Path.Combine(home, "hibp.db");
-
-    /// <summary>File of this machine's link keys; null: the store is not the emulator's, and HIBP_LINK_KEYS must be set.</summary>
-    public KeyFile? LinkKeyFile => Emulator is null ? null : KeyFileOf("link.key");
 
     private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
 

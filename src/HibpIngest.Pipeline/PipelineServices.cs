@@ -5,6 +5,7 @@ using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Matching;
+using HibpIngest.Pipeline.People;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Setup;
@@ -22,7 +23,7 @@ public static class PipelineServices
     [
         typeof(Deferrals), typeof(ArchivePasswords), typeof(StoreSetup), typeof(DroppedBreaches), typeof(IngestBreach), typeof(UpsertSlice),
         typeof(MatchSubscribers), typeof(SendNotifications), typeof(CallClients), typeof(DeliverCallbacks), typeof(WriteJournal),
-        typeof(Sweep), typeof(SweepCatalogue), typeof(NotificationMails),
+        typeof(Sweep), typeof(SweepCatalogue), typeof(NotificationMails), typeof(HandleCommand),
     ];
 
     private static readonly Type[] Transients =
@@ -38,6 +39,7 @@ public static class PipelineServices
         typeof(RemoveMarks), typeof(SweepLoads), typeof(LostMessages), typeof(LoadSchedules), typeof(StoreContainers),
         typeof(StoreLayouts), typeof(CopyToRanges), typeof(RebuildSources), typeof(MatchLoad), typeof(SliceRuns), typeof(FindCalls),
         typeof(CallLists), typeof(LoadArchive), typeof(StartSlices), typeof(SubscriberOperations),
+        typeof(MailLinks), typeof(PersonLimits), typeof(PersonMails),
     ];
 
     /// <summary>
@@ -51,6 +53,10 @@ public static class PipelineServices
             services.AddSingleton(type);
         foreach (var type in Transients)
             services.AddTransient(type);
+        // Lazy, so that an error in its files stops only the mails.
+        services.AddSingleton(provider => new Lazy<MailComposer>(() => new MailComposer(
+            provider.GetRequiredService<IOptions<MailOptions>>().Value.MailFrom, provider.GetRequiredService<MailService>(),
+            provider.GetRequiredService<MailLinks>())));
         return services.AddSingleton(provider => new StageRunner(
             provider.GetRequiredService<PipelineMessages>(), provider.GetRequiredService<LoadTrace>(),
             provider.GetRequiredService<IOptions<RetryOptions>>(), provider.GetRequiredService<Deferrals>(),

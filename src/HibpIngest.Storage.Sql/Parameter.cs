@@ -30,10 +30,12 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
 
     public static Parameter Bit(string name, bool value) => new(name, SqlDbType.Bit, 0, value);
 
+    public static Parameter Id(string name, Guid value) => new(name, SqlDbType.UniqueIdentifier, 0, value);
+
     /// <summary>A duration in whole milliseconds, for DATEADD; at most 24 days.</summary>
     public static Parameter Milliseconds(string name, TimeSpan value) => Int(name, checked((int)value.TotalMilliseconds));
 
-    /// <summary>The database's present time plus an offset, which may be negative; at most 24 days.</summary>
+    /// <summary>The database's present time plus an offset, which may be negative.</summary>
     public static Parameter FromNow(string name, TimeSpan value) => new(name, SqlDbType.DateTime2, 0, value);
 
     /// <summary>A recorded time, in whole milliseconds.</summary>
@@ -64,7 +66,7 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
 
     public static Parameter[] Identity(StoreIdentity identity) =>
     [
-        new("@id", SqlDbType.UniqueIdentifier, 0, identity.Id),
+        Id("@id", identity.Id),
         Int("@spread", identity.PartitionSpread),
         Int("@accounts", identity.StorageAccounts),
     ];

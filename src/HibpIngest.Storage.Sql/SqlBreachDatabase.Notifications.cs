@@ -13,7 +13,7 @@ public abstract partial class SqlBreachDatabase
         """;
 
     private const string NotificationColumns = """
-        SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals,
+        SELECT n.id, n.number, s.link_id, s.email, s.domain, n.accounts, n.attempts, n.deferrals,
             CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit) AS is_open, n.error,
             CAST(CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS bit) AS is_refused
         FROM dbo.notifications n JOIN dbo.subscribers s ON s.id = n.subscriber
@@ -24,6 +24,7 @@ public abstract partial class SqlBreachDatabase
     {
         Id = row.Int64("id"),
         Number = row.Int32("number"),
+        Subscription = row.Guid("link_id"),
         Email = row.Text("email"),
         Domain = DomainOrNull(row),
         Accounts = row.Int64("accounts"),

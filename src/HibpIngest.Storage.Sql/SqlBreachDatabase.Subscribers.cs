@@ -16,7 +16,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken) => ListAsync(
         "SELECT hash, reason, suppressed_at FROM dbo.suppressions",
-        row => new Suppression(row.Text("hash"), ToReason(row.Text("reason")), row.Time("suppressed_at")), cancellationToken);
+        ReadSuppression, cancellationToken);
 
     public Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken) =>
@@ -46,6 +46,9 @@ public abstract partial class SqlBreachDatabase
             else if (domain is not null && hashes.Contains(key.HashOf(email, domain)))
                 removals.Add(new SubscriberRemoval(email, domain, null));
         }
+        var requested = await session.ListAsync("SELECT email FROM dbo.subscription_requests", row => row.Text("email"));
+        removals.AddRange(requested.Where(email => hashes.Contains(key.HashOf(email))).Select(
+            email => new SubscriberRemoval(email, null, null)));
         var removed = await RemoveAsync(session, removals, key.Check, cancellationToken);
         foreach (var one in suppressions)
         {
@@ -74,11 +77,26 @@ public abstract partial class SqlBreachDatabase
             notifications += await session.ExecuteAsync(
                 $"DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE {Of})", parameters);
             subscriptions += await session.ExecuteAsync($"DELETE FROM dbo.subscribers WHERE {Of}", parameters);
+            if (removal.Domain is null)
+                await session.ExecuteAsync("DELETE FROM dbo.subscription_requests WHERE email = @email", parameters);
             if (removal.Suppression is { } suppression)
                 await PutAsync(session, suppression);
         }
         return new SubscribersRemoved(subscriptions, notifications);
     }
+
+    public Task<IReadOnlyList<Suppression>> FindSuppressionsAsync(
+        IReadOnlyCollection<string> hashes, CancellationToken cancellationToken) => ReadAsync<IReadOnlyList<Suppression>>(async session =>
+    {
+        var found = new List<Suppression>();
+        foreach (var hash in hashes)
+        {
+            found.AddRange(await session.ListAsync(
+                "SELECT hash, reason, suppressed_at FROM dbo.suppressions WHERE hash = @hash", ReadSuppression,
+                VarChar("@hash", hash, HashLength)));
+        }
+        return found;
+    }, cancellationToken);
 
     public Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
@@ -124,6 +142,9 @@ public abstract partial class SqlBreachDatabase
 
     private static Task<string?> ReadCheckAsync(ISqlSession session) => session.FirstAsync(
         "SELECT suppression_check FROM dbo.store_counters WHERE suppression_check IS NOT NULL", row => row.Text("suppression_check"));
+
+    private static Suppression ReadSuppression(IRow row) =>
+        new(row.Text("hash"), ToReason(row.Text("reason")), row.Time("suppressed_at"));
 
     private static SuppressionReason ToReason(string text) =>
         Enum.TryParse<SuppressionReason>(text, ignoreCase: true, out var reason) ? reason : SuppressionReason.Forgotten;

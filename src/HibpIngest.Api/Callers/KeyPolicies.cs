@@ -29,9 +29,7 @@ internal static class KeyPolicies
         services.AddRateLimiter(options =>
         {
             options.AddPolicy(RequestLimits.PolicyName, RequestLimits.PartitionOf);
-            options.AddPolicy(SearchLimits.PolicyName, context => SearchLimits.PartitionOf(context, api.Web.Proxies));
-            options.OnRejected = (rejected, _) => new ValueTask(
-                ErrorResponse.TooMany(RequestLimits.RetryAfter(rejected.Lease)).ExecuteAsync(rejected.HttpContext));
+            NetworkLimits.Add(options, api.Web.Proxies);
         });
         services.AddSingleton<KeyCache>().AddSingleton<RequestLimits>();
     }

@@ -35,7 +35,7 @@ internal sealed class RouteRules(RequestDelegate next, ApiOptions options)
         // Not the CORS middleware: it applies only to requests with an Origin, and this header must be in every cached response.
         if (route.IsForBrowsers)
             headers.AccessControlAllowOrigin = "*";
-        else if (route.Access == RouteAccess.Page)
+        else if (route.Access is RouteAccess.Page or RouteAccess.Form)
             PageHeaders.Add(headers);
         else if (route.Access != RouteAccess.Open)
             (headers.CacheControl, headers["Referrer-Policy"]) = ("no-store", "no-referrer");

@@ -31,7 +31,7 @@ internal sealed class SearchEndpoints(
     }
 
     private static void Map(ApiRoutes routes, string template, string name, Delegate answer) =>
-        routes.Get(template, RouteAccess.Search, answer).WithName($"search {name}").RequireRateLimiting(SearchLimits.PolicyName)
+        routes.Get(template, RouteAccess.Search, answer).WithName($"search {name}").RequireRateLimiting(NetworkLimits.Search)
             .ExcludeFromDescription();
 
     private async Task<IResult> RangeAsync(HttpContext context, CancellationToken cancellationToken)

@@ -57,7 +57,13 @@ internal sealed record HealthDocument(
     [property: JsonPropertyName("status")] string Status,
     [property: JsonPropertyName("errors"), JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] IReadOnlyList<string>? Errors);
 
+internal sealed record SubscribeDocument([property: JsonPropertyName("email")] string? Email);
+
+internal sealed record MessageDocument([property: JsonPropertyName("message")] string Message);
+
 [JsonSerializable(typeof(ErrorDocument))]
+[JsonSerializable(typeof(SubscribeDocument))]
+[JsonSerializable(typeof(MessageDocument))]
 [JsonSerializable(typeof(IEnumerable<RangeDocument>))]
 [JsonSerializable(typeof(IEnumerable<SubscribedDomain>))]
 [JsonSerializable(typeof(SubscriptionStatus))]

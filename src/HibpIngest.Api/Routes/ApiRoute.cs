@@ -38,7 +38,7 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         RouteAccess.Key or RouteAccess.KeyWithText => "Accounts",
         RouteAccess.Enterprise or RouteAccess.Client => "Enterprise",
         RouteAccess.Open => "Service",
-        RouteAccess.Page or RouteAccess.Search => "Pages",
+        RouteAccess.Page or RouteAccess.Form or RouteAccess.Search => "Pages",
         _ => "Pwned Passwords",
     };
 
@@ -98,6 +98,9 @@ internal enum RouteAccess
 
     /// <summary>Browsers of people; the content security policy allows only this server's own scripts and styles.</summary>
     Page,
+
+    /// <summary>The form of a page, or a mail program that posts to a link; limited per network where it causes a mail.</summary>
+    Form,
 
     /// <summary>The script of a page of this server; limited per network.</summary>
     Search,

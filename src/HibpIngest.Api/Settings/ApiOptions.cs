@@ -21,5 +21,9 @@ public record ApiOptions
 
     /// <summary>Backend, cache and caching headers of Pwned Passwords. Here because it decides which routes exist.</summary>
     public PasswordOptions Passwords { get; init; } = new();
+
+    /// <summary>Whether people can subscribe: a link works, and the pipeline can be told.</summary>
+    internal bool HasSubscriptions => Web is { HasPages: true, CommandPublicKey: not null } && WebAddress.CarriesLinks(Address);
+
     internal bool IsHttps => Address.StartsWith("https:", StringComparison.OrdinalIgnoreCase);
 }

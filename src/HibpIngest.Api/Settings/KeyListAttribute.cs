@@ -1,4 +1,5 @@
 using System.ComponentModel.DataAnnotations;
+using HibpIngest.People;
 
 namespace HibpIngest.Api.Settings;
 
@@ -6,17 +7,17 @@ namespace HibpIngest.Api.Settings;
 [AttributeUsage(AttributeTargets.Property)]
 internal sealed class KeyListAttribute : ValidationAttribute
 {
-    private const int MinBytes = 32;
-
     public override bool IsValid(object? value) => value is null
-        || ((string)value).Split(',').All(key => Parse(key) is not null);
+        || LinkTokens.KeysOf((string)value) is not null;
 
     public override string FormatErrorMessage(string name) => ErrorMessage!;
+}
 
-    /// <returns>Null: it is no such key.</returns>
-    public static byte[]? Parse(string text)
-    {
-        var key = new byte[text.Length];
-        return Convert.TryFromBase64String(text.Trim(), key, out var written) && written >= MinBytes ? key[..written] : null;
-    }
+/// <summary>Accepts a key with which commands can be sealed.</summary>
+[AttributeUsage(AttributeTargets.Property)]
+internal sealed class CommandPublicKeyAttribute : ValidationAttribute
+{
+    public override bool IsValid(object? value) => value is null || CommandSealer.TryParse((string)value) is not null;
+
+    public override string FormatErrorMessage(string name) => ErrorMessage!;
 }

@@ -43,6 +43,14 @@ public sealed class WebOptions
     [KeyList(ErrorMessage = "a key of at least 32 bytes in base64")]
     public string? TicketKey { get; set; }
 
+    /// <summary>
+    /// Key with which people's commands are sealed for the pipeline (HIBP_COMMAND_PUBLIC_KEY), which has the private one. Null: nobody can
+    /// subscribe.
+    /// </summary>
+    [ConfigurationKeyName("COMMAND_PUBLIC_KEY")]
+    [CommandPublicKey(ErrorMessage = "a public key, as 'hibp keys generate' makes it")]
+    public string? CommandPublicKey { get; set; }
+
     /// <summary>Name of the service on its pages (HIBP_SERVICE_NAME). Null: the pages use a general one.</summary>
     [ConfigurationKeyName("SERVICE_NAME")]
     public string? ServiceName { get; set; }

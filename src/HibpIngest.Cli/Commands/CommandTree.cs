@@ -83,7 +83,8 @@ internal static class CommandTree
         ("API access",
         [
             new CommandGroup(
-                "keys", "Manage API keys.", new KeysCreateCommand(), new KeysListCommand(), new KeysRevokeCommand()),
+                "keys", "Manage API keys, and generate those of pages and links.", new KeysCreateCommand(), new KeysListCommand(),
+                new KeysRevokeCommand(), new KeysGenerateCommand()),
             new CommandGroup(
                 "clients", "Manage clients that watch hash prefixes and receive callbacks.", new ClientsAddCommand(),
                 new ClientsListCommand(), new ClientsRotateCommand(), new ClientsPauseCommand(), new ClientsResumeCommand(),

@@ -166,7 +166,7 @@ internal sealed class DoctorCommand : HibpCommand
                 "mails", () => sender.DisplayName, "check HIBP_MAIL, HIBP_MAIL_FROM, and the settings of mails",
                 token =>
                 {
-                    _ = new MailComposer(settings.Get<MailOptions>().MailFrom, settings.Service);
+                    _ = settings.OpenMails();
                     return sender.CheckAsync(MailFrom.Parse(settings.Get<MailOptions>().MailFrom).Address, token);
                 }),
         };
@@ -213,6 +213,7 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(CheckPages(settings, null));
             checks.Add(Skipped("suppressions", "a database and tables that belong together"));
         }
+        checks.Add(CheckSubscriptions(settings));
         checks.Add(services.GetRequiredService<ArchivePasswords>().Durable
             ? new DoctorLine(
                 "secret key", Ok, settings.SecretKey is not null ? "set" : "in a file in HIBP_HOME, created when it is first needed", null)
@@ -292,7 +293,7 @@ internal sealed class DoctorCommand : HibpCommand
     private static DoctorLine CheckPages(PipelineSettings settings, RangesState? ranges)
     {
         const string Check = "pages";
-        if (settings.Get<WebOptions>().LinkKeys is null && settings.LinkKeyFile is null)
+        if (settings.OpenLinkKeys() is null)
             return new DoctorLine(Check, Ok, "off, because HIBP_LINK_KEYS is not set", null);
         var address = new Uri(settings.Get<SiteOptions>().WebUrl);
         if (address.Scheme != Uri.UriSchemeHttps && !address.IsLoopback)
@@ -308,6 +309,33 @@ internal sealed class DoctorCommand : HibpCommand
                 Check, Missing, "no search by address until the ranges are filled", "hibp ranges fill, unless it is running"),
             _ => Skipped(Check, "a database and tables that belong together"),
         };
+    }
+
+    /// <summary>Checks what people need to subscribe, as far as this machine has the settings of all hosts.</summary>
+    private static DoctorLine CheckSubscriptions(PipelineSettings settings)
+    {
+        const string Check = "subscriptions";
+        if (settings.OpenLinkKeys() is null)
+            return new DoctorLine(Check, Ok, "off, because HIBP_LINK_KEYS is not set", null);
+        if (!WebAddress.CarriesLinks(settings.Get<SiteOptions>().WebUrl))
+            return new DoctorLine(Check, Missing, "mails carry no links, because HIBP_WEB_URL is http", "set it to the https address");
+        var (command, given) = (settings.OpenCommandKey(), settings.Get<WebOptions>().CommandPublicKey);
+        var missing = new List<string>();
+        if (command is null)
+            missing.Add("HIBP_COMMAND_KEY");
+        if (settings.OpenSuppressionKey() is null)
+            missing.Add("HIBP_SUPPRESSION_KEY");
+        if (given is null && settings.Emulator is null)
+            missing.Add("HIBP_COMMAND_PUBLIC_KEY");
+        if (missing.Count > 0)
+        {
+            return new DoctorLine(
+                Check, Missing, $"people can't subscribe or unsubscribe, because {string.Join(" and ", missing)} "
+                + (missing.Count == 1 ? "is not set" : "are not set"), "hibp keys generate; docs/people.md says which host needs which");
+        }
+        return given is not null && given.Trim() != command!.PublicKey
+            ? new DoctorLine(Check, Broken, "HIBP_COMMAND_PUBLIC_KEY is not the public key of HIBP_COMMAND_KEY", "hibp keys generate")
+            : new DoctorLine(Check, Ok, "people can subscribe and unsubscribe", null);
     }
 
     private static async Task CheckLayoutsAsync(

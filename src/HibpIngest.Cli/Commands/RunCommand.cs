@@ -103,7 +103,7 @@ internal sealed class RunCommand : HibpCommand
                 + "that one is intended");
         }
         if (roles.HasFlag(HostRoles.Notify))
-            _ = new MailComposer(session.Settings.Get<MailOptions>().MailFrom, session.Settings.Service);
+            _ = session.Settings.OpenMails();
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Checked before the host reports that it is ready. The web role needs no database.
         if (roles == HostRoles.Web)

@@ -92,7 +92,7 @@ internal sealed class ServeOptions
     public async Task<WebServer> StartAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var web = session.Settings.Get<WebOptions>();
-        web.LinkKeys ??= session.Settings.LinkKeyFile?.ReadOrCreate();
+        session.Settings.CompleteKeys(web);
         var options = new WebServerOptions
         {
             Urls = session.Parsed.GetRequiredValue(_urls),

@@ -352,6 +352,9 @@ internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyL
 [Description("The key, which is shown only once.")]
 internal sealed record KeyDocument(string Key);
 
+[WrittenBy("keys generate")]
+internal sealed record GeneratedKeysDocument(string LinkKeys, string TicketKey, string CommandKey, string CommandPublicKey);
+
 [WrittenBy("keys list")]
 internal sealed record KeyListDocument(IReadOnlyList<KeyListItem> Keys);
 

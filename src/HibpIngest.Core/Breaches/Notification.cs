@@ -8,6 +8,9 @@ public sealed record Notification
 
     /// <summary>1-based number within the load, assigned once. There are gaps if another load took over notifications.</summary>
     public required int Number { get; init; }
+
+    /// <summary>Random id of the subscription, which names it in links.</summary>
+    public Guid Subscription { get; init; }
     public required string Email { get; init; }
 
     /// <summary>The subscribed domain. Null: the notification is for the subscriber's own address.</summary>

@@ -27,12 +27,15 @@ public static class QueueNames
     /// <summary>Sealed blobs of the access log to count.</summary>
     public const string AccessRollUp = "access-rollup";
 
+    /// <summary>Commands of people, sealed, from the web app.</summary>
+    public const string Commands = "hibp-commands";
+
     /// <summary>Suffix of a poison queue, which receives messages that failed at every attempt.</summary>
     public const string PoisonSuffix = "-poison";
 
     /// <summary>All queues, in the order of the flow.</summary>
     public static readonly IReadOnlyList<string> All =
-        [Ingest, Slices, Match, Mail, Log, Calls, Callbacks, PasswordsImport, PasswordsAppend, AccessRollUp];
+        [Ingest, Slices, Match, Mail, Log, Calls, Callbacks, PasswordsImport, PasswordsAppend, AccessRollUp, Commands];
 
     /// <summary>All queues, each followed by its poison queue.</summary>
     public static readonly IReadOnlyList<string> AllWithPoison = [.. All.SelectMany(queue => (string[])[queue, queue + PoisonSuffix])];

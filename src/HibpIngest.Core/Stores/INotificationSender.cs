@@ -25,5 +25,6 @@ public interface INotificationSender : IAsyncDisposable
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
 }
 
+/// <param name="Name">Number of the notification, or id of the command, that causes the mail; names its file in a pickup folder.</param>
 /// <param name="Content">The whole RFC 5322 message, CRLF line ends, 7-bit.</param>
-public sealed record OutgoingMail(long NotificationId, string From, string To, ReadOnlyMemory<byte> Content);
+public sealed record OutgoingMail(string Name, string From, string To, ReadOnlyMemory<byte> Content);

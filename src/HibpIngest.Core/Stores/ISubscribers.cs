@@ -20,9 +20,12 @@ public interface ISubscribers
     /// <summary>Returns all suppressions, unordered.</summary>
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
 
+    /// <summary>Returns the suppressions of these hashes.</summary>
+    Task<IReadOnlyList<Suppression>> FindSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken);
+
     /// <summary>
     /// Deletes subscriptions with their notifications, sent or not, and records their suppressions (a later one of the same hash replaces
-    /// an earlier one).
+    /// an earlier one). A removal of all of an address' subscriptions deletes its request for one, too.
     /// </summary>
     /// <param name="check">Check of the key that the suppressions were made under; null: there are no suppressions.</param>
     /// <param name="erase">Also erase the deleted data from the database's file, as far as this program can.</param>

@@ -79,6 +79,9 @@ public static class EventIds
     public const int DeliverCallbacksNoSecret = 2314;
     public const int AccountTablePartWalked = 4101;
     public const int CatalogueReaderRead = 5000;
+    public const int HandleCommandApplied = 4200;
+    public const int HandleCommandIgnored = 4201;
+    public const int HandleCommandRefused = 4202;
     public const int CatalogueReaderDown = 5001;
     public const int CatalogueReaderUp = 5002;
     public const int LayoutReadsDown = 5010;

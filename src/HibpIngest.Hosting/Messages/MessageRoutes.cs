@@ -1,12 +1,14 @@
 using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.People;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Matching;
 using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.People;
 using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Hosting.Messages;
@@ -33,6 +35,7 @@ public static class MessageRoutes
         Simple<ImportMessage, ImportGroup>(HostRoles.Passwords),
         Simple<AppendMessage, AppendPasswords>(HostRoles.Passwords),
         Simple<AccessMessage, RollUpAccess>(HostRoles.Access),
+        Leaseless<CommandMessage, HandleCommand>(HostRoles.Notify),
     ];
 
     /// <summary>Returns the role that receives messages from a queue, as named in heartbeats; null: there is none.</summary>
@@ -46,6 +49,22 @@ public static class MessageRoutes
         {
             DispatchAsync = (services, body, cancellationToken) => services.GetRequiredService<StageRunner>().RunAsync(
                 WorkMessage.Parse<TMessage>(body), services.GetRequiredService<TStage>(), cancellationToken),
+        };
+
+    // Needs the database, but no lease.
+    private static MessageRoute Leaseless<TMessage, TStage>(HostRoles role)
+        where TMessage : WorkMessage
+        where TStage : IMessageStage<TMessage> => new(typeof(TMessage), typeof(TStage), role)
+        {
+            DispatchAsync = (services, body, cancellationToken) =>
+            {
+                var runner = services.GetRequiredService<StageRunner>();
+                return runner.RunAsync(WorkMessage.Parse<TMessage>(body), async message =>
+                {
+                    await runner.EnsureStoresAsync(cancellationToken);
+                    await services.GetRequiredService<TStage>().RunAsync(message, cancellationToken);
+                });
+            },
         };
 
     private static MessageRoute Simple<TMessage, TStage>(HostRoles role)

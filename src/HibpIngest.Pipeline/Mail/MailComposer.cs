@@ -6,9 +6,8 @@ using MimeKit.IO.Filters;
 namespace HibpIngest.Pipeline.Mail;
 
 /// <summary>
-/// Composes the mail of a notification: plain text and HTML from the files in Templates and, for a domain, its accounts as CSV. The same
-/// notification, breach, accounts and date produce the same bytes, Message-ID included, so that a second copy can be recognised.
-/// Thread-safe.
+/// Composes mails: plain text and HTML from the files in Templates and, for a domain, its accounts as CSV. The same notification or
+/// command, breaches, accounts and date produce the same bytes, Message-ID included, so that a second copy can be recognised. Thread-safe.
 /// </summary>
 public sealed class MailComposer
 {
@@ -19,6 +18,7 @@ public sealed class MailComposer
 
     private const int MaxTitleLength = 120;
     private const int MaxDataClasses = 100;
+    private const int MaxBreaches = 200;
     private const int TextWidth = 76;
     private const string CrLf = "\r\n";
 
@@ -29,12 +29,15 @@ public sealed class MailComposer
     private readonly MailFrom _from;
     private readonly MailService _service;
     private readonly MailLogo? _logo;
+    private readonly MailLinks? _links;
 
     /// <param name="from">HIBP_MAIL_FROM: an address, or <c>Name &lt;address&gt;</c>.</param>
     /// <param name="service">Operator of the service, shown in the mails; null: unnamed.</param>
+    /// <param name="links">The links to unsubscribe; null: mails have none.</param>
     /// <exception cref="BadInputException">The sender, the logo or a template is invalid, or can't be read.</exception>
-    public MailComposer(string from, MailService? service = null)
+    public MailComposer(string from, MailService? service = null, MailLinks? links = null)
     {
+        _links = links;
         _service = service ?? new MailService();
         var sender = MailFrom.Parse(from);
         _from = sender with { Name = sender.Name ?? _service.Name };
@@ -55,10 +58,40 @@ public sealed class MailComposer
                 $"the subscriber's address of notification {notification.Id} is not one that a mail can be sent to");
 
         var parts = Write(
-            notification, breach, domainAccounts, complete, out var csv, _logo is null ? _service.Logo : "cid:" + MailLogo.ContentId);
+            notification, breach, domainAccounts, complete, out var csv, Logo);
         return Compose(
-            notification.Id, $"hibp-{notification.Id}-{Fingerprint(notification, breach)}", notification.Email, parts, date, csv,
-            notification.Domain);
+            Invariant(notification.Id), $"hibp-{notification.Id}-{Fingerprint(notification, breach)}", notification.Email, parts, date,
+            _links?.Unsubscribe(notification.Subscription), csv, notification.Domain);
+    }
+
+    /// <summary>Composes the mail with the link by which a person verifies an address.</summary>
+    /// <param name="command">Id of the command that causes the mail.</param>
+    /// <exception cref="BadInputException">The address can't be mailed to.</exception>
+    public OutgoingMail ComposeVerification(Guid command, MailDue due, string link, DateTimeOffset date)
+    {
+        var values = Values(due.Email, due.Subscription, Logo);
+        values["link"] = link;
+        return Compose(command, due, new MailParts(
+            "Confirm your address for breach notifications", Wrap(_templates.VerifyText.Render(values)),
+            _templates.VerifyHtml.Render(values)), date);
+    }
+
+    /// <summary>Composes the mail that confirms a subscription.</summary>
+    /// <param name="command">Id of the command that causes the mail.</param>
+    /// <param name="breaches">The breaches that the address is in; the first <see cref="MaxBreaches"/> are listed.</param>
+    /// <exception cref="BadInputException">The address can't be mailed to.</exception>
+    public OutgoingMail ComposeWelcome(Guid command, MailDue due, IReadOnlyList<Breach> breaches, DateTimeOffset date)
+    {
+        var values = Values(due.Email, due.Subscription, Logo);
+        values["breaches"] = breaches.Take(MaxBreaches).Select(Describe).ToList();
+        values["found"] = breaches.Count > 0;
+        values["none"] = breaches.Count == 0;
+        values["count"] = breaches.Count == 1 ? "1 breach" : $"{Number(breaches.Count)} breaches";
+        values["more"] = breaches.Count > MaxBreaches ? Number(breaches.Count - MaxBreaches) : "";
+        return Compose(command, due, new MailParts(
+            breaches.Count == 0 ? "You are subscribed to breach notifications"
+                : $"You are subscribed: your address is in {values["count"]}",
+            Wrap(_templates.WelcomeText.Render(values)), _templates.WelcomeHtml.Render(values)), date);
     }
 
     /// <summary>Returns the content of a notification's mail, without an attachment.</summary>
@@ -74,11 +107,18 @@ public sealed class MailComposer
         const string Text = "This address can receive breach notifications: the mail server accepts mails from here, and delivers them.";
         var parts = new MailParts(
             "Test of breach notifications", Text + "\n", $"<!doctype html>\n<html lang=\"en\"><p>{Text}</p></html>\n");
-        return Compose(0, $"hibp-test-{Guid.NewGuid():N}", to, parts, date, csv: null, domain: null);
+        return Compose("0", $"hibp-test-{Guid.NewGuid():N}", to, parts, date, unsubscribe: null);
     }
 
+    private string? Logo => _logo is null ? _service.Logo : "cid:" + MailLogo.ContentId;
+
+    private OutgoingMail Compose(Guid command, MailDue due, MailParts parts, DateTimeOffset date) => MailSyntax.IsAddress(due.Email)
+        ? Compose($"{command:N}", $"hibp-{command:N}", due.Email, parts, date, _links?.Unsubscribe(due.Subscription))
+        : throw new BadInputException("the address of a subscription is not one that a mail can be sent to");
+
     private OutgoingMail Compose(
-        long number, string id, string to, MailParts parts, DateTimeOffset date, byte[]? csv, string? domain)
+        string name, string id, string to, MailParts parts, DateTimeOffset date, string? unsubscribe, byte[]? csv = null,
+        string? domain = null)
     {
         // Boundaries with "=_" can't occur in quoted-printable or base64; a fixed id keeps the bytes the same.
         var alternative = new MultipartAlternative { Boundary = $"=_{id}-text" };
@@ -105,14 +145,18 @@ public sealed class MailComposer
         message.Headers.Add("Auto-Submitted", "auto-generated");
         message.Headers.Add("X-Auto-Response-Suppress", "All");
         message.Headers.Add(HeaderId.Precedence, "bulk");
-        if (_service.UnsubscribeLink is { } unsubscribe)
-            message.Headers.Add(HeaderId.ListUnsubscribe, $"<{unsubscribe}>");
+        string[] ways = [.. ((string?[])[unsubscribe, _service.UnsubscribeLink]).OfType<string>().Select(link => $"<{link}>")];
+        if (ways.Length > 0)
+            message.Headers.Add(HeaderId.ListUnsubscribe, string.Join(", ", ways));
+        // RFC 8058: a mail program may post to the link at once.
+        if (unsubscribe is not null)
+            message.Headers.Add(HeaderId.ListUnsubscribePost, "List-Unsubscribe=One-Click");
         Fold(message, HeaderId.From, message.From.ToString());
         Fold(message, HeaderId.Subject, MailText.OneLine(parts.Subject));
         _service.Signer?.Sign(message, Format, date);
         var content = new MemoryStream();
         message.WriteTo(Format, content);
-        return new OutgoingMail(number, _from.Address, to, content.ToArray());
+        return new OutgoingMail(name, _from.Address, to, content.ToArray());
     }
 
     /// <summary>Renders custom templates with all values and with the fewest, so that errors in them are reported at once.</summary>
@@ -138,6 +182,10 @@ public sealed class MailComposer
             _ = Write(company, breach, ["+a", "b"], complete: true, out _, null);
             _ = Write(company, breach, ["a"], complete: false, out _, "logo");
         }
+        var due = new MailDue(Guid.Empty, person.Email);
+        _ = ComposeVerification(Guid.Empty, due, "https://example.com/", DateTimeOffset.UnixEpoch);
+        _ = ComposeWelcome(Guid.Empty, due, [], DateTimeOffset.UnixEpoch);
+        _ = ComposeWelcome(Guid.Empty, due, [full], DateTimeOffset.UnixEpoch);
     }
 
     private MailParts Write(
@@ -145,14 +193,8 @@ public sealed class MailComposer
     {
         csv = null;
         var title = Shown(breach.Metadata.Title) ?? Shown(breach.Name) ?? "a breach without a name";
-        var values = Values(notification, breach.Metadata, title);
-        values["service"] = _service.Name;
-        values["noService"] = _service.Name is null;
-        values["address"] = _service.Address;
-        values["contact"] = _service.Contact;
-        values["footer"] = (_service.Name ?? _service.Address ?? _service.Contact) is not null;
-        values["unsubscribe"] = _service.UnsubscribeAddress;
-        values["logo"] = logo;
+        var values = Values(notification.Email, notification.Subscription, logo);
+        Add(values, notification, breach.Metadata, title);
         if (notification.Domain is null)
         {
             return new MailParts(
@@ -172,33 +214,60 @@ public sealed class MailComposer
             _templates.DomainHtml.Render(values));
     }
 
-    private static Dictionary<string, object?> Values(Notification notification, BreachMetadata metadata, string title)
+    // The values of every mail.
+    private Dictionary<string, object?> Values(string email, Guid subscription, string? logo) => new()
+    {
+        ["email"] = email,
+        ["service"] = _service.Name,
+        ["noService"] = _service.Name is null,
+        ["address"] = _service.Address,
+        ["contact"] = _service.Contact,
+        ["footer"] = (_service.Name ?? _service.Address ?? _service.Contact) is not null,
+        ["unsubscribe"] = _service.UnsubscribeAddress,
+        ["unsubscribeLink"] = _links?.Unsubscribe(subscription),
+        ["logo"] = logo,
+    };
+
+    // One line: title, date, what was exposed, flags.
+    private static string Describe(Breach breach)
+    {
+        var (metadata, line) = (breach.Metadata, new StringBuilder(Shown(breach.Metadata.Title) ?? Shown(breach.Name)));
+        if (metadata.BreachDate is { } date)
+            line.Append(CultureInfo.InvariantCulture, $" ({date:d MMMM yyyy})");
+        if (metadata.DataClasses.Count > 0)
+            line.Append(": ").AppendJoin(", ", metadata.DataClasses.Take(MaxDataClasses).Select(Shown).OfType<string>());
+        if (metadata.Flags.HasFlag(BreachFlags.Sensitive))
+            line.Append("; sensitive: nobody else can look it up");
+        if (!metadata.Flags.HasFlag(BreachFlags.Verified))
+            line.Append("; unverified");
+        return line.ToString();
+    }
+
+    private static void Add(Dictionary<string, object?> values, Notification notification, BreachMetadata metadata, string title)
     {
         var site = Shown(metadata.Domain);
         var flags = metadata.Flags;
         var description = metadata.Description is null
             ? [] : HtmlText.Paragraphs(MailText.Shorten(metadata.Description, MaxDescriptionLength));
-        return new Dictionary<string, object?>
-        {
-            ["title"] = title,
-            ["site"] = site,
-            ["date"] = metadata.BreachDate?.ToString("d MMMM yyyy", CultureInfo.InvariantCulture),
-            ["happened"] = description.Count > 0,
-            ["description"] = description,
-            ["exposed"] = metadata.DataClasses.Count > 0,
-            ["dataClasses"] = metadata.DataClasses.Take(MaxDataClasses).Select(Shown).OfType<string>().ToList(),
-            ["noted"] = Advice.Notes(flags).Count > 0,
-            ["notes"] = Advice.Notes(flags),
-            ["steps"] = notification.Domain is null ? Advice.ForPerson(metadata, title, site) : Advice.ForDomain(metadata, title, site),
-            ["email"] = notification.Email,
-            ["domain"] = notification.Domain,
-            ["count"] = Count(notification.Accounts),
-            ["are"] = notification.Accounts == 1 ? "is" : "are",
-        };
+        values["title"] = title;
+        values["site"] = site;
+        values["date"] = metadata.BreachDate?.ToString("d MMMM yyyy", CultureInfo.InvariantCulture);
+        values["happened"] = description.Count > 0;
+        values["description"] = description;
+        values["exposed"] = metadata.DataClasses.Count > 0;
+        values["dataClasses"] = metadata.DataClasses.Take(MaxDataClasses).Select(Shown).OfType<string>().ToList();
+        values["noted"] = Advice.Notes(flags).Count > 0;
+        values["notes"] = Advice.Notes(flags);
+        values["steps"] = notification.Domain is null ? Advice.ForPerson(metadata, title, site) : Advice.ForDomain(metadata, title, site);
+        values["domain"] = notification.Domain;
+        values["count"] = Count(notification.Accounts);
+        values["are"] = notification.Accounts == 1 ? "is" : "are";
     }
 
     private static string? Shown(string? text) =>
         text is not null && MailText.OneLine(text) is { Length: > 0 } line ? MailText.Shorten(line, MaxTitleLength) : null;
+
+    private static string Invariant(long number) => number.ToString(CultureInfo.InvariantCulture);
 
     private static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 

@@ -2,19 +2,15 @@ namespace HibpIngest.Pipeline.Mail;
 
 /// <summary>Composes the mail of one notification and sends it.</summary>
 public sealed class NotificationMails(
-    IReadLayout layout, IStoreTables tables, INotificationSender sender, IOptions<MailOptions> options, MailService service,
-    TimeProvider time)
+    IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer, TimeProvider time)
 {
     // How often and for how long a deferred mail is retried: as RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are
     // shorter.
     private static readonly TimeSpan FirstDeferral = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan LongestDeferral = TimeSpan.FromHours(4);
 
-    // Lazy, so that an error in its files stops only the mails.
-    private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.Value.MailFrom, service));
-
     /// <summary>Reads the templates, whose errors are the operator's and not a recipient's.</summary>
-    public void Prepare() => _ = _composer.Value;
+    public void Prepare() => _ = composer.Value;
 
     public async Task<MailOutcome> SendAsync(Notification notification, Breach breach, CancellationToken cancellationToken)
     {
@@ -26,7 +22,7 @@ public sealed class NotificationMails(
                 ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
             var counted = accounts is null ? notification
                 : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
-            await sender.SendAsync(_composer.Value.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
+            await sender.SendAsync(composer.Value.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
             return new MailOutcome(null, null);
         }
         catch (BadInputException e)

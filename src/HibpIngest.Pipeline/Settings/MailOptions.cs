@@ -22,6 +22,10 @@ public sealed class MailOptions
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan MailClaim { get; set; } = TimeSpan.FromMinutes(10);
 
+    /// <summary>Maximum verification mails an hour for the whole installation; more requests wait.</summary>
+    [Range(1, 1_000_000)]
+    public int VerifyPerHour { get; set; } = 1_000;
+
     /// <summary>Sender of the mails, as <see cref="Settings.MailFrom.Parse"/> reads it.</summary>
     [ConfigurationKeyName("MAIL_FROM")]
     public string MailFrom { get; set; } = "notifications@localhost";

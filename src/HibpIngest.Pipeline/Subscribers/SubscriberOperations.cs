@@ -13,15 +13,23 @@ public sealed class SubscriberOperations(
         if (again)
         {
             var known = RequireKey();
-            await apply.RunAsync(cancellationToken); // suppressions that the database lacks must be lifted too
+            await apply.CheckKeyAsync(cancellationToken);
             var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
-            var lifted = (await subscribers.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
-            foreach (var one in lifted)
-                await register.AppendSuppressionAsync(one with { At = time.GetUtcNow() }, lifted: true, cancellationToken);
-            await subscribers.LiftSuppressionsAsync([.. lifted.Select(one => one.Hash)], cancellationToken);
+            foreach (var hash in hashes)
+                await LiftAsync(hash, cancellationToken);
+            await subscribers.LiftSuppressionsAsync(hashes, cancellationToken);
         }
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
     }
+
+    /// <summary>Returns whether an address gets no mail.</summary>
+    /// <exception cref="NotPossibleException">There is no HIBP_SUPPRESSION_KEY.</exception>
+    internal async Task<bool> IsSuppressedAsync(string email, CancellationToken cancellationToken) =>
+        (await subscribers.FindSuppressionsAsync([RequireKey().HashOf(email)], cancellationToken)).Count > 0;
+
+    /// <summary>Records in the register that a suppression is lifted. The database is another step.</summary>
+    internal Task LiftAsync(string hash, CancellationToken cancellationToken) => register.AppendSuppressionAsync(
+        new Suppression(hash, SuppressionReason.Unsubscribed, time.GetUtcNow()), lifted: true, cancellationToken);
 
     /// <param name="domains">Only subscriptions to these domains; empty: all of an address.</param>
     /// <param name="reason">Reason of the suppression; null: none is recorded, and an import may add them again.</param>
@@ -38,11 +46,12 @@ public sealed class SubscriberOperations(
             return await subscribers.RemoveSubscribersAsync(withoutReason, check: null, erase: false, cancellationToken);
         }
         var known = RequireKey();
-        // Also checks the key: the register must not be bound to one under which neither of them has suppressions.
-        await apply.RunAsync(cancellationToken);
-        var forgotten = (await subscribers.ListSuppressionsAsync(cancellationToken))
+        // The register must not be bound to a key under which neither of them has suppressions.
+        await apply.CheckKeyAsync(cancellationToken);
+        var hashes = targets.Select(one => known.HashOf(one.email, one.Item2)).ToList();
+        var forgotten = (await subscribers.FindSuppressionsAsync(hashes, cancellationToken))
             .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
-        var removals = targets.Select(one => new SubscriberRemoval(one.email, one.Item2, Of(known.HashOf(one.email, one.Item2)))).ToList();
+        var removals = targets.Zip(hashes, (one, hash) => new SubscriberRemoval(one.email, one.Item2, Of(hash))).ToList();
         if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
             throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is not the key that was used before: set that one");
         foreach (var removal in removals)

@@ -7,6 +7,7 @@ internal sealed partial class StoreRegister
     private const string Check = "Check";
     private const string Reason = "Reason";
     private const string Lifted = "lifted";
+    private const string Forgotten = "forgotten";
 
     public async Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken) =>
         await table.FindAsync(SuppressionPartition, CheckRow, "reading of the suppressions' check", cancellationToken) is { } entity
@@ -34,7 +35,8 @@ internal sealed partial class StoreRegister
                 number = Math.Max(number, NumberOf(entity));
                 last = TextOf(entity, Reason); // rows come in key order
             }
-            if (last == reason)
+            // A later bounce doesn't replace the reason of an address that asked to be forgotten.
+            if (last == reason || (last == Forgotten && !lifted))
                 return;
             var added = new TableEntity(
                 SuppressionPartition, string.Create(CultureInfo.InvariantCulture, $"{suppression.Hash}!{number + 1:D6}"))

@@ -53,6 +53,16 @@ public sealed partial class SqlServerBreachDatabase
         }, cancellationToken, isLong: true);
     }
 
+    private protected override Task AddSubscriberAsync(ISqlSession session, Guid id, string email)
+    {
+        var (domain, alias) = MatchedBy(email, "");
+        return session.ExecuteAsync("""
+            INSERT INTO dbo.subscribers (link_id, email, domain, match_domain, match_alias)
+            VALUES (@id, @email, '', @match_domain, @match_alias)
+            """, Id("@id", id), Text("@email", email, EmailLength), VarChar("@match_domain", domain, DomainLength),
+            VarChar("@match_alias", alias, AliasLength));
+    }
+
     private static string ToJson((string Email, string Domain)[] subscriptions, SuppressionKey? hashes) => JsonSerializer.Serialize(
         subscriptions.Select((one, i) =>
         {

@@ -16,6 +16,8 @@ internal sealed class SqlServerSession(
     // Suffix of a parameter that holds a time's offset from now.
     private const string InMilliseconds = "Milliseconds";
 
+    private const string MillisecondsOfDay = "86400000";
+
     // A server may be configured not to count rows, and decisions here depend on the counts.
     private const string CountRows = "SET NOCOUNT OFF; ";
     private const string TakeServersClock = $"DECLARE {Now} datetime2(3) = SYSUTCDATETIME(); ";
@@ -112,7 +114,12 @@ internal sealed class SqlServerSession(
         if (NamesNow(sql, parameters) && time == TimeProvider.System)
             prefix += TakeServersClock;
         foreach (var parameter in parameters.Where(one => one.Value is TimeSpan))
-            prefix += $"DECLARE {parameter.Name} datetime2(3) = DATEADD(millisecond, {parameter.Name}{InMilliseconds}, {Now}); ";
+        {
+            // In two steps, because DATEADD takes an int: 24 days of milliseconds.
+            var offset = parameter.Name + InMilliseconds;
+            prefix += $"DECLARE {parameter.Name} datetime2(3) = DATEADD(millisecond, {offset} % {MillisecondsOfDay}, "
+                + $"DATEADD(day, {offset} / {MillisecondsOfDay}, {Now})); ";
+        }
         command.CommandText = prefix + sql;
         return command;
     }
@@ -123,7 +130,7 @@ internal sealed class SqlServerSession(
         foreach (var parameter in parameters)
         {
             var (name, type, size, value) = parameter.Value is TimeSpan fromNow
-                ? Parameter.Milliseconds(parameter.Name + InMilliseconds, fromNow)
+                ? Parameter.BigInt(parameter.Name + InMilliseconds, (long)fromNow.TotalMilliseconds)
                 : parameter;
             yield return new SqlParameter(name, type, size) { Value = value is DateTimeOffset at ? at.UtcDateTime : value ?? DBNull.Value };
         }

@@ -26,17 +26,25 @@ public sealed partial class SqliteBreachDatabase
                     suppressed++;
                     continue;
                 }
-                var (matchDomain, matchAlias) = MatchedBy(email, domain);
-                added += await session.ExecuteAsync("""
-                    INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
-                    VALUES (@email, @domain, @match_domain, @match_alias)
-                    ON CONFLICT (email, domain) DO NOTHING
-                    """, LongText("@email", email), LongText("@domain", domain),
-                    LongBytes("@match_domain", Encoding.UTF8.GetBytes(matchDomain)),
-                    LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
+                added += await InsertAsync(session, Guid.NewGuid(), email, domain);
             }
             return new SubscribersImported(added, suppressed);
         }, cancellationToken);
+
+    private protected override Task AddSubscriberAsync(ISqlSession session, Guid id, string email) =>
+        InsertAsync(session, id, email, domain: "");
+
+    private static Task<int> InsertAsync(ISqlSession session, Guid id, string email, string domain)
+    {
+        var (matchDomain, matchAlias) = MatchedBy(email, domain);
+        return session.ExecuteAsync("""
+            INSERT INTO dbo.subscribers (link_id, email, domain, match_domain, match_alias)
+            VALUES (@id, @email, @domain, @match_domain, @match_alias)
+            ON CONFLICT (email, domain) DO NOTHING
+            """, Id("@id", id), LongText("@email", email), LongText("@domain", domain),
+            LongBytes("@match_domain", Encoding.UTF8.GetBytes(matchDomain)),
+            LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
+    }
 
     /// <inheritdoc/>
     /// <remarks>
@@ -70,19 +78,22 @@ public sealed partial class SqliteBreachDatabase
         return removed;
     }
 
-    // Rewrites the table into pages that held none of its data. Emptying and refilling it is not enough: the first page of a table or index
-    // is never freed, and keeps what is in its free space.
+    // Rewrites the tables into pages that held none of their data. Emptying and refilling them is not enough: the first page of a table or
+    // index is never freed, and keeps what is in its free space.
     private static async Task RewriteSubscribersAsync(SqliteSession session)
     {
-        var schema = await session.ListAsync(
-            "SELECT sql FROM sqlite_master WHERE tbl_name = 'subscribers' AND sql IS NOT NULL ORDER BY type = 'table' DESC",
-            row => row.Text("sql"));
-        // The sequence is dropped with the table; it ensures that no id is reused.
+        // The sequence is dropped with its table; it ensures that no id is reused.
         var lastId = await session.NumberAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
-        session.Script("CREATE TABLE subscribers_kept AS SELECT * FROM subscribers; DROP TABLE subscribers");
-        foreach (var sql in schema)
-            session.Script(sql);
-        session.Script("INSERT INTO subscribers SELECT * FROM subscribers_kept ORDER BY id; DROP TABLE subscribers_kept");
+        foreach (var (table, key) in ((string, string)[])[("subscribers", "id"), ("subscription_requests", "link_id")])
+        {
+            var schema = await session.ListAsync(
+                $"SELECT sql FROM sqlite_master WHERE tbl_name = '{table}' AND sql IS NOT NULL ORDER BY type = 'table' DESC",
+                row => row.Text("sql"));
+            session.Script($"CREATE TABLE {table}_kept AS SELECT * FROM {table}; DROP TABLE {table}");
+            foreach (var sql in schema)
+                session.Script(sql);
+            session.Script($"INSERT INTO {table} SELECT * FROM {table}_kept ORDER BY {key}; DROP TABLE {table}_kept");
+        }
         await session.ExecuteAsync("DELETE FROM sqlite_sequence WHERE name = 'subscribers'");
         if (lastId is { } last)
             await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('subscribers', @last)", BigInt("@last", last));

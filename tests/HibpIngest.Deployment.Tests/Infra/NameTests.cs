@@ -55,6 +55,7 @@ public sealed partial class NameTests
         ["AppendPasswords"] = QueueNames.PasswordsAppend,
         ["RollUpAccess"] = QueueNames.AccessRollUp,
         ["ImportPasswords"] = QueueNames.PasswordsImport,
+        ["HandleCommand"] = QueueNames.Commands,
     };
 
     /// <summary>The function of each blob path.</summary>
@@ -408,6 +409,8 @@ public sealed partial class NameTests
         }
     }
 
+    private static string CommandKeySample => Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]);
+
     private static string Sample(string setting) => setting switch
     {
         "HIBP_STORAGE" => "hibpabc123",
@@ -418,6 +421,8 @@ public sealed partial class NameTests
         "HIBP_WEB_URL" => "https://breaches.contoso.example",
         "HIBP_SERVICE_CONTACT" or "HIBP_UNSUBSCRIBE_MAILTO" => "help@contoso.example",
         "HIBP_SECRET_KEY" or "HIBP_SUPPRESSION_KEY" or "HIBP_LINK_KEYS" or "HIBP_TICKET_KEY" => Convert.ToBase64String(new byte[32]),
+        "HIBP_COMMAND_KEY" => CommandKeySample,
+        "HIBP_COMMAND_PUBLIC_KEY" => CommandKey.Parse(CommandKeySample)!.PublicKey,
         "HIBP_DKIM_DOMAIN" => "contoso.example",
         "HIBP_DKIM_KEY" => SigningKey,
         "HIBP_TRANSACTIONSINFLIGHT" => "7",

@@ -148,6 +148,7 @@ public sealed partial class TemplateTests
             $"{identity}: Storage Blob Data Contributor on hibp/blobServices/default/containers/passwordappends",
             $"{identity}: Storage Blob Data Reader on hibp/blobServices/default/containers/catalogue",
             $"{identity}: Storage Blob Data Reader on hibp/blobServices/default/containers/passwords",
+            $"{identity}: Storage Queue Data Message Sender on hibp/queueServices/default/queues/hibp-commands",
             $"{identity}: Storage Queue Data Message Sender on hibp/queueServices/default/queues/passwords-append",
             $"{identity}: Storage Table Data Contributor on hibp/tableServices/default/tables/passwordappends",
             $"{identity}: Storage Table Data Reader on hibp/tableServices/default/tables/accounts",

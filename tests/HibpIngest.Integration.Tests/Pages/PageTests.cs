@@ -90,7 +90,7 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
     {
         await using var web = await site.StartAsync(proxies: 1);
         var (here, there) = (("X-Forwarded-For", "203.0.113.7"), ("X-Forwarded-For", "203.0.114.7"));
-        for (var i = 0; i < SearchLimits.PerMinute; i++)
+        for (var i = 0; i < NetworkLimits.SearchesPerMinute; i++)
             Assert.Equal(200, (await web.GetAsync("/search/catalogue.json", headers: [here, SameOrigin])).Status);
         var refused = await web.GetAsync("/search/catalogue.json", headers: [here, SameOrigin]);
         Assert.Equal(429, refused.Status);

@@ -90,10 +90,20 @@ internal sealed class WebRig : IAsyncDisposable
     public Task RemoveKeyAsync(string key) => Keys.RemoveAsync(HashOf(key), CancellationToken.None);
 
     /// <summary>Sends a request with a User-Agent.</summary>
-    public async Task<WebReply> GetAsync(
-        string path, string? key = null, string method = "GET", string? agent = "test", params (string Name, string Value)[] headers)
+    public Task<WebReply> GetAsync(
+        string path, string? key = null, string method = "GET", string? agent = "test", params (string Name, string Value)[] headers) =>
+        SendAsync(method, path, content: null, key, agent, headers);
+
+    public Task<WebReply> PostAsync(string path, HttpContent content, params (string Name, string Value)[] headers) =>
+        SendAsync("POST", path, content, key: null, "test", headers);
+
+    private async Task<WebReply> SendAsync(
+        string method, string path, HttpContent? content, string? key, string? agent, (string Name, string Value)[] headers)
     {
-        using var request = new HttpRequestMessage(new HttpMethod(method), new Uri(Address.AbsoluteUri.TrimEnd('/') + path, DangerousAsIs));
+        using var request = new HttpRequestMessage(new HttpMethod(method), new Uri(Address.AbsoluteUri.TrimEnd('/') + path, DangerousAsIs))
+        {
+            Content = content,
+        };
         if (agent is not null)
             request.Headers.TryAddWithoutValidation("User-Agent", agent);
         if (key is not null)

@@ -1,6 +1,7 @@
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
+using HibpIngest.People;
 using HibpIngest.Pipeline;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Layouts;
@@ -56,6 +57,10 @@ internal sealed record PipelineParts
 
     public SuppressionKey? SuppressionKey { get; init; }
 
+    public LinkTokens? Links { get; init; }
+
+    public CommandKey? Commands { get; init; }
+
     /// <summary>Passwords given to this process only, kept in its memory.</summary>
     public required ArchivePasswords Passwords { get; init; }
 
@@ -82,7 +87,7 @@ internal sealed record PipelineParts
             .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
             .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
             .AddSingleton(Queues).AddSingleton(Sender)
-            .AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey))
+            .AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey, Links, Commands))
             .AddSingleton(Passwords)
             .AddSingleton(deferrals).AddSingleton(Time).AddSingleton(Logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>));
     }

@@ -35,7 +35,7 @@ public sealed class MailComposerTests
         var mail = Compose(Person, Full);
 
         var message = MailReader.Read(mail.Content);
-        Assert.Equal(42, mail.NotificationId);
+        Assert.Equal("42", mail.Name);
         Assert.Equal("notices@hibp.test", mail.From);
         Assert.Equal("ann@example.com", mail.To);
         Assert.Equal(("Breach \"notices\"", "notices@hibp.test"), From(message));

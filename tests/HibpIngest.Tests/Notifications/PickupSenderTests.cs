@@ -89,7 +89,7 @@ public sealed class PickupSenderTests : IDisposable
     }
 
     private static OutgoingMail Mail(long id, string content) =>
-        new(id, "notices@hibp.test", "ann@example.com", Encoding.ASCII.GetBytes(content));
+        new($"{id}", "notices@hibp.test", "ann@example.com", Encoding.ASCII.GetBytes(content));
 
     private sealed class Watched(string path, Action written) : FileStream(path, FileMode.CreateNew)
     {

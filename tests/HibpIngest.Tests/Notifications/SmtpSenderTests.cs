@@ -607,7 +607,7 @@ public sealed class SmtpSenderTests
         await using var sender = NotificationSenders.Create(server.Setting);
 
         var refusal = await Assert.ThrowsAsync(
-            expected, () => sender.SendAsync(new OutgoingMail(1, from, to, "a\r\n"u8.ToArray()), default).WaitAsync(TestTimeout));
+            expected, () => sender.SendAsync(new OutgoingMail("1", from, to, "a\r\n"u8.ToArray()), default).WaitAsync(TestTimeout));
 
         Assert.DoesNotContain("ann", refusal.ToString().Split("   at ")[0]);
         Assert.Equal(0, server.Connections);
@@ -653,7 +653,7 @@ public sealed class SmtpSenderTests
         };
 
     private static OutgoingMail Mail(string content, string to = "ann@example.com") =>
-        new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(Header + content));
+        new("7", "notices@hibp.test", to, Encoding.ASCII.GetBytes(Header + content));
 
     /// <summary>
     /// Asserts that the mail is refused with these words, and without an address, a password or anything else from

@@ -1,0 +1,34 @@
+using System.Security.Cryptography;
+using HibpIngest.People;
+
+namespace HibpIngest.Cli.Commands;
+
+internal sealed class KeysGenerateCommand : HibpCommand
+{
+    private const int KeyBytes = 32;
+
+    public KeysGenerateCommand()
+        : base("generate", "Generate the keys of pages and links, as settings. Nothing is stored: keep them where your other secrets are.")
+    {
+        AddExamples(
+            ("hibp keys generate", "NAME=VALUE, one a line; docs/people.md says which hosts need which"),
+            ("hibp keys generate --json", "as JSON: {\"linkKeys\", \"ticketKey\", \"commandKey\", \"commandPublicKey\"}"));
+    }
+
+    protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var command = Generate();
+        var keys = new GeneratedKeysDocument(Generate(), Generate(), command, CommandKey.Parse(command)!.PublicKey);
+        if (session.Screen.TryShowJson(() => keys))
+            return Task.CompletedTask;
+        session.Screen.Show($"HIBP_LINK_KEYS={keys.LinkKeys}");
+        session.Screen.Show($"HIBP_TICKET_KEY={keys.TicketKey}");
+        session.Screen.Show($"HIBP_COMMAND_KEY={keys.CommandKey}");
+        session.Screen.Show($"HIBP_COMMAND_PUBLIC_KEY={keys.CommandPublicKey}");
+        session.Screen.Say("The web needs HIBP_LINK_KEYS, HIBP_TICKET_KEY and HIBP_COMMAND_PUBLIC_KEY; the pipeline needs HIBP_LINK_KEYS, "
+            + "HIBP_SUPPRESSION_KEY and HIBP_COMMAND_KEY, which belongs nowhere else.");
+        return Task.CompletedTask;
+    }
+
+    private static string Generate() => Convert.ToBase64String(RandomNumberGenerator.GetBytes(KeyBytes));
+}

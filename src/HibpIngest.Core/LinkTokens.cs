@@ -1,0 +1,105 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Buffers.Text;
+using System.Security.Cryptography;
+
+namespace HibpIngest;
+
+/// <summary>What a link is good for; part of what its token signs.</summary>
+public enum LinkPurpose : byte
+{
+    Unsubscribe = 1,
+
+    Verify = 2,
+}
+
+/// <summary>
+/// Signs the tokens of links in mails with HMAC-SHA-256 under HIBP_LINK_KEYS: the first key signs. A token holds a version, its purpose,
+/// the random id of a subscription and the time at which it expires, but no address. In base64url it has <see cref="Length"/> characters.
+/// Thread-safe.
+/// </summary>
+public sealed class LinkTokens
+{
+    /// <summary>Length of a token in characters.</summary>
+    public const int Length = 51;
+
+    private const byte Version = 1;
+    private const int MinKeyBytes = 32;
+    private const int IdBytes = 16;
+    private const int StampBytes = 2 + IdBytes + sizeof(uint);
+    private const int SignatureBytes = 16;
+
+    // Links to verify expire within days, so a rotation needn't keep a third key for them. An old mail's link to unsubscribe stays valid as
+    // long as its key is listed.
+    private const int VerifyingKeys = 2;
+
+    private readonly KeyFile? _file;
+    private volatile byte[][] _keys;
+
+    private LinkTokens(byte[][] keys, KeyFile? file = null) => (_keys, _file) = (keys, file);
+
+    private byte[][] Keys => _keys.Length > 0 ? _keys : _keys = KeysOf(_file!.ReadOrCreate())!;
+
+    /// <summary>Takes the key from a file, which is created by its first use if it is missing.</summary>
+    public static LinkTokens In(KeyFile file) => new([], file);
+
+    /// <summary>Parses HIBP_LINK_KEYS: keys of at least 32 bytes in base64, separated by commas.</summary>
+    /// <returns>Null if the text is null or blank.</returns>
+    /// <exception cref="BadInputException">The text has another form.</exception>
+    public static LinkTokens? Parse(string? text) => string.IsNullOrWhiteSpace(text) ? null
+        : new LinkTokens(KeysOf(text) ?? throw new BadInputException(
+            "HIBP_LINK_KEYS is expected to be one or more keys of at least 32 bytes in base64, separated by commas; make them with: hibp "
+            + "keys generate"));
+
+    /// <returns>Null: the text is no list of keys.</returns>
+    public static byte[][]? KeysOf(string text)
+    {
+        var keys = text.Split(',').Select(one =>
+        {
+            var key = new byte[one.Length];
+            return Convert.TryFromBase64String(one.Trim(), key, out var written) && written >= MinKeyBytes ? key[..written] : null;
+        }).ToList();
+        return keys.Contains(null) ? null : [.. keys!];
+    }
+
+    /// <summary>Signs a token. The same arguments return the same token.</summary>
+    /// <param name="expires">In whole seconds; null: never.</param>
+    public string Create(LinkPurpose purpose, Guid id, DateTimeOffset? expires = null)
+    {
+        Span<byte> token = stackalloc byte[StampBytes + SignatureBytes];
+        (token[0], token[1]) = (Version, (byte)purpose);
+        _ = id.TryWriteBytes(token[2..], bigEndian: true, out _);
+        BinaryPrimitives.WriteUInt32BigEndian(token[(2 + IdBytes)..], (uint)(expires?.ToUnixTimeSeconds() ?? uint.MaxValue));
+        Sign(Keys[0], token[..StampBytes], token[StampBytes..]);
+        return Base64Url.EncodeToString(token);
+    }
+
+    /// <summary>Returns the id of a token if it has this purpose, has not expired, and an accepted key has signed it.</summary>
+    /// <returns>Null: the token has no effect.</returns>
+    public Guid? Read(string? text, LinkPurpose purpose, DateTimeOffset now)
+    {
+        Span<byte> token = stackalloc byte[StampBytes + SignatureBytes];
+        if (text?.Length != Length || Base64Url.DecodeFromChars(text, token, out _, out var written) != OperationStatus.Done
+            || written != token.Length || token[0] != Version || token[1] != (byte)purpose
+            || BinaryPrimitives.ReadUInt32BigEndian(token[(2 + IdBytes)..]) < now.ToUnixTimeSeconds())
+        {
+            return null;
+        }
+        Span<byte> signature = stackalloc byte[SignatureBytes];
+        foreach (var key in Keys.Take(purpose == LinkPurpose.Unsubscribe ? int.MaxValue : VerifyingKeys))
+        {
+            Sign(key, token[..StampBytes], signature);
+            if (CryptographicOperations.FixedTimeEquals(signature, token[StampBytes..]))
+                return new Guid(token.Slice(2, IdBytes), bigEndian: true);
+        }
+        return null;
+    }
+
+    // The text before the token keeps it apart from other uses of the key.
+    private static void Sign(byte[] key, ReadOnlySpan<byte> stamp, Span<byte> signature)
+    {
+        Span<byte> hash = stackalloc byte[HMACSHA256.HashSizeInBytes];
+        HMACSHA256.HashData(key, [.. "hibp link "u8, .. stamp], hash);
+        hash[..signature.Length].CopyTo(signature);
+    }
+}

@@ -1,0 +1,42 @@
+using HibpIngest.People;
+using HibpIngest.Pipeline.Mail;
+
+namespace HibpIngest.Pipeline.People;
+
+/// <summary>Sends the mails that people's commands cause.</summary>
+public sealed class PersonMails(
+    ICatalogue catalogue, IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer,
+    MailLinks links)
+{
+    /// <param name="expires">When the link expires.</param>
+    /// <exception cref="BadInputException">Permanently refused.</exception>
+    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    public Task SendVerificationAsync(PersonCommand command, MailDue due, DateTimeOffset expires, CancellationToken cancellationToken) =>
+        sender.SendAsync(
+            composer.Value.ComposeVerification(command.Id, due, links.Verify(due.Subscription, expires), command.At), cancellationToken);
+
+    /// <summary>Confirms a subscription, and lists the breaches that the address is in, including sensitive ones: it is verified.</summary>
+    /// <exception cref="BadInputException">Permanently refused.</exception>
+    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    public async Task SendWelcomeAsync(PersonCommand command, MailDue due, CancellationToken cancellationToken) => await sender.SendAsync(
+        composer.Value.ComposeWelcome(command.Id, due, await FindBreachesAsync(due.Email, cancellationToken), command.At),
+        cancellationToken);
+
+    // From the database and the layout that is read, as the catalogue's readers would find them, but with sensitive ones.
+    private async Task<IReadOnlyList<Breach>> FindBreachesAsync(string email, CancellationToken cancellationToken)
+    {
+        if (!AccountRules.TryParse(email, out var alias, out var domain, out _))
+            return [];
+        var breaches = (await catalogue.ListBreachesAsync(cancellationToken)).Where(
+            breach => breach is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 }
+                && !breach.Metadata.Flags.HasFlag(BreachFlags.Retired)).ToList();
+        if (breaches.Count == 0)
+            return [];
+        var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
+        var place = new LayoutPlacement(facts).Find(alias, domain);
+        var marks = await tables.AccountReads(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
+            place.Partition, alias, breaches.Max(breach => breach.Marks[^1]), cancellationToken);
+        return [.. breaches.Where(breach => breach.Marks.Any(marks.Contains))
+            .OrderByDescending(breach => breach.Metadata.BreachDate).ThenBy(breach => breach.Name, StringComparer.OrdinalIgnoreCase)];
+    }
+}

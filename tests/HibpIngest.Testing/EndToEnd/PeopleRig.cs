@@ -1,0 +1,103 @@
+using System.Text.RegularExpressions;
+using HibpIngest.Delivery;
+using HibpIngest.Hosting.Messages;
+using HibpIngest.Messages;
+using HibpIngest.People;
+using HibpIngest.Pipeline.People;
+using MimeKit;
+
+namespace HibpIngest.Testing;
+
+/// <summary>A pipeline that sends mails to a real SMTP server, and the web from which people send it commands.</summary>
+internal sealed partial class PeopleRig : IAsyncDisposable
+{
+    public const string PublicAddress = "https://api.example";
+
+    private static readonly string Key = Convert.ToBase64String(new byte[32]);
+
+    private readonly INotificationSender _sender;
+
+    private PeopleRig(PipelineRig pipeline, SmtpTestServer smtp)
+    {
+        (Pipeline, Smtp) = (pipeline, smtp);
+        _sender = NotificationSenders.Create(smtp.Setting);
+        Context = pipeline.Context with
+        {
+            Links = LinkTokens.Parse(Key),
+            Commands = CommandKey.In(new KeyFile(Path.Combine(Path.GetDirectoryName(pipeline.DatabaseFile)!, "command.key"))),
+            SuppressionKey = SuppressionKey.Parse(Key),
+            Sender = _sender,
+        };
+        pipeline.Options.Site.WebUrl = PublicAddress;
+        Sealer = CommandSealer.Parse(Context.Commands.PublicKey);
+    }
+
+    public PipelineRig Pipeline { get; }
+
+    public SmtpTestServer Smtp { get; }
+
+    /// <summary>The pipeline's services, with the keys.</summary>
+    public PipelineParts Context { get; }
+
+    public CommandSealer Sealer { get; }
+
+    public static PeopleRig Over(PipelineRig pipeline) => new(pipeline, new SmtpTestServer());
+
+    public static async Task<PeopleRig> StartAsync(TimeProvider? time = null) => Over(await PipelineRig.StartAsync(time: time));
+
+    public Task<WebRig> StartWebAsync(int proxies = 0) => WebRig.StartAsync(
+        Pipeline.Connection,
+        configure: web => (web.LinkKeys, web.CommandPublicKey, web.Proxies) = (Key, Context.Commands!.PublicKey, proxies),
+        time: Pipeline.Time);
+
+    /// <summary>Processes the waiting commands, and then every other message.</summary>
+    public async Task RunToEndAsync()
+    {
+        var (queue, dispatcher) = (Context.Queues.Get(QueueNames.Commands), Context.Get<MessageDispatcher>());
+        foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None))
+        {
+            await dispatcher.DispatchAsync(queue.Name, message.Body, CancellationToken.None);
+            await queue.DeleteAsync(message, CancellationToken.None);
+        }
+        await PipelineRig.RunToEndAsync(Context);
+    }
+
+    /// <summary>Handles a command as its message does.</summary>
+    public Task HandleAsync(PersonCommand command) =>
+        Context.Get<HandleCommand>().RunAsync(CommandMessage.Of(command, Sealer), CancellationToken.None);
+
+    public PersonCommand Subscribe(string email, string network = "CB0071") =>
+        new(Guid.NewGuid(), Pipeline.Time.GetUtcNow(), CommandKind.Subscribe, email, network);
+
+    public PersonCommand Follow(CommandKind kind, string link) =>
+        new(Guid.NewGuid(), Pipeline.Time.GetUtcNow(), kind, Token: link[(link.IndexOf("?t=", StringComparison.Ordinal) + 3)..]);
+
+    /// <summary>Returns the subjects and recipients of the received mails, in order.</summary>
+    public IReadOnlyList<(string To, MimeMessage Mail)> Mails() =>
+        [.. Smtp.Mails.Select(one => (one.To, MimeMessage.Load(new MemoryStream(one.Content))))];
+
+    public MimeMessage LastMail() => Mails()[^1].Mail;
+
+    /// <summary>Returns the path and query of a mail's link to a page.</summary>
+    public static string LinkIn(MimeMessage mail, string page) =>
+        Link().Matches(mail.TextBody!).Select(match => match.Value).Single(path => path.StartsWith($"/{page}?", StringComparison.Ordinal));
+
+    /// <summary>Returns the path and query of the header to unsubscribe.</summary>
+    public static string UnsubscribeIn(MimeMessage mail)
+    {
+        Assert.Equal("List-Unsubscribe=One-Click", mail.Headers[HeaderId.ListUnsubscribePost]);
+        var header = mail.Headers[HeaderId.ListUnsubscribe];
+        Assert.StartsWith($"<{PublicAddress}/unsubscribe?t=", header, StringComparison.Ordinal);
+        return header!.Trim('<', '>')[PublicAddress.Length..];
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _sender.DisposeAsync();
+        await Smtp.DisposeAsync();
+        await Pipeline.DisposeAsync();
+    }
+
+    [GeneratedRegex(@"(?<=https://api\.example)/\w+\?t=[\w-]+", RegexOptions.None, 1000)]
+    private static partial Regex Link();
+}

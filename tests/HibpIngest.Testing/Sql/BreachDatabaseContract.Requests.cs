@@ -1,0 +1,114 @@
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    private static readonly TimeSpan Week = TimeSpan.FromDays(7);
+    private static readonly MailLimit[] OnePerHour = [new("address", TimeSpan.FromHours(1), 1)];
+
+    [Fact]
+    public async Task Request_becomes_a_subscription_when_it_is_verified()
+    {
+        var due = await RequestAsync(Guid.NewGuid());
+        Assert.Equal("user1@example.com", due.Email);
+        Assert.Empty(await ListAsync());
+        Assert.Equal(new(new("user1@example.com", null), IsVerified: false), await Database.FindSubscriptionAsync(due.Subscription, None));
+        await Database.RemoveSubscribersAsync(
+            [new("x@y.example", null, new(Hashes.HashOf(due.Email), SuppressionReason.Unsubscribed, Now))], Hashes.Check, erase: false,
+            None);
+
+        var verify = Guid.NewGuid();
+        Assert.Null(await Database.VerifySubscriptionAsync(verify, Guid.NewGuid(), Hashes.HashOf(due.Email), None));
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(verify, due.Subscription, Hashes.HashOf(due.Email), None));
+
+        Assert.Equal([new("user1@example.com", null)], await ListAsync());
+        Assert.Empty(await Database.ListSuppressionsAsync(None));
+        Assert.Equal(new(new("user1@example.com", null), IsVerified: true), await Database.FindSubscriptionAsync(due.Subscription, None));
+        // It is matched as an imported one is, and its mails name it.
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        Assert.Equal(due.Subscription, (await NotificationsAsync(load.Id)).Single().Subscription);
+        // A repeated command reports its mail until that is recorded; another one finds no request.
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(verify, due.Subscription, Hashes.HashOf(due.Email), None));
+        await Database.RecordCommandMailAsync(verify, None);
+        Assert.Null(await Database.VerifySubscriptionAsync(verify, due.Subscription, Hashes.HashOf(due.Email), None));
+        Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, Hashes.HashOf(due.Email), None));
+    }
+
+    [Fact]
+    public async Task Request_is_counted_once_and_extended_by_the_next()
+    {
+        var command = Guid.NewGuid();
+        var due = await RequestAsync(command);
+        Assert.Equal(due, await RequestAsync(command));
+        await Database.RecordCommandMailAsync(command, None);
+        Assert.Equal(new RequestOutcome(null), await Database.RequestSubscriptionAsync(command, due.Email, OnePerHour, Week, None));
+        Assert.Equal(
+            new RequestOutcome(null, OnePerHour[0]),
+            await Database.RequestSubscriptionAsync(Guid.NewGuid(), due.Email, OnePerHour, Week, None));
+        var twoPerWeek = new MailLimit("address", Week, 2);
+        Assert.Equal(
+            new RequestOutcome(due), await Database.RequestSubscriptionAsync(Guid.NewGuid(), due.Email, [twoPerWeek], Week, None));
+        Assert.Equal(
+            new RequestOutcome(null, twoPerWeek),
+            await Database.RequestSubscriptionAsync(Guid.NewGuid(), due.Email, [twoPerWeek], Week, None));
+    }
+
+    [Fact]
+    public async Task Subscribed_address_keeps_its_id_when_it_is_requested_again()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com");
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        var ids = (await NotificationsAsync(load.Id)).ToDictionary(one => one.Email, one => one.Subscription);
+        Assert.NotEqual(ids["user1@example.com"], ids["user2@example.com"]);
+
+        var due = await RequestAsync(Guid.NewGuid());
+
+        Assert.Equal(ids["user1@example.com"], due.Subscription);
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, "", None));
+        Assert.Equal(2, (await ListAsync()).Count);
+    }
+
+    [Fact]
+    public async Task Removal_of_an_address_deletes_its_request()
+    {
+        foreach (var hashed in (bool[])[false, true])
+        {
+            var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), "user1@example.com", [], Week, None)).Due!;
+            var suppression = new Suppression(Hashes.HashOf(due.Email), SuppressionReason.Forgotten, Now);
+            await (hashed ? Database.ApplySuppressionsAsync([suppression], Hashes, erase: true, None)
+                : Database.RemoveSubscribersAsync([new(due.Email, null, suppression)], Hashes.Check, erase: true, None));
+            Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
+            Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, suppression.Hash, None));
+            Assert.Equal([suppression], await Database.FindSuppressionsAsync([suppression.Hash, Hashes.HashOf("a@b.example")], None));
+        }
+    }
+
+    [Fact]
+    public async Task Limits_and_requests_end_with_their_time()
+    {
+        var month = new MailLimit("month", TimeSpan.FromDays(30), 1);
+        var first = await RequestAsync(Guid.NewGuid(), OnePerHour[0], month);
+        Time.Advance(TimeSpan.FromMinutes(59));
+        Assert.Equal(OnePerHour[0], await ReachedAsync(OnePerHour[0]));
+        Time.Advance(TimeSpan.FromMinutes(1));
+        Assert.Equal(month, await ReachedAsync(OnePerHour[0], month));
+        Time.Advance(Week - TimeSpan.FromHours(1));
+        Assert.Null(await Database.FindSubscriptionAsync(first.Subscription, None));
+        Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), first.Subscription, "", None));
+        Assert.NotEqual(first.Subscription, (await RequestAsync(Guid.NewGuid(), OnePerHour)).Subscription);
+        Time.Advance(TimeSpan.FromDays(23) - TimeSpan.FromMilliseconds(1));
+        Assert.Equal(month, await ReachedAsync(month));
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        await Database.DeleteExpiredRequestsAsync(None);
+        Assert.Null(await ReachedAsync(month));
+
+        async Task<MailLimit?> ReachedAsync(params MailLimit[] limits) =>
+            (await Database.RequestSubscriptionAsync(Guid.NewGuid(), "user1@example.com", limits, Week, None)).Reached;
+    }
+
+    private Task<MailDue> RequestAsync(Guid command) => RequestAsync(command, OnePerHour);
+
+    private async Task<MailDue> RequestAsync(Guid command, params MailLimit[] limits) =>
+        (await Database.RequestSubscriptionAsync(command, "user1@example.com", limits, Week, None)).Due!;
+}
