@@ -8,7 +8,11 @@ namespace HibpIngest.Integration.Tests.Pages;
 /// <summary>Tests the pages in a browser, as people use them: one browser for all tests, and a fresh profile for each.</summary>
 public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : IClassFixture<SiteFixture>, IClassFixture<BrowserFixture>
 {
-    private static readonly string[] Pages = ["/", "/breaches", "/breach/Alpha", "/breach/Hostile", "/privacy", "/nothing"];
+    private static readonly string[] Pages =
+    [
+        "/", "/breaches", "/breach/Alpha", "/breach/Hostile", "/subscribe", "/privacy", "/nothing",
+        $"/verify?t={LinkTokens.Parse(PeopleRig.Key)!.Create(LinkPurpose.Verify, Guid.NewGuid())}",
+    ];
 
     private string Address => site.Web.Address.AbsoluteUri.TrimEnd('/');
 
@@ -67,6 +71,39 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
             var known = ClientCorpus.Passwords.Single(one => one.Password == password);
             visit.AssertNothingRevealed(password == "password" ? "=password" : password, known.Hash(HibpIngest.Passwords.HashMode.Sha1), 5);
         }
+        visit.AssertNoErrors();
+    }
+
+    [BrowserFact]
+    public async Task Person_subscribes_by_keyboard_and_follows_the_links_of_the_mails()
+    {
+        var people = site.People;
+        await using var visit = await browser.VisitAsync(new BrowserNewContextOptions { JavaScriptEnabled = false });
+        await visit.Page.GotoAsync($"{Address}/subscribe");
+        await visit.Page.FocusAsync("#email");
+        await visit.Page.Keyboard.TypeAsync(SiteFixture.Subscriber);
+        await visit.Page.Keyboard.PressAsync("Enter");
+        var title = visit.Page.Locator("h1");
+        await Assertions.Expect(title).ToHaveTextAsync("Check your mail");
+        await people.RunToEndAsync();
+
+        await visit.Page.GotoAsync(Address + PeopleRig.LinkIn(people.LastMail(), "verify"));
+        await visit.Page.ClickAsync("main button");
+        await Assertions.Expect(title).ToHaveTextAsync("Your address is confirmed");
+        await people.RunToEndAsync();
+        Assert.Contains("Gamma: Email addresses; sensitive", people.LastMail().TextBody, StringComparison.Ordinal);
+        await site.DropAsync("Later", """{"Title":"Later"}""", SiteFixture.Subscriber);
+        await people.RunToEndAsync();
+        Assert.Equal("Your email address is in leaked data: Later", people.LastMail().Subject);
+
+        var mails = people.Mails().Count;
+        await visit.Page.GotoAsync(Address + PeopleRig.LinkIn(people.LastMail(), "unsubscribe"));
+        await visit.Page.ClickAsync("main button");
+        await Assertions.Expect(title).ToHaveTextAsync("You are unsubscribed");
+        await people.RunToEndAsync();
+        await site.DropAsync("Last", """{"Title":"Last"}""", SiteFixture.Subscriber);
+        await people.RunToEndAsync();
+        Assert.Equal(mails, people.Mails().Count);
         visit.AssertNoErrors();
     }
 

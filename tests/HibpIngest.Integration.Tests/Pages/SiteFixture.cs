@@ -14,6 +14,9 @@ public sealed class SiteFixture : IAsyncLifetime
     public const string InTwo = "two@example.com";
     public const string InSensitive = "shy@example.com";
 
+    /// <summary>An address in the sensitive breach, which subscribes.</summary>
+    public const string Subscriber = "late@example.com";
+
     /// <summary>HTML, a right-to-left override, and far more text than fits on a line.</summary>
     public static readonly string HostileTitle =
         $"<script>window.attacked=1</script>\u202E<b onmouseover=\"window.attacked=1\">{new string('x', 10_000)}";
@@ -23,6 +26,9 @@ public sealed class SiteFixture : IAsyncLifetime
     internal PipelineRig Pipeline { get; private set; } = null!;
 
     internal WebRig Web { get; private set; } = null!;
+
+    /// <summary>The pipeline as people use it, with the mails that they get.</summary>
+    internal PeopleRig People { get; private set; } = null!;
 
     public async Task InitializeAsync()
     {
@@ -36,7 +42,7 @@ public sealed class SiteFixture : IAsyncLifetime
             InTwo, "other@example.org");
         await DropAsync("Beta", """{"Title":"Beta","BreachDate":"2019-05-24","DataClasses":["Phone numbers"]}""", InTwo);
         await DropAsync(
-            "Gamma", """{"Title":"Gamma","IsSensitive":true,"IsVerified":true,"DataClasses":["Email addresses"]}""", InTwo, InSensitive);
+            "Gamma", """{"Title":"Gamma","IsSensitive":true,"IsVerified":true,"DataClasses":["Email addresses"]}""", InTwo, InSensitive, Subscriber);
         await DropAsync("Hidden", """{"Title":"Hidden"}""", InTwo);
         await DropAsync(
             "Hostile",
@@ -51,6 +57,7 @@ public sealed class SiteFixture : IAsyncLifetime
         await Pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
         _passwords = new PasswordRig(Pipeline.Connection);
         await _passwords.ImportAsync(new ClientCorpus(1), "202611");
+        People = PeopleRig.Over(Pipeline);
         Web = await StartAsync();
     }
 
@@ -58,14 +65,15 @@ public sealed class SiteFixture : IAsyncLifetime
     {
         await Web.DisposeAsync();
         _passwords.Dispose();
-        await Pipeline.DisposeAsync();
+        await People.DisposeAsync();
     }
 
     internal Task<WebRig> StartAsync(int proxies = 0, bool hasPages = true) => WebRig.StartAsync(
         Pipeline.Connection,
-        configure: web => (web.LinkKeys, web.Proxies) = (hasPages ? Convert.ToBase64String(new byte[32]) : null, proxies),
+        configure: web => (web.LinkKeys, web.CommandPublicKey, web.Proxies) =
+            (hasPages ? PeopleRig.Key : null, hasPages ? People.Context.Commands!.PublicKey : null, proxies),
         passwords: new PasswordOptions());
 
-    private Task DropAsync(string name, string metadata, params string[] accounts) => Pipeline.DropAsync(
+    internal Task DropAsync(string name, string metadata, params string[] accounts) => Pipeline.DropAsync(
         $"{name}.zip", PipelineRig.Zip(("list.txt", string.Join('\n', accounts))), metadata);
 }

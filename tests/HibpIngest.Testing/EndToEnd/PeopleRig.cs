@@ -13,7 +13,8 @@ internal sealed partial class PeopleRig : IAsyncDisposable
 {
     public const string PublicAddress = "https://api.example";
 
-    private static readonly string Key = Convert.ToBase64String(new byte[32]);
+    /// <summary>The link key.</summary>
+    public static readonly string Key = Convert.ToBase64String(new byte[32]);
 
     private readonly INotificationSender _sender;
 
