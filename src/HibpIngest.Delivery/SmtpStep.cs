@@ -37,9 +37,13 @@ internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
         < 500 => new StoreUnavailableException($"the mail server {server} does not take {Step.Refused} now: {Codes}"),
         // Unknown command, wrong order, login required: at no step caused by the recipient.
         500 or 502 or 503 or 504 or 530 or 534 or 535 or 538 => SetUp(server),
-        _ => Step.IsMail
-            ? new BadInputException($"the mail server {server} refused {Step.Refused} for good: {Codes}") : SetUp(server),
+        _ when !Step.IsMail => SetUp(server),
+        _ when Step == SmtpStep.Recipient && IsUnknown => new RecipientUnknownException(Permanently(server)),
+        _ => new BadInputException(Permanently(server)),
     };
+
+    // RFC 3463: bad mailbox, bad system, bad syntax, moved, disabled; RFC 7505: the domain takes no mail.
+    private bool IsUnknown => Codes.Split(' ') is [_, "5.1.1" or "5.1.2" or "5.1.3" or "5.1.6" or "5.2.1" or "5.1.10"];
 
     /// <summary>Returns the codes of a reply's last line, without its text.</summary>
     public static string CodesOf(string line)
@@ -50,6 +54,8 @@ internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
             && parts.All(part => part.Length is >= 1 and <= 3 && part.All(char.IsAsciiDigit));
         return isEnhanced ? $"{line[..3]} {enhanced}" : line[..3];
     }
+
+    private string Permanently(SmtpServer server) => $"the mail server {server} refused {Step.Refused} for good: {Codes}";
 
     private StoreRefusedException SetUp(SmtpServer server) =>
         new($"the mail server {server} refused {Step.Refused}: {Codes}; check HIBP_MAIL and HIBP_MAIL_FROM");

@@ -136,12 +136,13 @@ public abstract partial class SqlBreachDatabase
     }, cancellationToken);
 
     public Task<NotificationEnd> CompleteNotificationAsync(
-        long notification, string owner, string? error, CancellationToken cancellationToken) =>
+        long notification, string owner, MailRefusal? refusal, CancellationToken cancellationToken) =>
         // The mail was sent: if this is not recorded, it is sent again. The long timeout applies therefore, and a lost commit response is
         // checked.
         EndAsync(
             notification, "state = @state, error = @error, completed_at = @now, not_before = NULL", cancellationToken,
-            Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength), Line("@error", error));
+            refusal is null ? "0" : refusal.IsUnknown ? "unknown_count + 1" : null,
+            Owner(owner), VarChar("@state", refusal is null ? "sent" : "failed", StateLength), Line("@error", refusal?.Error));
 
     public Task<NotificationEnd> DeferNotificationAsync(
         long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
@@ -150,7 +151,8 @@ public abstract partial class SqlBreachDatabase
                 completed_at = CASE WHEN deferred_since <= @givenUp THEN @now END,
                 not_before = CASE WHEN deferred_since <= @givenUp THEN NULL ELSE @until END,
                 error = @error, deferrals = deferrals + 1, deferred_since = COALESCE(deferred_since, @now), attempts = 0
-            """, cancellationToken, Owner(owner), Line("@error", error), FromNow("@until", delay), FromNow("@givenUp", -giveUpAfter));
+            """, cancellationToken, unknown: null, Owner(owner), Line("@error", error), FromNow("@until", delay),
+            FromNow("@givenUp", -giveUpAfter));
 
     public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>
         WriteAsync($"""
@@ -201,7 +203,7 @@ public abstract partial class SqlBreachDatabase
 
     // Ends or defers a notification, and checks whether the next one may be sent.
     private Task<NotificationEnd> EndAsync(
-        long notification, string set, CancellationToken cancellationToken, params Parameter[] parameters) =>
+        long notification, string set, CancellationToken cancellationToken, string? unknown, params Parameter[] parameters) =>
         WriteWithCommitCheckAsync(async (session, inDoubt) =>
         {
             var id = BigInt("@notification", notification);
@@ -209,13 +211,21 @@ public abstract partial class SqlBreachDatabase
                 UPDATE dbo.notifications SET {set}, claim_owner = NULL, claim_expires_at = NULL
                 WHERE id = @notification AND state = 'open' AND {Unclaimed}
                 """, [id, .. parameters]);
+            if (changed == 1 && unknown is not null)
+            {
+                await session.ExecuteAsync($"""
+                    UPDATE dbo.subscribers SET unknown_count = {unknown}
+                    WHERE id = (SELECT subscriber FROM dbo.notifications WHERE id = @notification) AND unknown_count <> {unknown}
+                    """, id);
+            }
             var after = await session.FirstAsync("""
                 SELECT CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS has_failed,
-                    CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS may_send
+                    CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END AS may_send, s.unknown_count
                 FROM dbo.notifications n JOIN dbo.loads l ON l.id = n.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
+                    JOIN dbo.subscribers s ON s.id = n.subscriber
                 WHERE n.id = @notification
-                """, row => Tuple.Create(row.Int32("has_failed") == 1, row.Int32("may_send") == 1), id);
+                """, row => Tuple.Create(row.Int32("has_failed") == 1, row.Int32("may_send") == 1, row.Int32("unknown_count")), id);
             var recorded = changed == 1 || (inDoubt && after is not null);
-            return new NotificationEnd(recorded, after is { Item2: true }, recorded && after is { Item1: true });
+            return new NotificationEnd(recorded, after is { Item2: true }, recorded && after is { Item1: true }, after?.Item3 ?? 0);
         }, cancellationToken);
 }

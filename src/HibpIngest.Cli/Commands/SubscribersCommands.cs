@@ -300,16 +300,43 @@ internal sealed class SubscribersImportCommand : HibpCommand
 
 internal sealed class SubscribersListCommand : HibpCommand
 {
+    private readonly Option<bool> _suppressed = new("--suppressed")
+    {
+        Description = "List what is suppressed instead: the reason, since when, and the keyed hash of the address or subscription. An "
+            + "address can't be read from its hash.",
+    };
+
     public SubscribersListCommand()
         : base("list", "List all subscriptions.")
     {
-        AddExamples(("hibp subscribers list", "by address"));
+        Add(_suppressed);
+        AddExamples(
+            ("hibp subscribers list", "by address"),
+            ("hibp subscribers list --suppressed", "who unsubscribed, bounced, complained or was forgotten"));
     }
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
-        await ShowAsync(session, database, cancellationToken);
+        await (session.Parsed.GetValue(_suppressed) ? ShowSuppressedAsync(session, database, cancellationToken)
+            : ShowAsync(session, database, cancellationToken));
+    }
+
+    private static async Task ShowSuppressedAsync(CommandSession session, IBreachDatabase database, CancellationToken cancellationToken)
+    {
+        var lines = (await database.ListSuppressionsAsync(cancellationToken)).OrderBy(one => one.At)
+            .Select(one => new SuppressedLine(one.Reason.ToString().ToLowerInvariant(), one.At, one.Hash)).ToList();
+        if (session.Screen.TryShowJson(() => new SuppressionsDocument(lines)))
+            return;
+        if (lines.Count == 0)
+        {
+            session.Screen.Show("Nothing is suppressed.");
+            return;
+        }
+        var table = TableFormat.Create("reason", "since", "hash");
+        foreach (var line in lines)
+            table.AddRow(line.Reason, TableFormat.Moment(line.Since), line.Hash);
+        session.Screen.Show(table);
     }
 
     public static async Task ShowAsync(CommandSession session, IBreachDatabase database, CancellationToken cancellationToken)

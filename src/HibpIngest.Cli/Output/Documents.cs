@@ -270,6 +270,13 @@ internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscri
 [Description("A subscription. A null domain is the subscriber's own address.")]
 internal sealed record SubscriberLine(string Email, string? Domain);
 
+[WrittenBy("subscribers list")]
+[Description("The result with --suppressed.")]
+internal sealed record SuppressionsDocument(IReadOnlyList<SuppressedLine> Suppressions);
+
+[Description("A suppressed address or subscription: unsubscribed, bounced, complaint or forgotten.")]
+internal sealed record SuppressedLine(string Reason, DateTimeOffset Since, string Hash);
+
 [WrittenBy("drop")]
 [Description("The result without --wait.")]
 internal sealed record DropDocument(string Breach, string Blob, string ETag, long Bytes);

@@ -69,6 +69,12 @@ public sealed class BlobSupersededException(string blob)
 /// </summary>
 public sealed class RecipientDeferredException(string message) : StoreUnavailableException(message);
 
+/// <summary>
+/// The recipient's address does not exist, or takes no mail (5.1.1 and similar): permanently refused. The message holds codes, never an
+/// address.
+/// </summary>
+public sealed class RecipientUnknownException(string message) : BadInputException(message);
+
 public sealed class WrongSettingsException(IReadOnlyList<string> messages) : BadInputException(string.Join("; ", messages))
 {
     public IReadOnlyList<string> Messages { get; } = messages;

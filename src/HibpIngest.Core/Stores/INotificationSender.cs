@@ -16,6 +16,7 @@ public interface INotificationSender : IAsyncDisposable
 
     /// <exception cref="Errors.BadInputException">Permanently refused (5xx to this recipient or content); the message holds codes, never an
     /// address.</exception>
+    /// <exception cref="Errors.RecipientUnknownException">Permanently refused, because the address does not exist.</exception>
     /// <exception cref="Errors.StoreRefusedException">The configuration is wrong (permission, login, sender, certificate), for any
     /// notification.</exception>
     /// <exception cref="Errors.RecipientDeferredException">This recipient or content is temporarily refused (4xx); other mails may be

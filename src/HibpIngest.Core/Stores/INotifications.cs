@@ -49,10 +49,11 @@ public interface INotifications
     Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records that a notification was sent, or (with an error of one line, without an address) permanently refused. Recorded only if the
-    /// owner holds the claim, or none does.
+    /// Records that a notification was sent, or permanently refused. Recorded only if the owner holds the claim, or none does.
     /// </summary>
-    Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken);
+    /// <param name="refusal">Null: it was sent.</param>
+    Task<NotificationEnd> CompleteNotificationAsync(
+        long notification, string owner, MailRefusal? refusal, CancellationToken cancellationToken);
 
     /// <summary>
     /// Defers a notification, because the recipient's server or a source of its text asked to retry later: releases the claim, and allows
@@ -93,10 +94,16 @@ public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, boo
     public bool More { get; init; }
 }
 
+/// <summary>The permanent refusal of a mail.</summary>
+/// <param name="Error">One line, without an address.</param>
+/// <param name="IsUnknown">The address does not exist. This is counted for the subscription, until a mail is sent.</param>
+public sealed record MailRefusal(string Error, bool IsUnknown = false);
+
 /// <param name="Recorded">False: another owner has claimed or completed it.</param>
 /// <param name="MayContinue">Its load is still notifying and its breach not hidden: the next mail may be sent.</param>
 /// <param name="Refused">It was deferred for too long, and is permanently refused.</param>
-public readonly record struct NotificationEnd(bool Recorded, bool MayContinue, bool Refused = false);
+/// <param name="Unknown">How often in a row a mail of the subscription was refused because the address does not exist.</param>
+public readonly record struct NotificationEnd(bool Recorded, bool MayContinue, bool Refused = false, int Unknown = 0);
 
 /// <param name="MaySend">The load is notifying, and its breach isn't hidden.</param>
 /// <param name="Queued">Notifications up to this number have a message.</param>

@@ -31,6 +31,7 @@ public static class EventIds
     public const int SendNotificationsStopped = 1303;
     public const int SendNotificationsDeferred = 1304;
     public const int SendNotificationsHeld = 1305;
+    public const int SendNotificationsSuppressed = 1306;
     public const int SweepResent = 1400;
     public const int SweepSlicesResent = 1401;
     public const int SweepClientsResent = 1402;

@@ -1,8 +1,11 @@
+using HibpIngest.Pipeline.Subscribers;
+
 namespace HibpIngest.Pipeline.Mail;
 
 /// <summary>Composes the mail of one notification and sends it.</summary>
 public sealed class NotificationMails(
-    IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer, TimeProvider time)
+    IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer, SubscriberOperations subscribers,
+    TimeProvider time)
 {
     // How often and for how long a deferred mail is retried: as RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are
     // shorter.
@@ -15,7 +18,7 @@ public sealed class NotificationMails(
     public async Task<MailOutcome> SendAsync(Notification notification, Breach breach, CancellationToken cancellationToken)
     {
         if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
-            return new MailOutcome("the breach was retired before this was sent", null);
+            return new MailOutcome(new MailRefusal("the breach was retired before this was sent"));
         try
         {
             var (accounts, complete) = notification.Domain is { } domain
@@ -23,17 +26,24 @@ public sealed class NotificationMails(
             var counted = accounts is null ? notification
                 : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
             await sender.SendAsync(composer.Value.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
-            return new MailOutcome(null, null);
+            return new MailOutcome(null);
         }
         catch (BadInputException e)
         {
-            return new MailOutcome(e.Message, null);
+            return new MailOutcome(new MailRefusal(e.Message, e is RecipientUnknownException));
         }
         catch (RecipientDeferredException e)
         {
-            return new MailOutcome(e.Message, Deferral(notification.Deferrals));
+            return new MailOutcome(new MailRefusal(e.Message), Deferral(notification.Deferrals));
         }
     }
+
+    /// <summary>
+    /// Suppresses an address that doesn't exist: a sender who keeps writing to such addresses is taken for a spammer.
+    /// </summary>
+    /// <returns>False: there is no key for it; 'hibp mail refused' lists the address.</returns>
+    public Task<bool> SuppressAsync(Notification notification) =>
+        subscribers.TrySuppressAsync(notification.Email, SuppressionReason.Bounced, CancellationToken.None);
 
     /// <summary>Lists the domain's accounts from the table: SQL's rows have no index for that and may have been purged.</summary>
     /// <exception cref="RecipientDeferredException">The table throttles or is unavailable; other notifications are not delayed.</exception>
@@ -72,5 +82,5 @@ public sealed class NotificationMails(
     }
 }
 
-/// <summary>The outcome of a mail: sent (no error), permanently refused, or deferred.</summary>
-public readonly record struct MailOutcome(string? Error, TimeSpan? DeferredFor);
+/// <summary>The outcome of a mail: sent (no refusal), permanently refused, or deferred.</summary>
+public readonly record struct MailOutcome(MailRefusal? Refusal, TimeSpan? DeferredFor = null);

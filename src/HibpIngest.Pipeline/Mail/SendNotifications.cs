@@ -18,6 +18,9 @@ public sealed partial class SendNotifications(
     private static readonly TimeSpan MaxReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
+    // Refusals in a row, after which an address is taken for unknown: one may be a server's mistake.
+    private const int MaxUnknown = 2;
+
     public async Task<MailRun?> ClaimAsync(MailMessage message, CancellationToken cancellationToken)
     {
         if (await database.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
@@ -121,12 +124,14 @@ public sealed partial class SendNotifications(
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
                 var outcome = await notificationMails.SendAsync(notification, work.Breach, cancellationToken);
                 work.Settled = notification.Number;
-                var end = outcome is { DeferredFor: { } delay, Error: { } reason }
+                var end = outcome is { DeferredFor: { } delay, Refusal.Error: { } reason }
                     ? await DeferAsync(load.Id, notification, order.Owner, delay, reason)
-                    : await database.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Error, CancellationToken.None);
+                    : await database.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Refusal, CancellationToken.None);
+                if (end is { Recorded: true, Unknown: >= MaxUnknown } && await notificationMails.SuppressAsync(notification))
+                    LogSuppressed(load.Id, notification.Number, end.Unknown);
                 if (!end.Recorded)
                     LogClaimLost(load.Id, notification.Number);
-                _ = outcome.Error is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
+                _ = outcome.Refusal is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
                 // A notification that no longer exists, because its subscriber was removed, says nothing about the others.
                 if (!end.MayContinue && (end.Recorded || !await MaySendAsync(load.Id, cancellationToken)))
                     return await StopHeldAsync(work);
@@ -185,6 +190,11 @@ public sealed partial class SendNotifications(
     [LoggerMessage(
         EventIds.SendNotificationsDeferred, LogLevel.Warning, "load {Load}: notification {Number} deferred for {Delay}: {Reason}")]
     private partial void LogDeferred(long load, int number, TimeSpan delay, string reason);
+
+    [LoggerMessage(
+        EventIds.SendNotificationsSuppressed, LogLevel.Information,
+        "load {Load}: recipient of notification {Number} suppressed as unknown ({Refusals} refusals)")]
+    private partial void LogSuppressed(long load, int number, int refusals);
 
     [LoggerMessage(
         EventIds.SendNotificationsHeld, LogLevel.Information, "load {Load} of {Breach}: mails held or hidden after notification {Number}")]

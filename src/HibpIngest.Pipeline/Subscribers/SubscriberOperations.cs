@@ -63,6 +63,16 @@ public sealed class SubscriberOperations(
         Suppression Of(string hash) => forgotten.GetValueOrDefault(hash) ?? new Suppression(hash, because, time.GetUtcNow());
     }
 
+    /// <summary>Removes and suppresses an address.</summary>
+    /// <returns>False: there is no HIBP_SUPPRESSION_KEY, and nothing was changed.</returns>
+    internal async Task<bool> TrySuppressAsync(string email, SuppressionReason reason, CancellationToken cancellationToken)
+    {
+        if (keys.Suppression is null)
+            return false;
+        await RemoveAsync([email], [], reason, cancellationToken);
+        return true;
+    }
+
     private SuppressionKey RequireKey() => keys.Suppression ?? throw new NotPossibleException(
         "HIBP_SUPPRESSION_KEY is needed for this: suppressed addresses are stored as hashes under it; create one with: openssl rand "
         + "-base64 32, keep it, and set it for every host");

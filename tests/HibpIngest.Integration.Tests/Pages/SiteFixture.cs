@@ -42,7 +42,8 @@ public sealed class SiteFixture : IAsyncLifetime
             InTwo, "other@example.org");
         await DropAsync("Beta", """{"Title":"Beta","BreachDate":"2019-05-24","DataClasses":["Phone numbers"]}""", InTwo);
         await DropAsync(
-            "Gamma", """{"Title":"Gamma","IsSensitive":true,"IsVerified":true,"DataClasses":["Email addresses"]}""", InTwo, InSensitive, Subscriber);
+            "Gamma", """{"Title":"Gamma","IsSensitive":true,"IsVerified":true,"DataClasses":["Email addresses"]}""", InTwo, InSensitive,
+            Subscriber);
         await DropAsync("Hidden", """{"Title":"Hidden"}""", InTwo);
         await DropAsync(
             "Hostile",

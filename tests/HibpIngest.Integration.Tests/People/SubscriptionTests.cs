@@ -228,6 +228,35 @@ public sealed class SubscriptionTests
     }
 
     [Fact]
+    public async Task Address_is_suppressed_after_two_refusals_as_unknown_until_its_owner_verifies_it()
+    {
+        await using var rig = await PeopleRig.StartAsync();
+        await rig.Pipeline.ImportAsync((Email, null), ("bob@example.com", null));
+        rig.Smtp.Script = step => step.Name == "RCPT" && step.Line.Contains(Email, StringComparison.Ordinal)
+            ? SmtpAnswer.Say("550 5.1.1 unknown") : null;
+        foreach (var name in (string[])["First", "Second"])
+        {
+            Assert.Empty(await rig.Context.Database.ListSuppressionsAsync(None));
+            await DropAsync(rig, name);
+        }
+        Assert.Equal(
+            [(rig.Context.SuppressionKey!.HashOf(Email), SuppressionReason.Bounced)],
+            (await rig.Context.Database.ListSuppressionsAsync(None)).Select(one => (one.Hash, one.Reason)));
+        Assert.Equal(
+            [new Subscription("bob@example.com", null)], await rig.Context.Database.ListSubscribersAsync(None).ToListAsync(None));
+        Assert.All(await rig.Pipeline.LoadsAsync(), load => Assert.Equal(LoadState.Done, load.State));
+
+        rig.Smtp.Script = null;
+        await DropAsync(rig, "Third");
+        Assert.Empty(rig.Mails());
+        await rig.HandleAsync(rig.Subscribe(Email));
+        await rig.HandleAsync(rig.Follow(CommandKind.Verify, PeopleRig.LinkIn(rig.LastMail(), "verify")));
+        Assert.Empty(await rig.Context.Database.ListSuppressionsAsync(None));
+        await DropAsync(rig, "Fourth");
+        Assert.Equal("Your email address is in leaked data: Fourth", rig.LastMail().Subject);
+    }
+
+    [Fact]
     public async Task Flood_sends_no_more_mails_than_the_limits_allow()
     {
         await using var rig = await PeopleRig.StartAsync(TestClock.Standing());

@@ -373,4 +373,22 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([1, 1], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one =>
             one.Attempts));
     }
+
+    [Fact]
+    public async Task Refusals_as_unknown_are_counted_until_a_mail_is_sent()
+    {
+        await ImportAsync("user1@example.com");
+        MailRefusal unknown = new("550 5.1.1", IsUnknown: true), other = new("550 5.7.1");
+        int[] expected = [1, 1, 2, 0, 1];
+        foreach (var (i, refusal) in ((MailRefusal?[])[unknown, other, unknown, null, unknown]).Index())
+        {
+            var load = await UpsertAsync(Numbered(2), $"Breach{i}.zip");
+            await MatchAsync(load.Id);
+            var claimed = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None)).Claimed);
+            Assert.False((await Database.CompleteNotificationAsync(claimed.Id, "another owner", refusal, None)).Recorded);
+            Assert.Equal(
+                new NotificationEnd(Recorded: true, MayContinue: true, refusal is not null, expected[i]),
+                await Database.CompleteNotificationAsync(claimed.Id, Me, refusal, None));
+        }
+    }
 }

@@ -313,7 +313,7 @@ public abstract partial class BreachDatabaseContract
         Assert.False((await Database.CompleteNotificationAsync(claimed[0].Id, Other, null, None)).Recorded);
         Assert.True((await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None)).Recorded);
         Assert.False((await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None)).Recorded);
-        Assert.True((await Database.CompleteNotificationAsync(claimed[1].Id, Me, "550 5.1.1", None)).Recorded);
+        Assert.True((await Database.CompleteNotificationAsync(claimed[1].Id, Me, new MailRefusal("550 5.1.1"), None)).Recorded);
         Assert.True((await Database.CompleteNotificationAsync(unclaimed, Other, null, None)).Recorded);
         Assert.False((await Database.CompleteNotificationAsync(9_999, Me, null, None)).Recorded);
         Assert.Equal(new NotificationCounts(1, 2, 1), (await Database.GetLoadAsync(load.Id, None))!.Notifications);

@@ -152,6 +152,23 @@ public sealed class SmtpSenderTests
     }
 
     [Theory]
+    [InlineData("RCPT", "550 5.1.1 <ann@example.com> is unknown", true)]
+    [InlineData("RCPT", "550 5.1.10 null MX", true)]
+    [InlineData("RCPT", "550 5.2.1 disabled", true)]
+    [InlineData("RCPT", "550 no such user", false)]
+    [InlineData("RCPT", "552 5.2.2 full", false)]
+    [InlineData("RCPT", "550 5.7.1 blocked", false)]
+    [InlineData(".", "550 5.1.1 content", false)]
+    public async Task Address_is_unknown_by_the_enhanced_code_of_its_refusal(string at, string answer, bool isUnknown)
+    {
+        await using var server = new SmtpTestServer();
+        server.Script = step => step.Name == at ? SmtpAnswer.Say(answer) : null;
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var refusal = await Assert.ThrowsAnyAsync<BadInputException>(() => sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout));
+        Assert.Equal(isUnknown, refusal is RecipientUnknownException);
+    }
+
+    [Theory]
     [InlineData("RCPT", "550 5.1.1 <ann@example.com> is unknown", "550 5.1.1")]
     [InlineData("RCPT", "553 ann@example.com: no", "553")]
     [InlineData("RCPT", "501 5.1.3 bad address", "501 5.1.3")]
@@ -421,7 +438,7 @@ public sealed class SmtpSenderTests
 
     [Theory]
     [InlineData("MAIL", "451 4.3.0 not now", typeof(StoreUnavailableException), 2)]
-    [InlineData("RCPT", "550 5.1.1 ann@example.com is nobody", typeof(BadInputException), 1)]
+    [InlineData("RCPT", "550 5.1.1 ann@example.com is nobody", typeof(RecipientUnknownException), 1)]
     [InlineData("RCPT", "450 4.2.1 ann@example.com is busy", typeof(RecipientDeferredException), 1)]
     public async Task Refusal_by_a_server_with_many_extensions_is_classified_the_same(string at, string answer, Type expected, int session)
     {
@@ -662,7 +679,7 @@ public sealed class SmtpSenderTests
     private static async Task RefusesAsync<T>(INotificationSender sender, string words)
         where T : HibpException
     {
-        var refusal = await Assert.ThrowsAsync<T>(() => sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout));
+        var refusal = await Assert.ThrowsAnyAsync<T>(() => sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout));
         Assert.Contains(words, refusal.Message);
         for (Exception? e = refusal; e is not null; e = e.InnerException)
             Assert.DoesNotContain(Words, word => e.Message.Contains(word, StringComparison.OrdinalIgnoreCase));

@@ -1,5 +1,6 @@
 -- Names a subscription in links; random.
 ALTER TABLE dbo.subscribers ADD link_id uniqueidentifier NOT NULL CONSTRAINT subscribers_link DEFAULT NEWID();
+ALTER TABLE dbo.subscribers ADD unknown_count int NOT NULL CONSTRAINT subscribers_unknown DEFAULT 0; -- mails refused in a row, because the address is unknown
 GO
 CREATE UNIQUE INDEX subscribers_by_link ON dbo.subscribers (link_id);
 -- Subscriptions that nobody has verified yet.
@@ -25,6 +26,7 @@ CREATE TABLE dbo.commands (
 );
 CREATE INDEX commands_by_age ON dbo.commands (applied_at);
 GO
+GRANT UPDATE ON dbo.subscribers TO hibp_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.subscription_requests TO hibp_app;
 GRANT SELECT, INSERT, DELETE ON dbo.request_mails TO hibp_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.commands TO hibp_app;

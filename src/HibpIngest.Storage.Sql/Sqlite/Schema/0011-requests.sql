@@ -3,6 +3,7 @@ ALTER TABLE subscribers ADD COLUMN link_id TEXT;
 UPDATE subscribers SET link_id = (SELECT substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-' || substr(h, 13, 4) || '-' || substr(h, 17, 4)
     || '-' || substr(h, 21) FROM (SELECT lower(hex(randomblob(16))) AS h, subscribers.id));
 CREATE UNIQUE INDEX subscribers_by_link ON subscribers (link_id);
+ALTER TABLE subscribers ADD COLUMN unknown_count INTEGER NOT NULL DEFAULT 0; -- mails refused in a row, because the address is unknown
 -- Subscriptions that nobody has verified yet.
 CREATE TABLE subscription_requests (
     link_id TEXT NOT NULL PRIMARY KEY, -- of the subscription that it becomes
