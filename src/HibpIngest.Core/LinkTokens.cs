@@ -11,6 +11,12 @@ public enum LinkPurpose : byte
     Unsubscribe = 1,
 
     Verify = 2,
+
+    /// <summary>Hide the address from the public.</summary>
+    OptOutPublic = 3,
+
+    /// <summary>Hide the address from all.</summary>
+    OptOutAll = 4,
 }
 
 /// <summary>

@@ -32,14 +32,14 @@ public static class PipelineServices
         typeof(LoadStart), typeof(UpsertCompletion), typeof(MailSchedule), typeof(CallSchedule), typeof(PreviewCalls),
         typeof(WatchedPrefixes), typeof(JournaledRows), typeof(JournalSchedule), typeof(RecoverLoads), typeof(RepairJournal),
         typeof(RepairRemoved), typeof(SegmentCopy), typeof(JournalChanges), typeof(VerifyJournal), typeof(FillRanges),
-        typeof(LayoutOperations), typeof(RebuildLayout), typeof(RetiredMarks), typeof(ApplySuppressions), typeof(BreachLoads),
+        typeof(LayoutOperations), typeof(RebuildLayout), typeof(LayoutChanges), typeof(ApplySuppressions), typeof(BreachLoads),
         typeof(BreachOperations), typeof(CallbackOperations), typeof(RequeueSlices), typeof(ResumeLoad), typeof(AssignLoad),
         typeof(PurgeLoad), typeof(MailOperations), typeof(PoisonQueue), typeof(ReconcileRestoredDatabase), typeof(RecoverFromJournal),
         typeof(StartLostZips), typeof(PublishCatalogue), typeof(RemovalStatus), typeof(RemoveBreach), typeof(RecordRemoval),
         typeof(RemoveMarks), typeof(SweepLoads), typeof(LostMessages), typeof(LoadSchedules), typeof(StoreContainers),
         typeof(StoreLayouts), typeof(CopyToRanges), typeof(RebuildSources), typeof(MatchLoad), typeof(SliceRuns), typeof(FindCalls),
         typeof(CallLists), typeof(LoadArchive), typeof(StartSlices), typeof(SubscriberOperations),
-        typeof(MailLinks), typeof(PersonLimits), typeof(PersonMails),
+        typeof(MailLinks), typeof(PersonLimits), typeof(PersonMails), typeof(RequestMails), typeof(OptOutOperations),
     ];
 
     /// <summary>

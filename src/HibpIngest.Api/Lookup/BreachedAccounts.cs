@@ -13,7 +13,7 @@ public sealed class BreachedAccounts(CatalogueReader catalogue, IAccountReads ac
     {
         var snapshot = await catalogue.GetAsync(cancellationToken);
         return snapshot.BreachesOf(
-            await accounts.GetMarksAsync(domain, alias, snapshot.HighestMark, cancellationToken), withSensitive: false);
+            await accounts.GetMarksAsync(domain, alias, snapshot.HighestMark, cancellationToken), forOwner: false);
     }
 
     /// <summary>
@@ -26,7 +26,7 @@ public sealed class BreachedAccounts(CatalogueReader catalogue, IAccountReads ac
         var snapshot = await catalogue.GetAsync(cancellationToken);
         await foreach (var (alias, marks) in accounts.ReadDomainAsync(domain, cancellationToken))
         {
-            if (snapshot.BreachesOf(marks, withSensitive: true) is { Count: > 0 } breaches)
+            if (snapshot.BreachesOf(marks, forOwner: true) is { Count: > 0 } breaches)
                 yield return (alias, breaches);
         }
     }

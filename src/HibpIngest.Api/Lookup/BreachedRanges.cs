@@ -17,7 +17,7 @@ public sealed class BreachedRanges(CatalogueReader catalogue, IRangeReads ranges
         var found = new List<(string, IReadOnlyList<PublishedBreach>)>();
         foreach (var (suffix, marks) in await ranges.ReadRangeAsync(prefix, cancellationToken))
         {
-            if (snapshot.BreachesOf(marks, withSensitive: false) is { Count: > 0 } breaches)
+            if (snapshot.BreachesOf(marks, forOwner: false) is { Count: > 0 } breaches)
                 found.Add((suffix, breaches));
         }
         return found;

@@ -40,15 +40,19 @@ public sealed class CatalogueSnapshot
 
     public PublishedBreach? Find(string name) => _byName.GetValueOrDefault(name);
 
-    /// <summary>Returns the breaches of these marks, each once, by name; marks that don't count are ignored.</summary>
-    /// <param name="withSensitive">Whether sensitive breaches are included, as for the owner of the account's domain.</param>
-    public IReadOnlyList<PublishedBreach> BreachesOf(IReadOnlyList<int> marks, bool withSensitive)
+    /// <summary>
+    /// Returns the breaches of these marks, each once, by name; marks that don't count are ignored. None if an opt-out hides them.
+    /// </summary>
+    /// <param name="forOwner">Whether the reader owns the account's domain: sensitive breaches are included.</param>
+    public IReadOnlyList<PublishedBreach> BreachesOf(IReadOnlyList<int> marks, bool forOwner)
     {
+        if (OptOut.Hides(marks, forOwner))
+            return [];
         List<PublishedBreach>? found = null;
         for (var i = 0; i < marks.Count; i++)
         {
-            if (marks[i] < _byMark.Length && _byMark[marks[i]] is { } breach && !breach.Model.IsRetired
-                && (withSensitive || !breach.Model.IsSensitive) && found?.Contains(breach) != true)
+            if (marks[i] > 0 && marks[i] < _byMark.Length && _byMark[marks[i]] is { } breach && !breach.Model.IsRetired
+                && (forOwner || !breach.Model.IsSensitive) && found?.Contains(breach) != true)
                 (found ??= []).Add(breach);
         }
         if (found is null)

@@ -3,12 +3,13 @@ using System.Text.Json;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.Messages;
 using HibpIngest.People;
+using Microsoft.AspNetCore.Components;
 using Microsoft.AspNetCore.WebUtilities;
 
 namespace HibpIngest.Api.Pages;
 
 /// <summary>
-/// Pages on which people subscribe, verify and unsubscribe. The web app knows no subscriber: it seals what a person wants, and queues it.
+/// Pages on which people subscribe, unsubscribe and opt out. The web app knows no subscriber: it seals what a person wants, and queues it.
 /// So every caller gets the same response in the same time. A GET changes nothing, since mail scanners follow links.
 /// </summary>
 internal sealed class PersonEndpoints : IApiEndpoints
@@ -17,6 +18,9 @@ internal sealed class PersonEndpoints : IApiEndpoints
     private const string TokenName = "t";
 
     private const int MaxBodyBytes = 4_096;
+
+    private static readonly ErrorResponse BadJson = new(
+        400, "The body must be JSON with an email address, as in {\"email\":\"you@example.com\"}; to opt out also \"from\": public or all");
 
     private readonly PageRenderer _pages;
     private readonly IMessageQueues _queues;
@@ -34,73 +38,97 @@ internal sealed class PersonEndpoints : IApiEndpoints
 
     public void Map(ApiRoutes routes)
     {
-        Map(routes.Get("/subscribe", RouteAccess.Page, (HttpContext context) => SubscribePageAsync(context)), "subscribe");
-        Map(routes.Map(HttpMethods.Post, "/subscribe", RouteAccess.Form, SubscribeAsync), "subscribe form")
-            .RequireRateLimiting(NetworkLimits.Subscribe);
-        Map(routes, "verify", LinkPurpose.Verify, CommandKind.Verify);
-        Map(routes, "unsubscribe", LinkPurpose.Unsubscribe, CommandKind.Unsubscribe);
+        Map(routes.Get("/subscribe", RouteAccess.Page, (HttpContext context) => WriteAsync<SubscribePage>(context)), "subscribe");
+        MapForm(routes, "subscribe", (context, cancellationToken) => RequestAsync<SubscribePage>(
+            context, fields => (CommandKind.Subscribe, OptOutLevel.None), "SubscribeDone", cancellationToken));
+        Map(routes.Get("/optout", RouteAccess.Page, (HttpContext context) => WriteAsync<OptOutPage>(context)), "optout");
+        MapForm(routes, "optout", (context, cancellationToken) => RequestAsync<OptOutPage>(
+            context, fields => LevelOf(fields.From) is { } level ? (CommandKind.RequestOptOut, level) : null, "OptOutSent",
+            cancellationToken));
+        Map(routes, "verify", "Verify", new Link(LinkPurpose.Verify, CommandKind.Verify));
+        Map(routes, "unsubscribe", "Unsubscribe", new Link(LinkPurpose.Unsubscribe, CommandKind.Unsubscribe));
+        Map(
+            routes, "optout/confirm", "OptOut", new Link(LinkPurpose.OptOutPublic, CommandKind.OptOut, OptOutLevel.Public),
+            new Link(LinkPurpose.OptOutAll, CommandKind.OptOut, OptOutLevel.All));
     }
 
     /// <summary>Maps the page of a link, whose button posts to the same address. A mail program posts there too (RFC 8058).</summary>
-    private void Map(ApiRoutes routes, string name, LinkPurpose purpose, CommandKind kind)
+    private void Map(ApiRoutes routes, string path, string notice, params Link[] links)
     {
-        var notice = new Notice(kind.ToString(), $"/{name}");
-        Map(routes.Get($"/{name}", RouteAccess.Page, (HttpContext context) => AskAsync(context, purpose, notice)), name);
-        Map(routes.Map(HttpMethods.Post, $"/{name}", RouteAccess.Form, (HttpContext context, CancellationToken cancellationToken) =>
-            ConfirmAsync(context, purpose, notice, kind, cancellationToken)), $"{name} form");
+        Map(routes.Get($"/{path}", RouteAccess.Page, (HttpContext context) => AskAsync(context, $"/{path}", notice, links)), path);
+        Map(
+            routes.Map(
+                HttpMethods.Post, $"/{path}", RouteAccess.Form,
+                (HttpContext context, CancellationToken cancellationToken) => ConfirmAsync(context, notice, links, cancellationToken)),
+            $"{path} form");
     }
+
+    private static void MapForm(ApiRoutes routes, string path, Func<HttpContext, CancellationToken, Task> answer) => Map(
+        routes.Map(HttpMethods.Post, $"/{path}", RouteAccess.Form, answer), $"{path} form").RequireRateLimiting(NetworkLimits.Subscribe);
 
     // The OpenAPI document lists what programs use.
     private static RouteHandlerBuilder Map(RouteHandlerBuilder endpoint, string name) =>
         endpoint.WithName($"page {name}").ExcludeFromDescription();
 
-    private Task SubscribePageAsync(HttpContext context, bool isRefused = false) => _pages.WriteAsync<SubscribePage>(
-        context, new Dictionary<string, object?> { [nameof(SubscribePage.IsRefused)] = isRefused }, isRefused ? 400 : 200);
-
-    private async Task SubscribeAsync(HttpContext context, CancellationToken cancellationToken)
+    /// <summary>Reads the form or JSON of a request that causes a mail, and queues it.</summary>
+    private async Task RequestAsync<TPage>(
+        HttpContext context, Func<PersonDocument, (CommandKind, OptOutLevel)?> wantedBy, string done, CancellationToken cancellationToken)
+        where TPage : IComponent
     {
         var isJson = context.Request.HasJsonContentType();
         using var body = await RequestBody.ReadAsync(context, MaxBodyBytes, _time);
-        var email = body is null ? null : (isJson ? EmailOfJson(body.Bytes) : EmailOfForm(body.Bytes))?.Trim().ToLowerInvariant();
-        if (email is null || !AccountRules.TryParse(email, out _, out _, out _) || !MailSyntax.IsAddress(email))
+        var fields = body is null ? null : isJson ? OfJson(body.Bytes) : OfForm(body.Bytes);
+        var email = fields?.Email?.Trim().ToLowerInvariant();
+        if (email is null || !AccountRules.TryParse(email, out _, out _, out _) || !MailSyntax.IsAddress(email)
+            || wantedBy(fields!) is not var (kind, level))
         {
-            await (isJson ? new ErrorResponse(400, "The body must be JSON with an email address, as in {\"email\":\"you@example.com\"}")
-                .ExecuteAsync(context) : SubscribePageAsync(context, isRefused: true));
+            await (isJson ? BadJson.ExecuteAsync(context) : WriteAsync<TPage>(context, isRefused: true));
             return;
         }
         var network = CallerAddress.NetworkOf(CallerAddress.Of(context, _web.Proxies));
         var isQueued = await TrySendAsync(
-            new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), CommandKind.Subscribe, email, network), cancellationToken);
+            new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), kind, email, network, Level: level), cancellationToken);
         if (!isJson)
-            await WriteAsync(context, isQueued ? new Notice("SubscribeDone") : Notice.Unavailable);
+            await WriteAsync(context, isQueued ? new Notice(done) : Notice.Unavailable);
         else if (isQueued)
         {
-            await JsonResponse.Of(new MessageDocument(PageText.Get("Notice.SubscribeDone.Text")), ApiJson.Documents.MessageDocument)
+            await JsonResponse.Of(new MessageDocument(PageText.Get("Notice.Sent")), ApiJson.Documents.MessageDocument)
                 .ExecuteAsync(context);
         }
         else
             await ErrorResponse.Unavailable.ExecuteAsync(context);
     }
 
-    private Task AskAsync(HttpContext context, LinkPurpose purpose, Notice notice) => TokenOf(context, purpose) is { } token
-        ? WriteAsync(context, notice with { Action = $"{notice.Action}?{TokenName}={token}" }) : WriteAsync(context, Notice.BadLink);
+    private Task AskAsync(HttpContext context, string path, string notice, Link[] links) => Find(context, links) is var (link, token)
+        ? WriteAsync(context, new Notice(notice + Suffix(link), $"{path}?{TokenName}={token}")) : WriteAsync(context, Notice.BadLink);
 
-    private async Task ConfirmAsync(
-        HttpContext context, LinkPurpose purpose, Notice notice, CommandKind kind, CancellationToken cancellationToken)
+    private async Task ConfirmAsync(HttpContext context, string notice, Link[] links, CancellationToken cancellationToken)
     {
-        if (TokenOf(context, purpose) is not { } token)
+        if (Find(context, links) is not var (link, token))
             await WriteAsync(context, Notice.BadLink);
-        else if (await TrySendAsync(new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), kind, Token: token), cancellationToken))
-            await WriteAsync(context, new Notice($"{notice.Name}Done"));
         else
-            await WriteAsync(context, Notice.Unavailable);
+        {
+            var command = new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), link.Kind, Token: token, Level: link.Level);
+            await WriteAsync(context, await TrySendAsync(command, cancellationToken) ? new Notice($"{notice}Done") : Notice.Unavailable);
+        }
     }
+
+    private static string Suffix(Link link) => link.Level == OptOutLevel.None ? "" : link.Level.ToString();
+
+    private Task WriteAsync<TPage>(HttpContext context, bool isRefused = false)
+        where TPage : IComponent =>
+        _pages.WriteAsync<TPage>(context, new Dictionary<string, object?> { ["IsRefused"] = isRefused }, isRefused ? 400 : 200);
 
     private Task WriteAsync(HttpContext context, Notice notice) => NoticePage.WriteAsync(context, _pages, notice);
 
     /// <returns>Null: the link has another purpose, has expired, or nobody here has signed it.</returns>
-    private string? TokenOf(HttpContext context, LinkPurpose purpose) =>
-        context.Request.Query[TokenName] is [{ } token] && _links.Read(token, purpose, _time.GetUtcNow()) is not null ? token : null;
+    private (Link Link, string Token)? Find(HttpContext context, Link[] links)
+    {
+        if (context.Request.Query[TokenName] is not [{ } token])
+            return null;
+        var link = Array.Find(links, one => _links.Read(token, one.Purpose, _time.GetUtcNow()) is not null);
+        return link is null ? null : (link, token);
+    }
 
     private async Task<bool> TrySendAsync(PersonCommand command, CancellationToken cancellationToken)
     {
@@ -115,20 +143,34 @@ internal sealed class PersonEndpoints : IApiEndpoints
         }
     }
 
-    private static string? EmailOfForm(ReadOnlySpan<byte> form) =>
-        QueryHelpers.ParseQuery(Encoding.UTF8.GetString(form)).GetValueOrDefault("email").FirstOrDefault();
+    private static OptOutLevel? LevelOf(string? text) => text switch
+    {
+        "public" => OptOutLevel.Public,
+        "all" => OptOutLevel.All,
+        _ => null,
+    };
 
-    private static string? EmailOfJson(ReadOnlySpan<byte> json)
+    private static PersonDocument OfForm(ReadOnlySpan<byte> form)
+    {
+        var fields = QueryHelpers.ParseQuery(Encoding.UTF8.GetString(form));
+        return new PersonDocument(
+            fields.GetValueOrDefault("email").FirstOrDefault(), fields.GetValueOrDefault("from").FirstOrDefault());
+    }
+
+    private static PersonDocument? OfJson(ReadOnlySpan<byte> json)
     {
         try
         {
-            return JsonSerializer.Deserialize(json, ApiJson.Documents.SubscribeDocument)?.Email;
+            return JsonSerializer.Deserialize(json, ApiJson.Documents.PersonDocument);
         }
         catch (JsonException)
         {
             return null;
         }
     }
+
+    /// <summary>What a link does once it is confirmed.</summary>
+    private sealed record Link(LinkPurpose Purpose, CommandKind Kind, OptOutLevel Level = OptOutLevel.None);
 }
 
 /// <summary>A page that says one thing, and may ask for a click.</summary>

@@ -57,12 +57,13 @@ internal sealed record HealthDocument(
     [property: JsonPropertyName("status")] string Status,
     [property: JsonPropertyName("errors"), JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] IReadOnlyList<string>? Errors);
 
-internal sealed record SubscribeDocument([property: JsonPropertyName("email")] string? Email);
+internal sealed record PersonDocument(
+    [property: JsonPropertyName("email")] string? Email, [property: JsonPropertyName("from")] string? From);
 
 internal sealed record MessageDocument([property: JsonPropertyName("message")] string Message);
 
 [JsonSerializable(typeof(ErrorDocument))]
-[JsonSerializable(typeof(SubscribeDocument))]
+[JsonSerializable(typeof(PersonDocument))]
 [JsonSerializable(typeof(MessageDocument))]
 [JsonSerializable(typeof(IEnumerable<RangeDocument>))]
 [JsonSerializable(typeof(IEnumerable<SubscribedDomain>))]

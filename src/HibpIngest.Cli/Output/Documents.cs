@@ -270,6 +270,10 @@ internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscri
 [Description("A subscription. A null domain is the subscriber's own address.")]
 internal sealed record SubscriberLine(string Email, string? Domain);
 
+[WrittenBy("optout")]
+[Description("The number of addresses, and from whom they are hidden: public, all, or an empty text if they are shown again.")]
+internal sealed record OptOutDocument(int Addresses, string HiddenFrom);
+
 [WrittenBy("subscribers list")]
 [Description("The result with --suppressed.")]
 internal sealed record SuppressionsDocument(IReadOnlyList<SuppressedLine> Suppressions);

@@ -40,8 +40,10 @@ public sealed record CommandMessage : WorkMessage
 /// <param name="Email">The address to subscribe, trimmed and in lower case.</param>
 /// <param name="Network">Network of the caller, for limits.</param>
 /// <param name="Token">Token of the followed link.</param>
+/// <param name="Level">From whom the address shall be hidden.</param>
 public sealed record PersonCommand(
-    Guid Id, DateTimeOffset At, CommandKind Kind, string? Email = null, string? Network = null, string? Token = null)
+    Guid Id, DateTimeOffset At, CommandKind Kind, string? Email = null, string? Network = null, string? Token = null,
+    OptOutLevel Level = OptOutLevel.None)
 {
     /// <summary>For how long a command may wait in the queue; the ids of applied ones are kept longer.</summary>
     public static readonly TimeSpan MaxAge = TimeSpan.FromDays(7);
@@ -49,7 +51,11 @@ public sealed record PersonCommand(
     private static readonly JsonSerializerOptions Json = new(JsonSerializerDefaults.Web)
     {
         DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
-        Converters = { new JsonStringEnumConverter<CommandKind>(JsonNamingPolicy.CamelCase) },
+        Converters =
+        {
+            new JsonStringEnumConverter<CommandKind>(JsonNamingPolicy.CamelCase),
+            new JsonStringEnumConverter<OptOutLevel>(JsonNamingPolicy.CamelCase),
+        },
     };
 
     internal byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, Json);
@@ -75,4 +81,10 @@ public enum CommandKind
     Verify,
 
     Unsubscribe,
+
+    /// <summary>Hide an address, once its owner has confirmed it.</summary>
+    RequestOptOut,
+
+    /// <summary>The owner of the address confirms that it shall be hidden.</summary>
+    OptOut,
 }

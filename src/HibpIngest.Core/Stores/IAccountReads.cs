@@ -7,7 +7,7 @@ public interface IAccountReads
 {
     /// <summary>
     /// Returns the marks of one account, ascending: one point read, and in parallel one for each further <c>alias!n</c> row up to the
-    /// highest mark. Empty: not found.
+    /// highest mark. Empty: not found. A negative mark is an opt-out: see <see cref="OptOut.Hides"/>.
     /// </summary>
     /// <param name="domain">Lower-case.</param>
     Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
@@ -24,7 +24,7 @@ public interface IAccountReads
     Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken);
 }
 
-/// <param name="Marks">Ascending; some may not count.</param>
+/// <param name="Marks">Ascending; some may not count, a negative one is an opt-out.</param>
 public sealed record AccountEntry(string Alias, IReadOnlyList<int> Marks);
 
 /// <summary>Accounts by the prefix of their hash. Errors are those of <see cref="IBreachDatabase"/>.</summary>
@@ -39,5 +39,5 @@ public interface IRangeReads
 }
 
 /// <param name="Suffix">The 34 upper-case hex digits after the prefix.</param>
-/// <param name="Marks">Ascending; some may not count.</param>
+/// <param name="Marks">Ascending; some may not count, a negative one is an opt-out.</param>
 public sealed record RangeEntry(string Suffix, IReadOnlyList<int> Marks);

@@ -31,7 +31,14 @@ public interface IAccountTable
     /// </summary>
     Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken);
 
-    /// <summary>Returns the aliases of a partition that have one of these marks, each once, in key order, page by page.</summary>
+    /// <summary>
+    /// Sets <see cref="OptOut.Property"/> of an entity by InsertOrMerge, also of one that has no mark yet. Waits while the service is busy.
+    /// </summary>
+    /// <param name="key">The row key, without <c>!n</c>.</param>
+    Task PutOptOutAsync(string partition, string key, OptOutLevel level, CancellationToken cancellationToken);
+
+    /// <summary>Returns the aliases of a partition that have one of these marks, without those hidden from all, in key order, page by
+    /// page.</summary>
     IAsyncEnumerable<string> ListAliasesAsync(string partition, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
     /// <summary>

@@ -17,6 +17,9 @@ public interface IRangeTable : IRangeReads
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> rows, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);
 
+    /// <inheritdoc cref="IAccountTable.PutOptOutAsync"/>
+    Task PutOptOutAsync(string partition, string key, OptOutLevel level, CancellationToken cancellationToken);
+
     /// <inheritdoc cref="IAccountTable.MergeAsync"/>
     Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken);
 

@@ -4,7 +4,8 @@ namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>Finds the prefixes of a slice that clients watch, and writes each client's list of calls, encrypted.</summary>
 public sealed class FindCalls(
-    JournaledRows rows, WatchedPrefixes watched, ICallbackBlobs blobs, InstallationKeys keys, IReadLayout layout, IStoreTables tables)
+    JournaledRows rows, WatchedPrefixes watched, ICallbackBlobs blobs, InstallationKeys keys, IReadLayout layout, IStoreTables tables,
+    IOptOuts optOuts)
 {
     /// <summary>Returns the number of calls of each client that has any.</summary>
     public async Task<Dictionary<int, int>> RunAsync(
@@ -17,17 +18,18 @@ public sealed class FindCalls(
         await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
         run.IsReading = false;
         accounts.Hash();
-        var reported = work.CalledMarks.Count == 0 ? null : new ReportedHashes(
+        var skipped = work.CalledMarks.Count == 0 && !await optOuts.ListOptOutsAsync(cancellationToken).AnyAsync(cancellationToken)
+            ? null : new SkippedHashes(
             work.CalledMarks, (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts, tables);
         // One bitmap at a time: all clients' bitmaps, in each concurrent slice, would exceed the memory of the process.
         foreach (var client in called)
         {
             if (await watched.GetAsync(client.Number, cancellationToken) is not { } bitmap)
                 continue;
-            if (reported is not null)
-                await reported.LookUpAsync(accounts, bitmap, cancellationToken);
+            if (skipped is not null)
+                await skipped.LookUpAsync(accounts, bitmap, cancellationToken);
             var key = new CallbackKey(client.Number, slice.Load, slice.Number);
-            if (await WriteAsync(key, accounts, bitmap, reported, cancellationToken) is > 0 and var count)
+            if (await WriteAsync(key, accounts, bitmap, skipped, cancellationToken) is > 0 and var count)
                 calls[client.Number] = count;
         }
         return calls;
@@ -35,9 +37,9 @@ public sealed class FindCalls(
 
     /// <summary>Writes a client's call list, unless an earlier attempt did: its calls may have been made already.</summary>
     private async Task<int> WriteAsync(
-        CallbackKey delivery, HashedAccounts accounts, PrefixBitmap bitmap, ReportedHashes? reported, CancellationToken cancellationToken)
+        CallbackKey delivery, HashedAccounts accounts, PrefixBitmap bitmap, SkippedHashes? skipped, CancellationToken cancellationToken)
     {
-        var (calls, content) = Seal(delivery, accounts, bitmap, reported);
+        var (calls, content) = Seal(delivery, accounts, bitmap, skipped);
         if (calls == 0 || await blobs.WriteAsync(delivery, content, replaces: false, cancellationToken))
             return calls;
         if (await blobs.ReadAsync(delivery, cancellationToken) is { } there && CallList.Open(keys.Secret!, delivery, there) is { } list)
@@ -47,9 +49,9 @@ public sealed class FindCalls(
     }
 
     private (int Calls, byte[] Content) Seal(
-        CallbackKey delivery, HashedAccounts accounts, PrefixBitmap bitmap, ReportedHashes? reported)
+        CallbackKey delivery, HashedAccounts accounts, PrefixBitmap bitmap, SkippedHashes? skipped)
     {
-        var found = accounts.Find(bitmap, reported is null ? null : hash => !reported.Contains(hash));
+        var found = accounts.Find(bitmap, skipped is null ? null : hash => !skipped.Contains(hash));
         if (found.Length == 0)
             return (0, []);
         if (keys.Secret is null)

@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
-    IBreachDatabase database, ILayoutRegister register, StoreLayouts setup, RetiredMarks retiredMarks, CopyToRanges copy, TimeProvider time,
+    IBreachDatabase database, ILayoutRegister register, StoreLayouts setup, LayoutChanges changes, CopyToRanges copy, TimeProvider time,
     ILogger<FillRanges> log)
 {
     /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>
@@ -40,6 +40,7 @@ public sealed partial class FillRanges(
                 // The database first: every slice done after this has its hashes, and no rebuild without hashes can end.
                 await RaiseAsync(layout, RangesState.Filling, token);
                 await FillAsync(layout, token);
+                await changes.ApplyOptOutsAsync(layout with { Ranges = RangesState.Filling }, token);
                 await RaiseAsync(layout, RangesState.On, token);
                 LogOn(layout.Id, copy.Accounts);
                 return copy.Accounts;
@@ -66,7 +67,7 @@ public sealed partial class FillRanges(
     private async Task FillAsync(StoreLayout layout, CancellationToken cancellationToken)
     {
         // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
-        var retired = await retiredMarks.FindAsync(cancellationToken);
+        var retired = await changes.FindRetiredAsync(cancellationToken);
         var recorded = await database.GetFillAsync(layout.Id, cancellationToken);
         var fill = recorded is null ? new Fill(null, [.. retired]) : JsonSerializer.Deserialize<Fill>(recorded)!;
         var walk = TableWalk.Parse(fill.Walk);
@@ -86,12 +87,12 @@ public sealed partial class FillRanges(
             }
         });
 
-        foreach (var mark in (await retiredMarks.FindAsync(cancellationToken)).Except(fill.Dead))
+        foreach (var mark in (await changes.FindRetiredAsync(cancellationToken)).Except(fill.Dead))
         {
             LogRemoved(mark);
             await Parallel.ForEachAsync(
                 TablePart.OfHashes(layout.Facts), atOnce, async (part, token) =>
-                    await retiredMarks.RemoveAsync(mark, part, Retry, token));
+                    await changes.RemoveAsync(mark, part, Retry, token));
         }
 
         void Report() => _progress?.Report(new FillProgress(copy.Accounts, walk.PartsDone, parts.Count));

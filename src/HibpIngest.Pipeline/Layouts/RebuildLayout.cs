@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// resumes after the last completed partition of the merge.
 /// </summary>
 public sealed partial class RebuildLayout(
-    IBreachDatabase database, LayoutOperations operations, RebuildSources sourceFinder, RetiredMarks retiredMarks, IStoreTables tables,
+    IBreachDatabase database, LayoutOperations operations, RebuildSources sourceFinder, LayoutChanges changes, IStoreTables tables,
     TimeProvider time, ILogger<RebuildLayout> logger)
 {
     // Transactions in flight for each storage account and each of the two partitions of the merge that are written at a time. Together that
@@ -185,14 +185,15 @@ public sealed partial class RebuildLayout(
     private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<RebuildSource> sources, Replay replay, CancellationToken cancellationToken)
     {
-        var retired = (await retiredMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
+        var retired = (await changes.FindRetiredAsync(cancellationToken)).Intersect(replay.Marks).ToList();
         foreach (var mark in retired)
         {
             LogRemoved(mark);
             var atOnce = Parallelism.Of(4, cancellationToken);
             await Parallel.ForEachAsync(TablePart.Of(layout.Facts, withRanges: true), atOnce, async (part, token) =>
-                await retiredMarks.RemoveAsync(mark, part, Retry, token));
+                await changes.RemoveAsync(mark, part, Retry, token));
         }
+        await changes.ApplyOptOutsAsync(layout, cancellationToken);
         foreach (var source in sources)
         {
             if (!await database.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))

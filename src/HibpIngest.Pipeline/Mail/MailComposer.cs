@@ -76,6 +76,20 @@ public sealed class MailComposer
             _templates.VerifyHtml.Render(values)), date);
     }
 
+    /// <summary>Composes the mail with the link by which a person has an address hidden.</summary>
+    /// <param name="command">Id of the command that causes the mail.</param>
+    /// <exception cref="BadInputException">The address can't be mailed to.</exception>
+    public OutgoingMail ComposeOptOut(Guid command, MailDue due, string link, OptOutLevel level, DateTimeOffset date)
+    {
+        var values = Values(due.Email, due.Subscription, Logo);
+        values["link"] = link;
+        values["fromAll"] = level == OptOutLevel.All;
+        values["fromPublic"] = level != OptOutLevel.All;
+        return Compose(command, due, new MailParts(
+            "Confirm that your address shall be hidden", Wrap(_templates.OptOutText.Render(values)),
+            _templates.OptOutHtml.Render(values)), date);
+    }
+
     /// <summary>Composes the mail that confirms a subscription.</summary>
     /// <param name="command">Id of the command that causes the mail.</param>
     /// <param name="breaches">The breaches that the address is in; the first <see cref="MaxBreaches"/> are listed.</param>
@@ -184,6 +198,8 @@ public sealed class MailComposer
         }
         var due = new MailDue(Guid.Empty, person.Email);
         _ = ComposeVerification(Guid.Empty, due, "https://example.com/", DateTimeOffset.UnixEpoch);
+        foreach (var level in (OptOutLevel[])[OptOutLevel.Public, OptOutLevel.All])
+            _ = ComposeOptOut(Guid.Empty, due, "https://example.com/", level, DateTimeOffset.UnixEpoch);
         _ = ComposeWelcome(Guid.Empty, due, [], DateTimeOffset.UnixEpoch);
         _ = ComposeWelcome(Guid.Empty, due, [full], DateTimeOffset.UnixEpoch);
     }

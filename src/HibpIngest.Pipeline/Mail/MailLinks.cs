@@ -17,6 +17,10 @@ public sealed class MailLinks(InstallationKeys keys, IOptions<SiteOptions> site)
     /// <summary>Returns the link with which a person verifies an address.</summary>
     public string Verify(Guid request, DateTimeOffset expires) => Link("verify", LinkPurpose.Verify, request, expires);
 
+    /// <summary>Returns the link with which a person has an address hidden.</summary>
+    public string OptOut(Guid request, OptOutLevel level, DateTimeOffset expires) => Link(
+        "optout/confirm", level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic, request, expires);
+
     private string Link(string page, LinkPurpose purpose, Guid id, DateTimeOffset? expires) =>
         $"{site.Value.WebUrl}/{page}?t={keys.Links!.Create(purpose, id, expires)}";
 }

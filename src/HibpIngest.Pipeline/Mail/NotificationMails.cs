@@ -23,6 +23,8 @@ public sealed class NotificationMails(
         {
             var (accounts, complete) = notification.Domain is { } domain
                 ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
+            if (accounts is { Count: 0 } && complete)
+                return new MailOutcome(new MailRefusal("every account of the domain is hidden from all, or was removed"));
             var counted = accounts is null ? notification
                 : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
             await sender.SendAsync(composer.Value.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);

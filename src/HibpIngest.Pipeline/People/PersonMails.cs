@@ -8,12 +8,17 @@ public sealed class PersonMails(
     ICatalogue catalogue, IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer,
     MailLinks links)
 {
+    /// <summary>Sends the link by which the owner of an address confirms a subscription or an opt-out.</summary>
     /// <param name="expires">When the link expires.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
     /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
-    public Task SendVerificationAsync(PersonCommand command, MailDue due, DateTimeOffset expires, CancellationToken cancellationToken) =>
+    public Task SendConfirmationAsync(PersonCommand command, MailDue due, DateTimeOffset expires, CancellationToken cancellationToken) =>
         sender.SendAsync(
-            composer.Value.ComposeVerification(command.Id, due, links.Verify(due.Subscription, expires), command.At), cancellationToken);
+            command.Kind == CommandKind.RequestOptOut
+                ? composer.Value.ComposeOptOut(
+                    command.Id, due, links.OptOut(due.Subscription, command.Level, expires), command.Level, command.At)
+                : composer.Value.ComposeVerification(command.Id, due, links.Verify(due.Subscription, expires), command.At),
+            cancellationToken);
 
     /// <summary>Confirms a subscription, and lists the breaches that the address is in, including sensitive ones: it is verified.</summary>
     /// <exception cref="BadInputException">Permanently refused.</exception>
@@ -36,6 +41,8 @@ public sealed class PersonMails(
         var place = new LayoutPlacement(facts).Find(alias, domain);
         var marks = await tables.AccountReads(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
             place.Partition, alias, breaches.Max(breach => breach.Marks[^1]), cancellationToken);
+        if (OptOut.Hides(marks, fromOwner: true))
+            return [];
         return [.. breaches.Where(breach => breach.Marks.Any(marks.Contains))
             .OrderByDescending(breach => breach.Metadata.BreachDate).ThenBy(breach => breach.Name, StringComparer.OrdinalIgnoreCase)];
     }

@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline.Removal;
 /// interrupted run finds the same folders again; a second run changes nothing.
 /// </summary>
 public sealed class RepairRemoved(
-    IJournalBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseState database, RetiredMarks retiredMarks,
+    IJournalBlobs blobs, ILoads loads, ILayouts layouts, IDatabaseState database, LayoutChanges changes,
     IOptions<UpsertOptions> options, TimeProvider time)
 {
     /// <summary>Finds what to repair. Changes nothing.</summary>
@@ -73,7 +73,7 @@ public sealed class RepairRemoved(
         var retry = TableRetry.Create((reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
         await Parallel.ForEachAsync(parts, TablePart.InParallel(options.Value, cancellationToken), async (part, token) =>
         {
-            Interlocked.Add(ref changed, await retiredMarks.RemoveAsync(mark, part, retry, token));
+            Interlocked.Add(ref changed, await changes.RemoveAsync(mark, part, retry, token));
             progress?.Report(
                 $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables are done, "
                 + $"{Interlocked.Read(ref changed)} marks taken off");

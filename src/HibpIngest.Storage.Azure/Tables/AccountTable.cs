@@ -6,8 +6,11 @@ internal sealed class AccountTable(
     StorageTable table, PointReads reads, WriteThrottle throttle, ILogger<AccountTable> logger)
     : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountReads
 {
-    // A filter may have 15 comparisons, one for the partition (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
-    private const int MaxFiltered = 14;
+    // A filter may have 15 comparisons, one for the partition and one for opt-outs
+    // (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities).
+    private const int MaxFiltered = 13;
+
+    private static readonly string HiddenFromAll = $"{OptOut.Property} eq '{OptOut.ValueOf(OptOutLevel.All)}'";
 
     public async IAsyncEnumerable<string> ListAliasesAsync(
         string partition, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
@@ -19,16 +22,19 @@ internal sealed class AccountTable(
         // The service rejects a filter with more comparisons; the whole domain is read then.
         var filtered = wanted.Length <= MaxFiltered;
         if (filtered)
-            filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))})";
+            filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))} or {HiddenFromAll})";
         string? last = null;
         await foreach (var entity in Table.QueryAsync(
-            filter, ["RowKey", .. wanted], "listing of a domain's accounts", cancellationToken: cancellationToken))
+            filter, ["RowKey", OptOut.Property, .. wanted], "listing of a domain's accounts", cancellationToken: cancellationToken))
         {
-            // The rows of an account are adjacent: '!' sorts below every character of an alias.
+            // The rows of an account are adjacent, and the first has the opt-out: '!' sorts below every character of an alias.
             var (alias, _) = SplitRowKey(entity.RowKey);
-            if (alias == last || !filtered && !Array.Exists(wanted, property => entity[property] is true))
+            if (alias == last)
                 continue;
-            yield return last = alias;
+            if (OptOut.Hides(MarksOf(entity), fromOwner: true))
+                last = alias;
+            else if (Array.Exists(wanted, property => entity[property] is true))
+                yield return last = alias;
         }
     }
 
@@ -39,7 +45,7 @@ internal sealed class AccountTable(
         foreach (var entity in entities)
         {
             var (alias, row) = SplitRowKey(entity.RowKey);
-            int[] marks = [.. MarksOf(entity)];
+            int[] marks = [.. MarksOf(entity).Where(mark => mark > 0)];
             if (marks.Length > 0)
                 rows.Add((entity.PartitionKey, new MarkedRow(alias, row, marks)));
         }

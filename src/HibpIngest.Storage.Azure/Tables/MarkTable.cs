@@ -57,6 +57,14 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
             cancellationToken);
     }
 
+    public Task PutOptOutAsync(string partition, string key, OptOutLevel level, CancellationToken cancellationToken) =>
+        throttle.SendPatientlyAsync(
+            table.Name, Encoding.ASCII.GetBytes(partition), 1,
+            () => table.MergeAsync(
+                new TableEntity(partition, key) { [OptOut.Property] = OptOut.ValueOf(level) }, "recording of an opt-out",
+                cancellationToken),
+            cancellationToken);
+
     // Returns a single upsert, since most domains of a breach have one account in it: without a transaction the emulator takes 40% less
     // time.
     private Func<Task<WriteRefusal?>> SingleUpsert(
@@ -135,7 +143,7 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
         return (rowKey[..mark], row);
     }
 
-    /// <summary>Returns the marks of an entity, ascending.</summary>
+    /// <summary>Returns the marks of an entity, ascending; an opt-out is a negative one.</summary>
     protected static IReadOnlyList<int> MarksOf(TableEntity entity)
     {
         var marks = new List<int>(entity.Count);
@@ -143,6 +151,8 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
         {
             if (value is true && MarkOf(name) is > 0 and var mark)
                 marks.Add(mark);
+            else if (name == OptOut.Property && OptOut.MarkOf(value as string) is < 0 and var optOut)
+                marks.Add(optOut);
         }
         marks.Sort();
         return marks;

@@ -75,8 +75,11 @@ internal sealed class PointReads(
         while (reader.Read() && reader.TokenType == JsonTokenType.PropertyName)
         {
             var mark = MarkOf(reader.ValueSpan);
+            var isOptOut = reader.ValueTextEquals(OptOut.Property);
             reader.Read();
-            if (mark > 0 && reader.TokenType == JsonTokenType.True)
+            if (isOptOut && reader.TokenType == JsonTokenType.String)
+                mark = OptOut.MarkOf(reader.GetString());
+            if (mark < 0 || (mark > 0 && reader.TokenType == JsonTokenType.True))
                 (marks ??= []).Add(mark);
             else
                 reader.Skip();

@@ -6,7 +6,8 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// The store register, by partition: <c>store</c> (the identity, this storage account's number in the store, the ids), <c>layout</c> (a row
 /// per layout, and <c>read</c>, which names the one in use), <c>open</c> (a row per load), <c>receipt</c> (a row per blob version; with
 /// SentAt it is no receipt yet, with Removed its load was removed), <c>catalogue</c> (a row per writer that may leave the catalogue stale),
-/// <c>host</c> (a row per process), <c>suppression</c> (rows <c>hash!number</c>, of which the last counts, and <c>check</c>).
+/// <c>host</c> (a row per process), <c>suppression</c> (rows <c>hash!number</c>, of which the last counts, and <c>check</c>),
+/// <c>optout</c> (a row per address, by its SHA-1).
 /// </summary>
 internal sealed partial class StoreRegister(StorageTable table, TimeProvider time) : IStoreRegister
 {

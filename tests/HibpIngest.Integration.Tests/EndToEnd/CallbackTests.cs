@@ -2,6 +2,7 @@ using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
+using HibpIngest.Pipeline.People;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Sweeping;
@@ -15,6 +16,21 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class CallbackTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
+
+    [Theory]
+    [InlineData(OptOutLevel.Public)]
+    [InlineData(OptOutLevel.All)]
+    public async Task Clients_are_not_called_for_hidden_accounts(OptOutLevel level)
+    {
+        await using var rig = await CallRig.StartAsync();
+        var all = await rig.AddAsync("all", Enumerable.Range(0, PrefixBitmap.Prefixes));
+        var hidden = PipelineRig.Expected(7, 1).Single().Split('@');
+        await (rig.Context with { SuppressionKey = SuppressionKey.Parse(Convert.ToBase64String(new byte[32])) })
+            .Get<OptOutOperations>().SetAsync(new OptOut(hidden[0], hidden[1], level), None);
+        await rig.DropAsync("X", 0, 20);
+        await rig.RunToEndAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 20).Except(CallRig.Expect("X", 7, 1)), rig.Told(all));
+    }
 
     [Fact]
     public async Task Clients_are_called_exactly_for_the_watched_accounts_in_each_breach()

@@ -395,6 +395,9 @@ public sealed class SliceTests(ITestOutputHelper output)
         public Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken) =>
             throw new NotSupportedException();
 
+        public Task PutOptOutAsync(string partition, string key, OptOutLevel level, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
+
         public IAsyncEnumerable<string> ListAliasesAsync(
             string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw new NotSupportedException();
 

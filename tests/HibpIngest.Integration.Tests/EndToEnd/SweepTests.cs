@@ -326,6 +326,8 @@ public sealed class SweepTests
 
         public Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken) => throw Fault();
 
+        public Task PutOptOutAsync(string partition, string key, OptOutLevel level, CancellationToken cancellationToken) => throw Fault();
+
         public IAsyncEnumerable<string> ListAliasesAsync(
             string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw Fault();
 

@@ -10,7 +10,7 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
 {
     private static readonly string[] Pages =
     [
-        "/", "/breaches", "/breach/Alpha", "/breach/Hostile", "/subscribe", "/privacy", "/nothing",
+        "/", "/breaches", "/breach/Alpha", "/breach/Hostile", "/subscribe", "/optout", "/privacy", "/nothing",
         $"/verify?t={LinkTokens.Parse(PeopleRig.Key)!.Create(LinkPurpose.Verify, Guid.NewGuid())}",
     ];
 

@@ -137,7 +137,7 @@ public sealed class SubscriptionTests
             await rig.HandleAsync(rig.Follow(
                 link.StartsWith("/verify", StringComparison.Ordinal) ? CommandKind.Verify : CommandKind.Unsubscribe, link));
         }
-        clock.Advance(HandleCommand.RequestsLast + TimeSpan.FromSeconds(1));
+        clock.Advance(RequestMails.RequestsLast + TimeSpan.FromSeconds(1));
         Assert.Equal(400, (await web.GetAsync(verify)).Status);
         await rig.HandleAsync(rig.Follow(CommandKind.Verify, verify));
         await rig.HandleAsync(rig.Follow(CommandKind.Verify, verify) with { At = clock.GetUtcNow() - TimeSpan.FromDays(1) });

@@ -112,6 +112,42 @@ public abstract class AccountTableContract
     }
 
     [Fact]
+    public async Task Opt_out_is_read_with_the_marks_and_no_upsert_or_removal_undoes_it()
+    {
+        var (table, reads) = await NewTableAsync();
+        Task<IReadOnlyList<int>> ReadAsync() => reads.GetMarksAsync("example.com", "anna", 300, CancellationToken.None);
+        Task PutAsync(OptOutLevel level) => table.PutOptOutAsync("example.com", "anna", level, CancellationToken.None);
+
+        await PutAsync(OptOutLevel.Public);
+        await table.UpsertAsync("example.com", 1, "anna", "bert");
+        await table.UpsertAsync("example.com", 300, "anna");
+        Assert.Equal([-1, 1, 300], await ReadAsync());
+        Assert.Equal([-1, 1], await reads.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
+        Assert.Equal(["anna", "bert"], await ListAsync(table, "example.com", 1));
+        await PutAsync(OptOutLevel.All);
+        Assert.Equal(
+            ["anna: -2,1,300", "bert: 1"],
+            await reads.ReadDomainAsync("example.com", CancellationToken.None).Select(one => $"{one.Alias}: {string.Join(',', one.Marks)}")
+                .ToListAsync());
+        // Its mark above 250 is in another row than the opt-out. The service rejects a filter with more than 15 comparisons.
+        Assert.Equal(["bert"], await ListAsync(table, "example.com", 1, 300));
+        Assert.Equal(["bert"], await ListAsync(table, "example.com", [.. Enumerable.Range(1, 20), 300]));
+        for (var part = 0; part < IAccountTable.Parts; part++)
+        {
+            var page = await table.ReadPageAsync(part, null, CancellationToken.None);
+            Assert.DoesNotContain(page.Rows.SelectMany(row => row.Row.Marks), mark => mark < 0);
+        }
+
+        foreach (var mark in (int[])[1, 300])
+            await table.RemoveMarkAsync("example.com", ["anna"], mark, CancellationToken.None);
+        Assert.Equal([-2], await ReadAsync());
+        await table.UpsertAsync("example.com", 7, "anna");
+        Assert.Equal([-2, 7], await ReadAsync());
+        await PutAsync(OptOutLevel.None);
+        Assert.Equal([7], await ReadAsync());
+    }
+
+    [Fact]
     public async Task Parts_of_a_walk_cover_every_domain()
     {
         var (table, reads) = await NewTableAsync();
@@ -196,10 +232,10 @@ public abstract class AccountTableContract
             () => table.UpsertAsync("example.com"u8.ToArray(), new Range[] { 0..4 }, "anna"u8.ToArray(), 1, inFlight, cancelled.Token));
     }
 
-    private static async Task<string[]> ListAsync(IAccountTable table, string domain, int breach)
+    private static async Task<string[]> ListAsync(IAccountTable table, string domain, params int[] marks)
     {
         var aliases = new List<string>();
-        await foreach (var alias in table.ListAliasesAsync(domain, [breach], CancellationToken.None))
+        await foreach (var alias in table.ListAliasesAsync(domain, marks, CancellationToken.None))
             aliases.Add(alias);
         return [.. aliases];
     }

@@ -62,6 +62,19 @@ public abstract class RangeTableContract
     }
 
     [Fact]
+    public async Task Opt_out_is_read_with_the_marks()
+    {
+        var table = await NewTableAsync();
+        var hash = "ABCDEF" + new string('1', 34);
+        await table.PutOptOutAsync("AB", hash[2..], OptOutLevel.Public, None);
+        await table.SetAsync(300, hash);
+        Assert.Equal<(string, string)[]>([(hash[6..], "-1 300")], await ReadAsync(table, "ABCDEF"));
+        await table.PutOptOutAsync("AB", hash[2..], OptOutLevel.All, None);
+        await table.SetAsync(2, hash);
+        Assert.Equal<(string, string)[]>([(hash[6..], "-2 2 300")], await ReadAsync(table, "ABCDEF"));
+    }
+
+    [Fact]
     public async Task Range_of_several_pages_is_read_completely()
     {
         var table = await NewTableAsync();

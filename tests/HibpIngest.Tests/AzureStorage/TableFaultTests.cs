@@ -313,7 +313,7 @@ public sealed class TableFaultTests
             }
 
             await LoopbackServer.JsonAsync(
-                context, 200, number == 0 ? """{"value":[]}""" : $$"""{"value":[{"RowKey":"user{{number}}!1"}]}""");
+                context, 200, number == 0 ? """{"value":[]}""" : $$"""{"value":[{"RowKey":"user{{number}}!1","b300":true}]}""");
         });
         var aliases = new List<string>();
         await foreach (var alias in Open(server).Table.ListAliasesAsync("example.com", [300], CancellationToken.None))

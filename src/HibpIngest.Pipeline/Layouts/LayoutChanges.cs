@@ -1,13 +1,20 @@
+using HibpIngest.Pipeline.People;
 using Polly;
 using Polly.Retry;
 
 namespace HibpIngest.Pipeline.Layouts;
 
-/// <summary>Finds retired marks, and removes them from entities that were written in the meantime.</summary>
-public sealed class RetiredMarks(ILoads loads, IDatabaseState database, IStoreTables tables)
+/// <summary>
+/// Applies to a layout what changed while it was written by something that doesn't know it: retired marks, and opt-outs.
+/// </summary>
+public sealed class LayoutChanges(ILoads loads, IDatabaseState database, IStoreTables tables, OptOutOperations optOuts)
 {
+    /// <summary>Sets all opt-outs in a layout that was rebuilt, or whose ranges were backfilled.</summary>
+    internal Task ApplyOptOutsAsync(StoreLayout layout, CancellationToken cancellationToken) =>
+        optOuts.ApplyAsync(layout, cancellationToken);
+
     /// <summary>Returns the marks of removed loads, and of loads that are being removed.</summary>
-    internal async Task<HashSet<int>> FindAsync(CancellationToken cancellationToken)
+    internal async Task<HashSet<int>> FindRetiredAsync(CancellationToken cancellationToken)
     {
         // In this order: a mark assigned in between is not among them.
         var highest = (await database.GetHighestIdsAsync(cancellationToken)).Mark;

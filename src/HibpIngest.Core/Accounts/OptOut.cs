@@ -1,0 +1,42 @@
+namespace HibpIngest.Accounts;
+
+/// <summary>From whom the owner of an address has had it hidden.</summary>
+public enum OptOutLevel
+{
+    None,
+
+    /// <summary>From lookups, ranges, searches and callbacks. The verified owner of the address or of its domain still sees it.</summary>
+    Public,
+
+    /// <summary>From every reader; it gets no mail.</summary>
+    All,
+}
+
+/// <param name="Alias">Lower-case, as the domain.</param>
+public sealed record OptOut(string Alias, string Domain, OptOutLevel Level)
+{
+    /// <summary>Property of an account's entity, and of that of its hash, which upserts neither read nor change.</summary>
+    public const string Property = "o";
+
+    // In the list of an account's marks, before all others: a reader gets both by one read, and marks are positive.
+    private const int PublicMark = -1;
+    private const int AllMark = -2;
+
+    /// <summary>Value of <see cref="Property"/>.</summary>
+    public static string ValueOf(OptOutLevel level) => level == OptOutLevel.None ? "" : level.ToString().ToLowerInvariant();
+
+    /// <summary>Returns the mark of a value of <see cref="Property"/>; 0: none. A value of a newer program hides from all.</summary>
+    public static int MarkOf(string? value) => value switch { null or "" => 0, "public" => PublicMark, _ => AllMark };
+
+    /// <param name="marks">Of an account or hash, ascending.</param>
+    /// <param name="fromOwner">Whether the reader is the verified owner of the address or of its domain.</param>
+    public static bool Hides(IReadOnlyList<int> marks, bool fromOwner) =>
+        marks.Count > 0 && (fromOwner ? marks[0] <= AllMark : marks[0] < 0);
+
+    // ToString must not show the address.
+    private bool PrintMembers(System.Text.StringBuilder builder)
+    {
+        builder.Append(Level);
+        return true;
+    }
+}

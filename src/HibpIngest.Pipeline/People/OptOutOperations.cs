@@ -1,0 +1,53 @@
+using HibpIngest.Pipeline.Subscribers;
+using HibpIngest.Pipeline.Upsert;
+
+namespace HibpIngest.Pipeline.People;
+
+/// <summary>
+/// Hides addresses from readers. The register is changed first: whatever is written of a layout later applies it from there. Idempotent.
+/// </summary>
+public sealed class OptOutOperations(IOptOuts register, ILayouts layouts, IStoreTables tables, SubscriberOperations subscribers)
+{
+    /// <summary>Hides an address in every layout, or shows it again; hidden from all, it also loses its subscriptions.</summary>
+    /// <exception cref="NotPossibleException">It is to be hidden from all, but there is no HIBP_SUPPRESSION_KEY.</exception>
+    public async Task SetAsync(OptOut optOut, CancellationToken cancellationToken)
+    {
+        if (optOut.Level == OptOutLevel.All)
+            subscribers.RequireKey();
+        await register.PutOptOutAsync(optOut, cancellationToken);
+        foreach (var layout in (await layouts.GetLayoutsAsync(cancellationToken)).Written)
+            await WriteAsync(layout, optOut, cancellationToken);
+        // Last: it deletes the request by which a repeated command finds the address.
+        if (optOut.Level == OptOutLevel.All)
+        {
+            await subscribers.RemoveAsync(
+                [$"{optOut.Alias}@{optOut.Domain}"], [], SuppressionReason.Unsubscribed, cancellationToken);
+        }
+    }
+
+    /// <summary>Applies all opt-outs to a layout that was rebuilt, or whose ranges were backfilled.</summary>
+    internal async Task ApplyAsync(StoreLayout layout, CancellationToken cancellationToken)
+    {
+        await foreach (var optOut in register.ListOptOutsAsync(cancellationToken))
+            await WriteAsync(layout, optOut, cancellationToken);
+    }
+
+    /// <summary>Shows an address to its owner again, who has just verified it and wants to be notified.</summary>
+    internal async Task ShowToOwnerAsync(string alias, string domain, CancellationToken cancellationToken)
+    {
+        if (await register.GetOptOutAsync(alias, domain, cancellationToken) == OptOutLevel.All)
+            await SetAsync(new OptOut(alias, domain, OptOutLevel.Public), cancellationToken);
+    }
+
+    private async Task WriteAsync(StoreLayout layout, OptOut optOut, CancellationToken cancellationToken)
+    {
+        var (facts, placement) = (layout.Facts, new LayoutPlacement(layout.Facts));
+        var place = placement.Find(optOut.Alias, optOut.Domain);
+        await tables.Accounts(new TablePlace(place.StorageAccount, facts.AccountsTable)).PutOptOutAsync(
+            place.Partition, optOut.Alias, optOut.Level, cancellationToken);
+        if (!layout.WritesRanges)
+            return;
+        var (partition, row) = RangeKeys.Of(Encoding.ASCII.GetBytes(optOut.Alias), Encoding.ASCII.GetBytes(optOut.Domain));
+        await tables.Ranges(RangeKeys.PlaceOf(partition, facts, placement)).PutOptOutAsync(partition, row, optOut.Level, cancellationToken);
+    }
+}
