@@ -54,7 +54,7 @@ public static class ApiServices
                 .AddSingleton<IApiEndpoints, PageEndpoints>().AddSingleton<IApiEndpoints, SearchEndpoints>();
         }
         if (options.HasSubscriptions)
-            services.AddSingleton<IApiEndpoints, PersonEndpoints>();
+            services.AddSingleton<IApiEndpoints, PersonEndpoints>().AddSingleton<IApiEndpoints, DomainVerificationEndpoints>();
         if (options.Web.TestAccounts ?? options.IsOpen)
             services.AddSingleton<TestAccounts>();
         if (options.Web.AccessLog ?? true)

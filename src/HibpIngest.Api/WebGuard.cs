@@ -122,7 +122,9 @@ internal sealed partial class WebGuard(
         context.Response.Headers.XContentTypeOptions = "nosniff";
         if (response == ErrorResponse.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
             response = response with { Message = "An error occurred." };
-        await response.ExecuteAsync(context);
+        var isForm = ApiRoute.Of(context)?.Access == RouteAccess.Form && !context.Request.HasJsonContentType();
+        await (isForm && pages is not null && response.StatusCode == StatusCodes.Status503ServiceUnavailable
+            ? NoticePage.WriteAsync(context, pages, Notice.Unavailable) : response.ExecuteAsync(context));
     }
 
     private bool IsTimeToLog()

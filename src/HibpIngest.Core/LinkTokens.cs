@@ -2,6 +2,7 @@ using System.Buffers;
 using System.Buffers.Binary;
 using System.Buffers.Text;
 using System.Security.Cryptography;
+using System.Text;
 
 namespace HibpIngest;
 
@@ -28,6 +29,9 @@ public sealed class LinkTokens
 {
     /// <summary>Length of a token in characters.</summary>
     public const int Length = 51;
+
+    /// <summary>What a TXT record that proves a domain begins with, as Have I Been Pwned's.</summary>
+    public const string RecordPrefix = "hibp-verify=";
 
     private const byte Version = 1;
     private const int MinKeyBytes = 32;
@@ -100,6 +104,20 @@ public sealed class LinkTokens
         }
         return null;
     }
+
+    /// <summary>
+    /// Returns the TXT record by which the owner of an API key proves a domain: an HMAC of both, so that nothing has to be stored.
+    /// </summary>
+    /// <param name="key">Hash of the API key.</param>
+    /// <param name="domain">Lower-case ASCII.</param>
+    public string RecordOf(string key, string domain) => RecordOf(Keys[0], key, domain);
+
+    /// <summary>Returns whether a TXT record proves a domain, under one of the first two keys.</summary>
+    public bool Proves(string record, string key, string domain) => Keys.Take(VerifyingKeys).Any(link =>
+        CryptographicOperations.FixedTimeEquals(Encoding.UTF8.GetBytes(record), Encoding.UTF8.GetBytes(RecordOf(link, key, domain))));
+
+    private static string RecordOf(byte[] link, string key, string domain) => $"{RecordPrefix}dweb_" + Convert.ToHexStringLower(
+        HMACSHA256.HashData(link, Encoding.ASCII.GetBytes($"hibp domain {key} {domain}")).AsSpan(0, SignatureBytes));
 
     // The text before the token keeps it apart from other uses of the key.
     private static void Sign(byte[] key, ReadOnlySpan<byte> stamp, Span<byte> signature)

@@ -1,6 +1,7 @@
 using HibpIngest.Api;
 using HibpIngest.Api.Callers;
 using HibpIngest.Api.Settings;
+using HibpIngest.Delivery;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Settings;
@@ -31,6 +32,7 @@ internal static partial class Program
     private static void AddApi(IServiceCollection services, PipelineSettings settings) => services
         .AddSingleton(TimeProvider.System)
         .AddSingleton(settings)
+        .AddHibpDns(settings.Dns)
         .AddHibpApiStorage(settings.Storage, settings.FurtherStorage, settings.Get<PasswordOptions>().PasswordsNearest)
         .AddHibpApi(new ApiOptions
         {

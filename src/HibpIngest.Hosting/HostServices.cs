@@ -23,6 +23,7 @@ public static partial class HostServices
         return services.AddHibpStorage(settings.Storage, settings.FurtherStorage, settings.JournalStorage, storage)
             .AddHibpDatabase(settings.Database)
             .AddHibpDelivery(settings.Mail, settings.Get<CallbackOptions>().CallLoopback)
+            .AddHibpDns(settings.Dns)
             .AddHibpPipeline(setsUpStores)
             .AddHibpPasswords()
             .AddSingleton<ServingStores>().AddSingleton<RollUpAccess>()

@@ -2,6 +2,7 @@ using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Import.Drops;
+using HibpIngest.Pipeline.People;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Sql.Sqlite;
@@ -29,8 +30,8 @@ public static class HostSweeps
     });
 
     /// <summary>
-    /// Adds the daily deletion of expired requests, in case no command does it: in a few minutes of the night, so that it wakes a database
-    /// that pauses once a day.
+    /// Adds the daily deletion of expired requests, in case no command does it, and the checks of domains' proofs: in a few minutes of the
+    /// night, so that it wakes a database that pauses once a day.
     /// </summary>
     public static IServiceCollection AddRequestSweep(this IServiceCollection services) => services.AddSingleton(provider => new HostSweep(
         "requests sweep", async cancellationToken =>
@@ -42,6 +43,7 @@ public static class HostSweeps
             }
             await provider.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
             await provider.GetRequiredService<ISubscriptionRequests>().DeleteExpiredRequestsAsync(cancellationToken);
+            await provider.GetRequiredService<ProvenDomains>().CheckAsync(cancellationToken);
         }));
 
     public static IServiceCollection AddServingSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services

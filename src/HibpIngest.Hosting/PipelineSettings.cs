@@ -1,6 +1,7 @@
 using System.Collections;
 using System.Globalization;
 using HibpIngest.Api.Settings;
+using HibpIngest.Delivery;
 using HibpIngest.People;
 using HibpIngest.Pipeline.Mail;
 using Microsoft.Extensions.Configuration;
@@ -24,6 +25,7 @@ public sealed record PipelineSettings
     private const string SuppressionKeyFile = "suppression.key";
     private const string CommandKeyVariable = "COMMAND_KEY";
     private const string CommandKeyFile = "command.key";
+    private const string DnsVariable = "DNS";
     private const string LinkKeysVariable = "LINK_KEYS";
     private const string LinkKeyFile = "link.key";
 
@@ -36,7 +38,7 @@ public sealed record PipelineSettings
 
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", JournalStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, CommandKeyVariable,
+        "STORAGE", JournalStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, CommandKeyVariable, DnsVariable,
         "HOME",
         "EMULATOR_DIR", EmulatorPortVariable, "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
         "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
@@ -82,6 +84,9 @@ public sealed record PipelineSettings
 
     /// <summary>Opens people's commands; format of <see cref="HibpIngest.CommandKey.Parse"/>.</summary>
     public string? CommandKey { get; init; }
+
+    /// <summary>The DNS server to ask; format of <see cref="DnsRecords.Parse"/>. Null: those of this machine.</summary>
+    public string? Dns => Variables[DnsVariable];
 
     /// <summary>The HIBP_ variables without their prefix; options are bound from them.</summary>
     public required IConfiguration Variables
@@ -212,6 +217,8 @@ public sealed record PipelineSettings
         };
         foreach (var options in settings._options.GetServices<IOptions<object>>())
             errors.Try(() => options.Value);
+        if (settings.Dns is { } dns)
+            errors.Try(() => DnsRecords.Parse(dns));
         if (settings.JournalStorage is { } journal)
             errors.Try(() => StorageAccount.Check(journal, NameOf(JournalStorageVariable)));
         foreach (var (variable, connection) in FurtherVariables.Zip(settings.FurtherStorage))

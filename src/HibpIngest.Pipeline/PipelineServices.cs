@@ -39,7 +39,8 @@ public static class PipelineServices
         typeof(RemoveMarks), typeof(SweepLoads), typeof(LostMessages), typeof(LoadSchedules), typeof(StoreContainers),
         typeof(StoreLayouts), typeof(CopyToRanges), typeof(RebuildSources), typeof(MatchLoad), typeof(SliceRuns), typeof(FindCalls),
         typeof(CallLists), typeof(LoadArchive), typeof(StartSlices), typeof(SubscriberOperations),
-        typeof(MailLinks), typeof(PersonLimits), typeof(PersonMails), typeof(RequestMails), typeof(OptOutOperations),
+        typeof(MailLinks), typeof(PersonLimits), typeof(PersonMails), typeof(RequestMails), typeof(FollowedLinks), typeof(ProvenDomains),
+        typeof(OptOutOperations),
     ];
 
     /// <summary>

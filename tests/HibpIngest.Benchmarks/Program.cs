@@ -84,6 +84,10 @@ const string Usage = """
           looked through, and CALLS of it (default 0: all) made with cap 64 to a server that accepts each, beside a bare
           HttpClient; exit code 1 above 700 ns an account, under 2,000 calls a second, where memory
           grows, or where other calls are received than were found
+      subscribe [REQUESTS] [NETWORKS]
+          requests to subscribe from one network (default 100,000), then from NETWORKS (10,000) at 50 addresses, within
+          an hour; exit code 1 where more mails are sent than the limits allow, where refused requests leave rows, or
+          where they are handled at less than half the rate of opening them only
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -200,6 +204,8 @@ async Task<bool?> RunAsync()
             return await new AccessBenchmark(folder, null).HoldAsync(Number(1, 600));
         case ["callbacks", ..]:
             return await CallbackBenchmark.RunAsync(Number(1, 10_000_000), Number(2, 10_000_000), Number(3, 0), folder);
+        case ["subscribe", ..]:
+            return await SubscribeBenchmark.RunAsync(Number(1, 100_000), Number(2, 10_000), folder);
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder);
         default:

@@ -162,6 +162,9 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
 
         public Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken) => throw new NotSupportedException();
 
+        public Task<bool> SetDomainAsync(string hash, string domain, bool isProven, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
+
         public Task<bool> RemoveAsync(string hash, CancellationToken cancellationToken) => throw new NotSupportedException();
     }
 }

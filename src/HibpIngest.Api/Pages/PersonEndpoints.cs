@@ -86,17 +86,10 @@ internal sealed class PersonEndpoints : IApiEndpoints
             return;
         }
         var network = CallerAddress.NetworkOf(CallerAddress.Of(context, _web.Proxies));
-        var isQueued = await TrySendAsync(
-            new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), kind, email, network, Level: level), cancellationToken);
-        if (!isJson)
-            await WriteAsync(context, isQueued ? new Notice(done) : Notice.Unavailable);
-        else if (isQueued)
-        {
-            await JsonResponse.Of(new MessageDocument(PageText.Get("Notice.Sent")), ApiJson.Documents.MessageDocument)
-                .ExecuteAsync(context);
-        }
-        else
-            await ErrorResponse.Unavailable.ExecuteAsync(context);
+        await SendAsync(new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), kind, email, network, Level: level), cancellationToken);
+        await (isJson
+            ? JsonResponse.Of(new MessageDocument(PageText.Get("Notice.Sent")), ApiJson.Documents.MessageDocument).ExecuteAsync(context)
+            : WriteAsync(context, new Notice(done)));
     }
 
     private Task AskAsync(HttpContext context, string path, string notice, Link[] links) => Find(context, links) is var (link, token)
@@ -105,12 +98,13 @@ internal sealed class PersonEndpoints : IApiEndpoints
     private async Task ConfirmAsync(HttpContext context, string notice, Link[] links, CancellationToken cancellationToken)
     {
         if (Find(context, links) is not var (link, token))
-            await WriteAsync(context, Notice.BadLink);
-        else
         {
-            var command = new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), link.Kind, Token: token, Level: link.Level);
-            await WriteAsync(context, await TrySendAsync(command, cancellationToken) ? new Notice($"{notice}Done") : Notice.Unavailable);
+            await WriteAsync(context, Notice.BadLink);
+            return;
         }
+        var command = new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), link.Kind, Token: token, Level: link.Level);
+        await SendAsync(command, cancellationToken);
+        await WriteAsync(context, new Notice($"{notice}Done"));
     }
 
     private static string Suffix(Link link) => link.Level == OptOutLevel.None ? "" : link.Level.ToString();
@@ -130,18 +124,9 @@ internal sealed class PersonEndpoints : IApiEndpoints
         return link is null ? null : (link, token);
     }
 
-    private async Task<bool> TrySendAsync(PersonCommand command, CancellationToken cancellationToken)
-    {
-        try
-        {
-            await _queues.SendAsync(CommandMessage.Of(command, _sealer), TimeSpan.Zero, cancellationToken);
-            return true;
-        }
-        catch (HibpException)
-        {
-            return false; // reported by /readyz
-        }
-    }
+    /// <exception cref="HibpException">The queue can't be reached; the caller gets a page or an error that says so.</exception>
+    private Task SendAsync(PersonCommand command, CancellationToken cancellationToken) =>
+        _queues.SendAsync(CommandMessage.Of(command, _sealer), TimeSpan.Zero, cancellationToken);
 
     private static OptOutLevel? LevelOf(string? text) => text switch
     {

@@ -60,10 +60,16 @@ internal sealed record HealthDocument(
 internal sealed record PersonDocument(
     [property: JsonPropertyName("email")] string? Email, [property: JsonPropertyName("from")] string? From);
 
+internal sealed record DomainDocument([property: JsonPropertyName("DomainName")] string? DomainName);
+
+internal sealed record DnsTokenDocument([property: JsonPropertyName("txtRecordValue")] string TxtRecordValue);
+
 internal sealed record MessageDocument([property: JsonPropertyName("message")] string Message);
 
 [JsonSerializable(typeof(ErrorDocument))]
 [JsonSerializable(typeof(PersonDocument))]
+[JsonSerializable(typeof(DomainDocument))]
+[JsonSerializable(typeof(DnsTokenDocument))]
 [JsonSerializable(typeof(MessageDocument))]
 [JsonSerializable(typeof(IEnumerable<RangeDocument>))]
 [JsonSerializable(typeof(IEnumerable<SubscribedDomain>))]

@@ -13,7 +13,7 @@ internal sealed class KeysCreateCommand : HibpCommand
     };
     private readonly Option<string> _scope = new("--scope")
     {
-        Description = "Scopes, separated by commas: search, range, domains, append.",
+        Description = "Scopes, separated by commas: search, range, domains, append; verify lets its owner add domains by a DNS record.",
         HelpName = "SCOPES",
         DefaultValueFactory = _ => "search",
     };
@@ -32,6 +32,7 @@ internal sealed class KeysCreateCommand : HibpCommand
             ("hibp keys create website --rpm 6000", "lookups of single accounts, 100 a second"),
             ("hibp keys create monitor --scope search,range", "also ranges by hash prefix"),
             ("hibp keys create acme --scope domains --domain acme.com", "all accounts of a domain, for its owner"),
+            ("hibp keys create acme --scope verify", "its owner adds domains by proving them (docs/api.md)"),
             ("hibp keys create ci --json", "as JSON: {\"key\"}"));
     }
 
@@ -84,9 +85,10 @@ internal sealed class KeysCreateCommand : HibpCommand
             scopes |= Enum.GetValues<KeyScopes>().FirstOrDefault(
                 one => one != KeyScopes.None
                 && one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is var scope and not KeyScopes.None
-                ? scope : throw new BadInputException($"'{name}' is no scope: search, range, domains, append");
+                ? scope : throw new BadInputException($"'{name}' is no scope: search, range, domains, append, verify");
         }
-        return scopes == KeyScopes.None ? throw new BadInputException("--scope names no scope: search, range, domains, append") : scopes;
+        return scopes == KeyScopes.None
+            ? throw new BadInputException("--scope names no scope: search, range, domains, append, verify") : scopes;
     }
 
     private static string ParseDomain(string text) => AccountRules.TryParseDomain(text, out var domain, out _)

@@ -1,4 +1,5 @@
 using HibpIngest.Api.Settings;
+using HibpIngest.Delivery;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords.Serving;
@@ -104,7 +105,7 @@ internal sealed class ServeOptions
         };
         var server = await WebServer.StartAsync(
             options,
-            services => services.AddHibpApiStorage(
+            services => services.AddHibpDns(session.Settings.Dns).AddHibpApiStorage(
                 session.Settings.Storage, session.Settings.FurtherStorage, options.Passwords.PasswordsNearest),
             session.Time, session.Logs, cancellationToken);
         session.Screen.Say($"storage:  {server.Services.GetRequiredService<StorageAccount>().DisplayName}");

@@ -41,9 +41,11 @@ public sealed record CommandMessage : WorkMessage
 /// <param name="Network">Network of the caller, for limits.</param>
 /// <param name="Token">Token of the followed link.</param>
 /// <param name="Level">From whom the address shall be hidden.</param>
+/// <param name="Key">Hash of the API key whose owner has proven <paramref name="Domain"/>.</param>
+/// <param name="Domain">Lower-case ASCII.</param>
 public sealed record PersonCommand(
     Guid Id, DateTimeOffset At, CommandKind Kind, string? Email = null, string? Network = null, string? Token = null,
-    OptOutLevel Level = OptOutLevel.None)
+    OptOutLevel Level = OptOutLevel.None, string? Key = null, string? Domain = null)
 {
     /// <summary>For how long a command may wait in the queue; the ids of applied ones are kept longer.</summary>
     public static readonly TimeSpan MaxAge = TimeSpan.FromDays(7);
@@ -87,4 +89,7 @@ public enum CommandKind
 
     /// <summary>The owner of the address confirms that it shall be hidden.</summary>
     OptOut,
+
+    /// <summary>The owner of an API key has proven a domain by its DNS.</summary>
+    VerifyDomain,
 }

@@ -71,4 +71,7 @@ public enum KeyScopes
     Domains = 4,
 
     Append = 8,
+
+    /// <summary>Adds domains that its owner proves.</summary>
+    Verify = 16,
 }

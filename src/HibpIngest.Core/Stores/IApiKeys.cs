@@ -14,6 +14,10 @@ public interface IApiKeys
     /// <summary>Returns all keys by name.</summary>
     Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken);
 
+    /// <summary>Adds a domain to a key, which gets <see cref="KeyScopes.Domains"/>, or removes it. Idempotent.</summary>
+    /// <returns>False if there is no such key.</returns>
+    Task<bool> SetDomainAsync(string hash, string domain, bool isProven, CancellationToken cancellationToken);
+
     /// <returns>False if there is none.</returns>
     Task<bool> RemoveAsync(string hash, CancellationToken cancellationToken);
 }

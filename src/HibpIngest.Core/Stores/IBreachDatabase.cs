@@ -8,6 +8,6 @@ namespace HibpIngest.Stores;
 /// and compared bytewise. These rules apply to each of its interfaces.
 /// </summary>
 public interface IBreachDatabase :
-    IDatabaseState, ICatalogue, ISubscribers, ISubscriptionRequests, ILoads,
+    IDatabaseState, ICatalogue, ISubscribers, ISubscriptionRequests, IDomainProofs, ILoads,
     IIngests, ILoadRows, ISlices, ILayouts, IRebuilds, IMatching, INotifications,
     ICallSlices, ICallbacks, IAsyncDisposable;

@@ -83,6 +83,8 @@ public static class EventIds
     public const int HandleCommandApplied = 4200;
     public const int HandleCommandIgnored = 4201;
     public const int HandleCommandRefused = 4202;
+    public const int ProvenDomainsFailed = 4210;
+    public const int ProvenDomainsLapsed = 4211;
     public const int CatalogueReaderDown = 5001;
     public const int CatalogueReaderUp = 5002;
     public const int LayoutReadsDown = 5010;

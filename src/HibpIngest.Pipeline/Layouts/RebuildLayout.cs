@@ -44,6 +44,8 @@ public sealed partial class RebuildLayout(
     private async Task<RebuildResult> RunLockedAsync(RebuildOrder order, CancellationToken cancellationToken)
     {
         var layout = await FindAsync(order, cancellationToken) ?? await operations.AddAsync(order, cancellationToken);
+        // Later ones are written to it as to the others.
+        await changes.ApplyOptOutsAsync(layout, cancellationToken);
         var (written, rowsWritten, removed) = (new HashSet<long>(), 0L, 0);
         while (true)
         {
@@ -193,7 +195,6 @@ public sealed partial class RebuildLayout(
             await Parallel.ForEachAsync(TablePart.Of(layout.Facts, withRanges: true), atOnce, async (part, token) =>
                 await changes.RemoveAsync(mark, part, Retry, token));
         }
-        await changes.ApplyOptOutsAsync(layout, cancellationToken);
         foreach (var source in sources)
         {
             if (!await database.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))

@@ -1,6 +1,5 @@
 using HibpIngest.Messages;
 using HibpIngest.People;
-using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.People;
 
@@ -10,8 +9,8 @@ namespace HibpIngest.Pipeline.People;
 /// causes a second copy, with the same Message-ID. The web app is not trusted: tokens are checked again, and limits count here.
 /// </summary>
 public sealed partial class HandleCommand(
-    InstallationKeys keys, ISubscriptionRequests requests, RequestMails mails, SubscriberOperations subscribers, OptOutOperations optOuts,
-    TimeProvider time, ILogger<HandleCommand> log) : IMessageStage<CommandMessage>
+    InstallationKeys keys, RequestMails mails, FollowedLinks links, ProvenDomains domains, TimeProvider time, ILogger<HandleCommand> log)
+    : IMessageStage<CommandMessage>
 {
     /// <exception cref="NotPossibleException">A key is missing.</exception>
     public async Task RunAsync(CommandMessage message, CancellationToken cancellationToken)
@@ -30,9 +29,10 @@ public sealed partial class HandleCommand(
         var ignored = command.Kind switch
         {
             CommandKind.Subscribe or CommandKind.RequestOptOut => await mails.RequestAsync(command, cancellationToken),
-            CommandKind.Verify => await VerifyAsync(command, cancellationToken),
-            CommandKind.Unsubscribe => await UnsubscribeAsync(command, cancellationToken),
-            CommandKind.OptOut => await OptOutAsync(command, cancellationToken),
+            CommandKind.Verify => await links.VerifyAsync(command, cancellationToken),
+            CommandKind.Unsubscribe => await links.UnsubscribeAsync(command, cancellationToken),
+            CommandKind.OptOut => await links.OptOutAsync(command, cancellationToken),
+            CommandKind.VerifyDomain => await domains.VerifyAsync(command, cancellationToken),
             _ => throw new UnreadableMessageException("the command is of a kind that only a newer program knows"),
         };
         if (ignored is null)
@@ -40,55 +40,6 @@ public sealed partial class HandleCommand(
         else
             LogIgnored(log, command.Kind, ignored);
     }
-
-    // Each returns why the command is ignored, or null.
-    private async Task<string?> VerifyAsync(PersonCommand command, CancellationToken cancellationToken)
-    {
-        // Found again by a redelivery, too: its request has become a subscription.
-        if (await FindAsync(command, LinkPurpose.Verify, cancellationToken) is not var (id, known))
-            return NoEffect;
-        var hash = keys.Suppression!.HashOf(known.Subscription.Email);
-        // Only a request lifts a suppression: a verified address may have been suppressed since.
-        if (!known.IsVerified)
-        {
-            await subscribers.LiftAsync(hash, cancellationToken);
-            if (AccountRules.TryParse(known.Subscription.Email, out var alias, out var domain, out _))
-                await optOuts.ShowToOwnerAsync(alias, domain, cancellationToken);
-        }
-        if (await requests.VerifySubscriptionAsync(command.Id, id, hash, cancellationToken) is { } due)
-            await mails.WelcomeAsync(command, due, cancellationToken);
-        return null;
-    }
-
-    private async Task<string?> UnsubscribeAsync(PersonCommand command, CancellationToken cancellationToken)
-    {
-        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not var (_, (subscription, _)))
-            return NoEffect;
-        await subscribers.RemoveAsync(
-            [subscription.Email], subscription.Domain is { } domain ? [domain] : [], SuppressionReason.Unsubscribed, cancellationToken);
-        return null;
-    }
-
-    private async Task<string?> OptOutAsync(PersonCommand command, CancellationToken cancellationToken)
-    {
-        var purpose = command.Level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic;
-        if (await FindAsync(command, purpose, cancellationToken) is not var (_, (subscription, _))
-            || !AccountRules.TryParse(subscription.Email, out var alias, out var domain, out _))
-        {
-            return NoEffect;
-        }
-        await optOuts.SetAsync(
-            new OptOut(alias, domain, purpose == LinkPurpose.OptOutAll ? OptOutLevel.All : OptOutLevel.Public), cancellationToken);
-        return null;
-    }
-
-    private const string NoEffect = "its link has no effect";
-
-    /// <returns>Null: the token is not valid, or its request has expired.</returns>
-    private async Task<(Guid Id, KnownSubscription Known)?> FindAsync(
-        PersonCommand command, LinkPurpose purpose, CancellationToken cancellationToken) =>
-        keys.Links!.Read(command.Token, purpose, time.GetUtcNow()) is { } id
-        && await requests.FindSubscriptionAsync(id, cancellationToken) is { } known ? (id, known) : null;
 
     [LoggerMessage(EventIds.HandleCommandApplied, LogLevel.Information, "command {Kind}: applied")]
     private static partial void LogApplied(ILogger log, CommandKind kind);

@@ -32,13 +32,6 @@ public sealed class OptOutOperations(IOptOuts register, ILayouts layouts, IStore
             await WriteAsync(layout, optOut, cancellationToken);
     }
 
-    /// <summary>Shows an address to its owner again, who has just verified it and wants to be notified.</summary>
-    internal async Task ShowToOwnerAsync(string alias, string domain, CancellationToken cancellationToken)
-    {
-        if (await register.GetOptOutAsync(alias, domain, cancellationToken) == OptOutLevel.All)
-            await SetAsync(new OptOut(alias, domain, OptOutLevel.Public), cancellationToken);
-    }
-
     private async Task WriteAsync(StoreLayout layout, OptOut optOut, CancellationToken cancellationToken)
     {
         var (facts, placement) = (layout.Facts, new LayoutPlacement(layout.Facts));

@@ -3,7 +3,8 @@ namespace HibpIngest.Pipeline.People;
 /// <summary>
 /// The limits of mails that anybody can cause, counted in SQL over all hosts. Each is a window that ends now, not an hour of the clock.
 /// </summary>
-public sealed class PersonLimits(IOptions<MailOptions> options)
+/// <param name="keys">The suppression key hashes what the counters are kept under.</param>
+public sealed class PersonLimits(IOptions<MailOptions> options, InstallationKeys keys)
 {
     /// <summary>The key that counts all mails.</summary>
     public const string All = "all";
@@ -13,9 +14,9 @@ public sealed class PersonLimits(IOptions<MailOptions> options)
     /// <summary>Returns the limits of a request, in the order in which they are checked.</summary>
     /// <param name="network">The caller's network.</param>
     /// <param name="isSuppressed">Whether the address has unsubscribed, or mails to it were refused.</param>
-    /// <param name="key">Hashes what the counters are kept under.</param>
-    public IReadOnlyList<MailLimit> Of(string email, string network, bool isSuppressed, SuppressionKey key)
+    public IReadOnlyList<MailLimit> Of(string email, string network, bool isSuppressed)
     {
+        var key = keys.Suppression!;
         var address = key.HashOf(email);
         return
         [

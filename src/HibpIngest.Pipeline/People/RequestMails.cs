@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.People;
 
 /// <summary>The mails that people's commands cause: within the limits, and once for each command.</summary>
 public sealed partial class RequestMails(
-    ISubscriptionRequests requests, SubscriberOperations subscribers, PersonLimits limits, PersonMails mails, InstallationKeys keys,
+    ISubscriptionRequests requests, SubscriberOperations subscribers, IOptOuts optOuts, PersonLimits limits, PersonMails mails,
     TimeProvider time, ILogger<RequestMails> log)
 {
     /// <summary>For how long a request can be confirmed.</summary>
@@ -20,14 +20,16 @@ public sealed partial class RequestMails(
     /// <exception cref="StoreUnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
     public async Task<string?> RequestAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        if (command.Email?.ToLowerInvariant() is not { } email || !AccountRules.TryParse(email, out _, out _, out _)
+        if (command.Email?.ToLowerInvariant() is not { } email || !AccountRules.TryParse(email, out var alias, out var domain, out _)
             || !MailSyntax.IsAddress(email))
         {
             return "it names no address";
         }
+        if (await optOuts.GetOptOutAsync(alias, domain, cancellationToken) == OptOutLevel.All)
+            return "the address is hidden from all, and gets no mail";
         var isSuppressed = await subscribers.IsSuppressedAsync(email, cancellationToken);
         var (due, reached) = await requests.RequestSubscriptionAsync(
-            command.Id, email, limits.Of(email, command.Network ?? "", isSuppressed, keys.Suppression!), RequestsLast, cancellationToken);
+            command.Id, email, limits.Of(email, command.Network ?? "", isSuppressed), RequestsLast, cancellationToken);
         if (reached is { Key: PersonLimits.All })
         {
             throw new StoreUnavailableException($"{reached.Max} verification mails were sent within an hour (HIBP_VERIFYPERHOUR); this one "

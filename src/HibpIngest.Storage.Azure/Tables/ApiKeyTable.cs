@@ -13,7 +13,26 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
         await table.FindAsync(Partition, hash, "look-up of an API key", cancellationToken, isOptional: true) is { } entity
             ? Read(entity) : null;
 
-    public Task<bool> AddAsync(ApiKey key, CancellationToken cancellationToken)
+    public async Task<bool> SetDomainAsync(string hash, string domain, bool isProven, CancellationToken cancellationToken)
+    {
+        const string Operation = "change of an API key's domains";
+        while (await table.FindAsync(Partition, hash, Operation, cancellationToken) is { } entity)
+        {
+            var key = Read(entity);
+            var domains = key.Domains.Where(one => one != domain).Concat(isProven ? [domain] : []).Order(StringComparer.Ordinal).ToList();
+            if (domains.SequenceEqual(key.Domains))
+                return true;
+            var changed = ToEntity(key with { Domains = domains, Scopes = key.Scopes | (isProven ? KeyScopes.Domains : KeyScopes.None) });
+            if (await table.ReplaceAsync(changed, entity.ETag, Operation, cancellationToken) is not null)
+                return true;
+        }
+        return false;
+    }
+
+    public Task<bool> AddAsync(ApiKey key, CancellationToken cancellationToken) =>
+        table.AddAsync(ToEntity(key), "recording of an API key", cancellationToken);
+
+    private static TableEntity ToEntity(ApiKey key)
     {
         var entity = new TableEntity(Partition, key.Hash)
         {
@@ -25,7 +44,7 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
         };
         if (key.Client is { } client)
             entity[nameof(ApiKey.Client)] = client;
-        return table.AddAsync(entity, "recording of an API key", cancellationToken);
+        return entity;
     }
 
     public async Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken) =>

@@ -214,7 +214,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
         Assert.Equal(
             ["breach-ingest", "breach-slices", "breach-match", "breach-mail", "breach-log", "breach-calls",
-                "breach-callbacks", "passwords-import", "passwords-append", "access-rollup"],
+                "breach-callbacks", "passwords-import", "passwords-append", "access-rollup", "hibp-commands"],
             status.GetProperty("queues").EnumerateArray().Select(queue => Text(queue, "name")));
         Assert.All(
             status.GetProperty("queues").EnumerateArray(),
@@ -338,7 +338,7 @@ public sealed class CommandTests : CommandTestBase
             (await JsonAsync("poison", "list", "breach-slices-poison", "--json")).GetProperty("queues").EnumerateArray());
         Assert.Equal(("breach-slices", 1), (Text(listed, "queue"), Number(listed, "messages")));
         Assert.Equal("{\"load\":1}", Text(Assert.Single(listed.GetProperty("head").EnumerateArray()), "body"));
-        Assert.Equal(10, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
+        Assert.Equal(11, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
 
         Assert.Equal(1, Number(await JsonAsync("poison", "requeue", "breach-slices", "--json"), "messages"));
         Assert.Equal("{\"load\":1}", Assert.Single(await account.Queues.Get("breach-slices").PeekAsync(32, CancellationToken.None)).Body);

@@ -20,7 +20,7 @@ public sealed class AnswerTests : IAsyncLifetime
     public async Task Unreadable_message_fails_without_repeating_its_content()
     {
         var functions = _host.Worker.Triggers.Where(trigger => trigger.Value["queueName"] is not null).Select(trigger => trigger.Key);
-        Assert.Equal(10, functions.Count());
+        Assert.Equal(11, functions.Count());
         string[] bodies =
         [
             "", "hello", """{"load":""", "null", "[1]", "{}", "somebody@example.com", """{"version":1,"load":"somebody@example.com"}""",
@@ -79,6 +79,7 @@ public sealed class AnswerTests : IAsyncLifetime
             ["ImportPasswords"] = new ImportMessage("202611", HashMode.Sha1, "x", 0).ToJson(),
             ["AppendPasswords"] = """{"subscription":"x","transaction":"11111111-1111-1111-1111-111111111111"}""",
             ["RollUpAccess"] = """{"blob":"2026/11/01/00-x"}""",
+            ["HandleCommand"] = """{"sealed":"x"}""",
         };
         Assert.Equal(
             _host.Worker.Triggers.Where(trigger => trigger.Value["queueName"] is not null).Select(trigger => trigger.Key).Order(),

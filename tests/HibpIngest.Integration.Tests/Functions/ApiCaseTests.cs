@@ -84,6 +84,59 @@ public sealed class ApiCaseTests : IAsyncLifetime
         Assert.Equal(0, await api.StopAsync());
     }
 
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task Person_subscribes_on_the_web_app_and_is_mailed_by_the_pipelines(string driver)
+    {
+        const string Person = "jane.private@example.com";
+        var command = Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]);
+        (string, string)[] both = [("HIBP_LINK_KEYS", PeopleRig.Key), ("HIBP_WEB_URL", PeopleRig.PublicAddress)];
+        await using var pipeline = await DrivenApp.StartAsync(
+            driver, [.. both, ("HIBP_COMMAND_KEY", command), ("HIBP_SUPPRESSION_KEY", PeopleRig.Key)]);
+        // The first sweep sets up the stores.
+        await Eventually.IsSoAsync(async () => await pipeline.Queue("hibp-commands").ExistsAsync());
+        _storage = pipeline.Storage;
+        await using var api = await StartAsync(
+            driver, [.. both, ("HIBP_COMMAND_PUBLIC_KEY", CommandKey.Parse(command)!.PublicKey)]);
+
+        await PostAsync("/subscribe", $"email={Person}");
+        await PostAsync(PeopleRig.LinkIn(await MailAsync("Confirm your address"), "verify"), "");
+        await MailAsync("You are subscribed");
+        await DropAsync("First.zip");
+        var mail = await MailAsync("Your email address is in leaked data");
+        await PostAsync(PeopleRig.UnsubscribeIn(mail), "List-Unsubscribe=One-Click");
+        await Eventually.IsSoAsync(async () => (await pipeline.HibpAsync("subscribers", "list", "--json")).Succeeded().Json
+            .GetProperty("subscribers").GetArrayLength() == 0);
+        await DropAsync("Second.zip");
+        Assert.Equal(3, Directory.GetFiles(pipeline.MailFolder, "*.eml").Length);
+        foreach (var said in (string[])[pipeline.Said, api.Said])
+            Assert.DoesNotContain("jane.private", said, StringComparison.OrdinalIgnoreCase);
+
+        async Task PostAsync(string path, string body)
+        {
+            using var form = new StringContent(body, System.Text.Encoding.UTF8, "application/x-www-form-urlencoded");
+            using var answer = await _http.PostAsync(new Uri(api.Address, path[1..]), form);
+            Assert.Equal((path, HttpStatusCode.OK), (path, answer.StatusCode));
+        }
+
+        async Task DropAsync(string blob)
+        {
+            await pipeline.DropAsync(blob, PipelineRig.Zip(("list.txt", Person)));
+            await Eventually.IsSoAsync(async () => (await pipeline.HibpAsync("status", "--json")).Succeeded().Json
+                .GetProperty("loads").EnumerateArray().Any(load =>
+                    load.GetProperty("blob").GetString() == blob && load.GetProperty("state").GetString() == "done"));
+        }
+
+        async Task<MimeKit.MimeMessage> MailAsync(string subject)
+        {
+            MimeKit.MimeMessage? found = null;
+            await Eventually.IsSoAsync(() => Task.FromResult(Directory.Exists(pipeline.MailFolder)
+                && (found = Directory.GetFiles(pipeline.MailFolder, "*.eml").Select(file => MimeKit.MimeMessage.Load(file))
+                    .FirstOrDefault(one => one.Subject?.StartsWith(subject, StringComparison.Ordinal) == true)) is not null));
+            return found!;
+        }
+    }
+
     private async Task<(int Status, string Body)> AskAsync(IApiDriver api, string path)
     {
         using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(
@@ -109,8 +162,12 @@ public sealed class ApiCaseTests : IAsyncLifetime
 
     private async Task<IApiDriver> StartAsync(string driver, params (string Name, string Value)[] more)
     {
-        var storage = _storage = await AzuriteFixture.NewAccountAsync();
-        await HibpInProcess.SetUpAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = storage });
+        if (_storage.Length == 0)
+        {
+            _storage = await AzuriteFixture.NewAccountAsync();
+            await HibpInProcess.SetUpAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = _storage });
+        }
+        var storage = _storage;
         using var account = StorageAccount.Open(storage, NullLoggerFactory.Instance);
         await account.Keys.CreateAsync(CancellationToken.None);
         await account.Keys.AddAsync(

@@ -3,6 +3,7 @@ using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 using HibpIngest.Api.Settings;
+using HibpIngest.Delivery;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
@@ -43,7 +44,8 @@ internal sealed class WebRig : IAsyncDisposable
 
     public static async Task<WebRig> StartAsync(
         string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
-        TimeProvider? time = null, Action<IServiceCollection>? stand = null, PasswordOptions? passwords = null)
+        TimeProvider? time = null, Action<IServiceCollection>? stand = null, PasswordOptions? passwords = null,
+        string? dns = null)
     {
         // The access log is on only in its own tests, so that other tests' stores stay unchanged.
         var web = new WebOptions { AccessLog = false };
@@ -60,7 +62,8 @@ internal sealed class WebRig : IAsyncDisposable
             },
             services =>
             {
-                services.AddHibpApiStorage(connection, [], passwords.PasswordsNearest, new StorageOptions { MaxRetries = 0 });
+                services.AddHibpApiStorage(connection, [], passwords.PasswordsNearest, new StorageOptions { MaxRetries = 0 })
+                    .AddHibpDns(dns);
                 stand?.Invoke(services);
             },
             time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);

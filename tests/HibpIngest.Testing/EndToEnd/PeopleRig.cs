@@ -38,7 +38,7 @@ internal sealed partial class PeopleRig : IAsyncDisposable
     public SmtpTestServer Smtp { get; }
 
     /// <summary>The pipeline's services, with the keys.</summary>
-    public PipelineParts Context { get; }
+    public PipelineParts Context { get; private set; }
 
     public CommandSealer Sealer { get; }
 
@@ -46,10 +46,17 @@ internal sealed partial class PeopleRig : IAsyncDisposable
 
     public static async Task<PeopleRig> StartAsync(TimeProvider? time = null) => Over(await PipelineRig.StartAsync(time: time));
 
-    public Task<WebRig> StartWebAsync(int proxies = 0) => WebRig.StartAsync(
+    /// <summary>Replaces the pipeline's services.</summary>
+    public PeopleRig With(PipelineParts context)
+    {
+        Context = context;
+        return this;
+    }
+
+    public Task<WebRig> StartWebAsync(int proxies = 0, string? dns = null) => WebRig.StartAsync(
         Pipeline.Connection,
         configure: web => (web.LinkKeys, web.CommandPublicKey, web.Proxies) = (Key, Context.Commands!.PublicKey, proxies),
-        time: Pipeline.Time);
+        time: Pipeline.Time, dns: dns);
 
     /// <summary>Processes the waiting commands, and then every other message.</summary>
     public async Task RunToEndAsync()

@@ -39,6 +39,10 @@ internal sealed record PipelineParts
 
     public required ICallbackClients Clients { get; init; }
 
+    public required IApiKeys ApiKeys { get; init; }
+
+    public IDomainRecords Records { get; init; } = new DnsRecords(null);
+
     public required IPrefixBlobs Prefixes { get; init; }
 
     public required ICallbackBlobs Callbacks { get; init; }
@@ -85,6 +89,7 @@ internal sealed record PipelineParts
             .AddSingleton(Register).AddRegisterPorts().AddSingleton(Heartbeats)
             .AddSingleton(Tables).AddSingleton(StoreAccounts)
             .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
+            .AddSingleton(ApiKeys).AddSingleton(Records)
             .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
             .AddSingleton(Queues).AddSingleton(Sender)
             .AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey, Links, Commands))
@@ -105,6 +110,7 @@ internal sealed record PipelineParts
             Catalogue = account.Catalogue,
             Log = account.AccountLog,
             Clients = account.Clients,
+            ApiKeys = account.Keys,
             Prefixes = account.Prefixes,
             Callbacks = account.Callbacks,
             Queues = account.Queues,

@@ -107,6 +107,30 @@ public abstract partial class BreachDatabaseContract
             (await Database.RequestSubscriptionAsync(Guid.NewGuid(), "user1@example.com", limits, Week, None)).Reached;
     }
 
+    [Fact]
+    public async Task Proofs_of_domains_are_due_by_their_last_check_and_failure()
+    {
+        DomainProof good = new("key1", "example.com"), bad = new("key2", "example.com");
+        Task<IReadOnlyList<DomainProof>> DueAsync() => Database.ListDueProofsAsync(TimeSpan.FromDays(90), Week, None);
+        await Database.PutProofAsync(good, None);
+        await Database.PutProofAsync(bad, None);
+        Time.Advance(TimeSpan.FromDays(90) - TimeSpan.FromSeconds(1));
+        Assert.Empty(await DueAsync());
+        Time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal([good, bad], await DueAsync());
+        await Database.PutProofAsync(good, None);
+        Assert.False(await Database.RecordFailedCheckAsync(bad, None));
+        Assert.Empty(await DueAsync());
+        Time.Advance(Week);
+        Assert.Equal([bad], await DueAsync());
+        Assert.True(await Database.RecordFailedCheckAsync(bad, None));
+        await Database.PutProofAsync(bad, None);
+        Assert.Empty(await DueAsync());
+        await Database.DeleteProofAsync(bad, None);
+        Time.Advance(TimeSpan.FromDays(90));
+        Assert.Equal([good], await DueAsync());
+    }
+
     private Task<MailDue> RequestAsync(Guid command) => RequestAsync(command, OnePerHour);
 
     private async Task<MailDue> RequestAsync(Guid command, params MailLimit[] limits) =>

@@ -62,6 +62,19 @@ public sealed class LinkTokensTests
         Assert.NotEqual(unsubscribe, Tokens("b", "a").Create(LinkPurpose.Unsubscribe, Id));
     }
 
+    [Fact]
+    public void Record_proves_one_domain_to_one_key_of_an_api()
+    {
+        var record = Tokens("a").RecordOf("hash", "example.com");
+        var expected = HMACSHA256.HashData(Key("a"), (byte[])[.. "hibp domain hash example.com"u8]);
+        Assert.Equal($"hibp-verify=dweb_{Convert.ToHexStringLower(expected[..16])}", record);
+        Assert.True(Tokens("b", "a").Proves(record, "hash", "example.com"));
+        Assert.False(Tokens("c", "b", "a").Proves(record, "hash", "example.com"));
+        Assert.False(Tokens("a").Proves(record, "other", "example.com"));
+        Assert.False(Tokens("a").Proves(record, "hash", "example.org"));
+        Assert.False(Tokens("a").Proves("", "hash", "example.com"));
+    }
+
     [Theory]
     [InlineData("AAAA")]
     [InlineData("no base64")]

@@ -25,8 +25,17 @@ CREATE TABLE dbo.commands (
     mailed_at datetime2(3) NULL        -- null: its mail is due
 );
 CREATE INDEX commands_by_age ON dbo.commands (applied_at);
+-- Domains that the owners of API keys have proven.
+CREATE TABLE dbo.domain_proofs (
+    api_key varchar(64) COLLATE Latin1_General_100_BIN2 NOT NULL, -- its hash
+    domain varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    checked_at datetime2(3) NOT NULL,
+    failed_at datetime2(3) NULL,       -- null: the last check succeeded
+    CONSTRAINT domain_proofs_key PRIMARY KEY (api_key, domain)
+);
 GO
 GRANT UPDATE ON dbo.subscribers TO hibp_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.subscription_requests TO hibp_app;
 GRANT SELECT, INSERT, DELETE ON dbo.request_mails TO hibp_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.domain_proofs TO hibp_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.commands TO hibp_app;

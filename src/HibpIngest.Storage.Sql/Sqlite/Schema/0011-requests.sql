@@ -26,3 +26,11 @@ CREATE TABLE commands (
     mailed_at INTEGER                  -- null: its mail is due
 ) WITHOUT ROWID;
 CREATE INDEX commands_by_age ON commands (applied_at);
+-- Domains that the owners of API keys have proven.
+CREATE TABLE domain_proofs (
+    api_key TEXT NOT NULL,             -- its hash
+    domain TEXT NOT NULL,
+    checked_at INTEGER NOT NULL,
+    failed_at INTEGER,                 -- null: the last check succeeded
+    PRIMARY KEY (api_key, domain)
+) WITHOUT ROWID;

@@ -1,0 +1,103 @@
+using System.Text.Json;
+using HibpIngest.Messages;
+using HibpIngest.People;
+
+namespace HibpIngest.Api.Endpoints;
+
+/// <summary>
+/// Endpoints by which the owner of an API key proves a domain in its DNS. The web app may not change keys: it looks the record up to answer
+/// at once, and queues a command for the pipeline, which looks it up again.
+/// </summary>
+internal sealed class DomainVerificationEndpoints : IApiEndpoints
+{
+    private const int MaxBodyBytes = 4_096;
+
+    // Have I Been Pwned's words (haveibeenpwned.com/API/v3#DomainVerification).
+    private static readonly MessageError NoDomain = new(400, "An invalid domain was provided with the request");
+    private static readonly MessageError NoJson = new(400, "Invalid JSON");
+    private static readonly MessageError IsProven = new(400, "Domain has already been verified.");
+    private static readonly MessageError NoRecord = new(404, "No hibp-verify TXT records were found on the domain.");
+    private static readonly MessageError NoOwner = new(403, "This domain has no owner: it is a public suffix, or a mail provider's.");
+    private static readonly MessageError NeedsKey = new(403, "This server requires no API key, so no domain can be added to one.");
+
+    private readonly IDomainRecords _records;
+    private readonly IMessageQueues _queues;
+    private readonly TimeProvider _time;
+    private readonly LinkTokens _links;
+    private readonly CommandSealer _sealer;
+
+    public DomainVerificationEndpoints(IDomainRecords records, IMessageQueues queues, ApiOptions options, TimeProvider time)
+    {
+        (_records, _queues, _time) = (records, queues, time);
+        _links = LinkTokens.Parse(options.Web.LinkKeys)!;
+        _sealer = CommandSealer.Parse(options.Web.CommandPublicKey!);
+    }
+
+    public void Map(ApiRoutes routes)
+    {
+        const string Path = "/api/v3/domainverification";
+        routes.Map(HttpMethods.Post, $"{Path}/generatednstoken", RouteAccess.Key, GenerateAsync).Requires(KeyScopes.Verify)
+            .Describe("The TXT record that proves a domain", typeof(DnsTokenDocument), 400)
+            .WithMetadata(new RequestBodyMetadata(typeof(DomainDocument)));
+        routes.Map(HttpMethods.Post, $"{Path}/verifydnstoken", RouteAccess.Key, VerifyAsync).Requires(KeyScopes.Verify)
+            .Describe("Adds a domain that is proven by a TXT record to the key, within a minute", null, 400, 404)
+            .WithMetadata(new RequestBodyMetadata(typeof(DomainDocument)));
+    }
+
+    private async Task<IResult> GenerateAsync(HttpContext context)
+    {
+        var (refusal, key, domain) = await ReadAsync(context);
+        return refusal ?? JsonResponse.Of(
+            new DnsTokenDocument(_links.RecordOf(key!.Hash, domain)), ApiJson.Documents.DnsTokenDocument);
+    }
+
+    private async Task<IResult> VerifyAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        var (refusal, key, domain) = await ReadAsync(context);
+        if (refusal is not null)
+            return refusal;
+        var found = (await _records.ListTextAsync(domain, cancellationToken))
+            .Where(text => text.StartsWith(LinkTokens.RecordPrefix, StringComparison.Ordinal)).ToList();
+        if (found.Count == 0)
+            return NoRecord;
+        if (!found.Exists(record => _links.Proves(record, key!.Hash, domain)))
+        {
+            return new MessageError(
+                404, $"Expected a TXT record of {_links.RecordOf(key!.Hash, domain)} but instead found {found[0]}");
+        }
+        var command = new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), CommandKind.VerifyDomain, Key: key!.Hash, Domain: domain);
+        await _queues.SendAsync(CommandMessage.Of(command, _sealer), TimeSpan.Zero, cancellationToken);
+        return Results.Ok();
+    }
+
+    private async Task<(IResult? Refusal, ApiKey? Key, string Domain)> ReadAsync(HttpContext context)
+    {
+        if (Caller.Of(context).Key is not { } key)
+            return (NeedsKey, null, "");
+        using var body = await RequestBody.ReadAsync(context, MaxBodyBytes, _time);
+        string? text;
+        try
+        {
+            text = body is null ? null : JsonSerializer.Deserialize(body.Bytes, ApiJson.Documents.DomainDocument)?.DomainName;
+        }
+        catch (JsonException)
+        {
+            return (NoJson, key, "");
+        }
+        if (!AccountRules.TryParseDomain(text ?? "", out var domain, out _))
+            return (NoDomain, key, "");
+        if (key.Domains.Contains(domain, StringComparer.Ordinal))
+            return (IsProven, key, domain);
+        return (ClaimableDomains.CanHaveOwner(domain) ? null : NoOwner, key, domain);
+    }
+
+    /// <summary>An error in the form of these endpoints, which is not that of the others: <c>{"message":"..."}</c>.</summary>
+    private sealed record MessageError(int Status, string Message) : IResult
+    {
+        public Task ExecuteAsync(HttpContext httpContext)
+        {
+            httpContext.Response.StatusCode = Status;
+            return JsonResponse.Of(new MessageDocument(Message), ApiJson.Documents.MessageDocument).ExecuteAsync(httpContext);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+using HibpIngest.People;
+using HibpIngest.Pipeline.Subscribers;
+
+namespace HibpIngest.Pipeline.People;
+
+/// <summary>Does what people want by the links of their mails. Each method returns why the command is ignored, or null.</summary>
+public sealed class FollowedLinks(
+    InstallationKeys keys, ISubscriptionRequests requests, RequestMails mails, SubscriberOperations subscribers, OptOutOperations optOuts,
+    TimeProvider time)
+{
+    private const string NoEffect = "its link has no effect";
+
+    public async Task<string?> VerifyAsync(PersonCommand command, CancellationToken cancellationToken)
+    {
+        // Found again by a redelivery, too: its request has become a subscription.
+        if (await FindAsync(command, LinkPurpose.Verify, cancellationToken) is not var (id, known))
+            return NoEffect;
+        var hash = keys.Suppression!.HashOf(known.Subscription.Email);
+        // Only a request lifts a suppression: a verified address may have been suppressed since.
+        if (!known.IsVerified)
+            await subscribers.LiftAsync(hash, cancellationToken);
+        if (await requests.VerifySubscriptionAsync(command.Id, id, hash, cancellationToken) is { } due)
+            await mails.WelcomeAsync(command, due, cancellationToken);
+        return null;
+    }
+
+    public async Task<string?> UnsubscribeAsync(PersonCommand command, CancellationToken cancellationToken)
+    {
+        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not var (_, (subscription, _)))
+            return NoEffect;
+        await subscribers.RemoveAsync(
+            [subscription.Email], subscription.Domain is { } domain ? [domain] : [], SuppressionReason.Unsubscribed, cancellationToken);
+        return null;
+    }
+
+    public async Task<string?> OptOutAsync(PersonCommand command, CancellationToken cancellationToken)
+    {
+        var purpose = command.Level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic;
+        if (await FindAsync(command, purpose, cancellationToken) is not var (_, (subscription, _))
+            || !AccountRules.TryParse(subscription.Email, out var alias, out var domain, out _))
+        {
+            return NoEffect;
+        }
+        await optOuts.SetAsync(
+            new OptOut(alias, domain, purpose == LinkPurpose.OptOutAll ? OptOutLevel.All : OptOutLevel.Public), cancellationToken);
+        return null;
+    }
+
+    /// <returns>Null: the token is not valid, or its request has expired.</returns>
+    private async Task<(Guid Id, KnownSubscription Known)?> FindAsync(
+        PersonCommand command, LinkPurpose purpose, CancellationToken cancellationToken) =>
+        keys.Links!.Read(command.Token, purpose, time.GetUtcNow()) is { } id
+        && await requests.FindSubscriptionAsync(id, cancellationToken) is { } known ? (id, known) : null;
+}
