@@ -38,18 +38,31 @@ public sealed partial class ProvenDomains(
     {
         foreach (var proof in await proofs.ListDueProofsAsync(CheckAfter, RetryAfter, cancellationToken))
         {
-            if (await apiKeys.FindAsync(proof.Key, cancellationToken) is not { } key)
-                await proofs.DeleteProofAsync(proof, cancellationToken); // revoked
-            else if (await IsProvenAsync(proof, cancellationToken))
-                await proofs.PutProofAsync(proof, cancellationToken);
-            else if (!await proofs.RecordFailedCheckAsync(proof, cancellationToken))
-                LogFailed(key.Name, proof.Domain, RetryAfter.Days);
-            else
+            try
             {
-                await apiKeys.SetDomainAsync(proof.Key, proof.Domain, isProven: false, cancellationToken);
-                await proofs.DeleteProofAsync(proof, cancellationToken);
-                LogLapsed(key.Name, proof.Domain);
+                await CheckAsync(proof, cancellationToken);
             }
+            catch (StoreUnavailableException e)
+            {
+                // Checked again tomorrow. The servers of one domain may be broken for weeks, and must not keep the others from their check.
+                LogNotChecked(proof.Domain, e.Message);
+            }
+        }
+    }
+
+    private async Task CheckAsync(DomainProof proof, CancellationToken cancellationToken)
+    {
+        if (await apiKeys.FindAsync(proof.Key, cancellationToken) is not { } key)
+            await proofs.DeleteProofAsync(proof, cancellationToken); // revoked
+        else if (await IsProvenAsync(proof, cancellationToken))
+            await proofs.PutProofAsync(proof, cancellationToken);
+        else if (!await proofs.RecordFailedCheckAsync(proof, cancellationToken))
+            LogFailed(key.Name, proof.Domain, RetryAfter.Days);
+        else
+        {
+            await apiKeys.SetDomainAsync(proof.Key, proof.Domain, isProven: false, cancellationToken);
+            await proofs.DeleteProofAsync(proof, cancellationToken);
+            LogLapsed(key.Name, proof.Domain);
         }
     }
 
@@ -61,6 +74,9 @@ public sealed partial class ProvenDomains(
         EventIds.ProvenDomainsFailed, LogLevel.Warning,
         "key {Key}: the DNS of {Domain} no longer proves it; checked again in {Days} days")]
     private partial void LogFailed(string key, string domain, int days);
+
+    [LoggerMessage(EventIds.ProvenDomainsNotChecked, LogLevel.Warning, "proof of {Domain}: not checked: {Reason}")]
+    private partial void LogNotChecked(string domain, string reason);
 
     [LoggerMessage(EventIds.ProvenDomainsLapsed, LogLevel.Warning, "key {Key}: lost {Domain}, because its DNS no longer proves it")]
     private partial void LogLapsed(string key, string domain);

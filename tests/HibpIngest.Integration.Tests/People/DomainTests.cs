@@ -118,10 +118,7 @@ public sealed class DomainTests
         await CheckAfterAsync(TimeSpan.FromDays(90)); // fails
         await CheckAfterAsync(TimeSpan.FromDays(6)); // not due
         dns.IsDown = true;
-        clock.Advance(TimeSpan.FromDays(1));
-        // A DNS that is down proves nothing.
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => rig.Context.Get<ProvenDomains>().CheckAsync(None));
-        Assert.Equal([Domain], await DomainsAsync());
+        await CheckAfterAsync(TimeSpan.FromDays(1)); // proves nothing
         dns.IsDown = false;
         await rig.Context.Get<ProvenDomains>().CheckAsync(None);
         Assert.Empty(await DomainsAsync());
