@@ -132,16 +132,16 @@ public sealed class ApiHostTests : IAsyncLifetime
     public async Task Every_response_is_logged_before_it_is_sent()
     {
         using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
-        string[] paths = ["openapi/v3.json", "nothing/here", "logos/Nothing.png"];
-        foreach (var path in paths)
+        // None of them needs the catalogue: without one, a 503 could not be told from that of a log that is down.
+        foreach (var (path, expected) in new[] { ("openapi/v3.json", 200), ("nothing/here", 404), ("api/v3/subscription/status", 403) })
         {
             await using var handler = await StartAsync();
-            // A request that is refused because the log is down is not in it.
-            Assert.InRange((await AskAsync(handler, HttpMethod.Get, path)).Status, 200, 404);
+            var (status, body) = await AskAsync(handler, HttpMethod.Get, path);
+            Assert.True(status == expected, $"{path}: {status} {body}{Environment.NewLine}{handler.Worker.Said}");
             // Killed at the end of this block.
         }
         Assert.Equal(
-            ["(none)", "/logos/{file}", "/openapi/v3.json"],
+            ["(none)", "/api/v3/subscription/status", "/openapi/v3.json"],
             (await AccessLogContents.ReadAsync(account.AccessLog)).Select(one => one.Route).Distinct().Order(StringComparer.Ordinal));
     }
 
