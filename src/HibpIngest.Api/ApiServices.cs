@@ -91,7 +91,7 @@ public static class ApiServices
     /// <summary>Answers a request beyond a limit; with a page, if a person's browser sent a form.</summary>
     private static Task RejectAsync(HttpContext context, ErrorResponse error)
     {
-        if (ApiRoute.Of(context)?.Access != RouteAccess.Form || context.Request.HasJsonContentType())
+        if (!ApiRoute.IsForm(context))
             return error.ExecuteAsync(context);
         context.Response.Headers.RetryAfter = error.RetryAfterSeconds.ToString(CultureInfo.InvariantCulture);
         return NoticePage.WriteAsync(context, context.RequestServices.GetRequiredService<PageRenderer>(), Notice.TooMany);

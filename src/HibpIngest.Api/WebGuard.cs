@@ -122,8 +122,7 @@ internal sealed partial class WebGuard(
         context.Response.Headers.XContentTypeOptions = "nosniff";
         if (response == ErrorResponse.Unexpected && ApiRoute.Of(context)?.Access == RouteAccess.Append)
             response = response with { Message = "An error occurred." };
-        var isForm = ApiRoute.Of(context)?.Access == RouteAccess.Form && !context.Request.HasJsonContentType();
-        await (isForm && pages is not null && response.StatusCode == StatusCodes.Status503ServiceUnavailable
+        await (ApiRoute.IsForm(context) && pages is not null && response.StatusCode == StatusCodes.Status503ServiceUnavailable
             ? NoticePage.WriteAsync(context, pages, Notice.Unavailable) : response.ExecuteAsync(context));
     }
 

@@ -48,13 +48,12 @@ public sealed class CommandKey
 
     private static byte[] KeyOf(string text)
     {
-        var key = new byte[text.Length];
         try
         {
-            if (Convert.TryFromBase64String(text.Trim(), key, out var written) && written == KeyBytes)
+            if (KeyText.Parse(text) is { Length: KeyBytes } key)
             {
-                Import(key[..KeyBytes]).Dispose();
-                return key[..KeyBytes];
+                Import(key).Dispose();
+                return key;
             }
         }
         catch (CryptographicException)

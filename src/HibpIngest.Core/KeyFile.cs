@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using System.Text;
 
 namespace HibpIngest;
@@ -9,8 +8,6 @@ namespace HibpIngest;
 /// </summary>
 public sealed class KeyFile(string path)
 {
-    private const int KeyBytes = 32;
-
     public string FilePath => path;
 
     /// <returns>The key's text; null if the file does not exist yet.</returns>
@@ -49,7 +46,7 @@ public sealed class KeyFile(string path)
                     options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
                 using (var file = new FileStream(written, options))
                 {
-                    file.Write(Encoding.ASCII.GetBytes(Convert.ToBase64String(RandomNumberGenerator.GetBytes(KeyBytes)) + "\n"));
+                    file.Write(Encoding.ASCII.GetBytes(KeyText.Generate() + "\n"));
                     file.Flush(flushToDisk: true);
                 }
                 // Complete or not at all, and only the first: data encrypted under one key is lost under another.

@@ -34,7 +34,6 @@ public sealed class LinkTokens
     public const string RecordPrefix = "hibp-verify=";
 
     private const byte Version = 1;
-    private const int MinKeyBytes = 32;
     private const int IdBytes = 16;
     private const int StampBytes = 2 + IdBytes + sizeof(uint);
     private const int SignatureBytes = 16;
@@ -64,11 +63,7 @@ public sealed class LinkTokens
     /// <returns>Null: the text is no list of keys.</returns>
     public static byte[][]? KeysOf(string text)
     {
-        var keys = text.Split(',').Select(one =>
-        {
-            var key = new byte[one.Length];
-            return Convert.TryFromBase64String(one.Trim(), key, out var written) && written >= MinKeyBytes ? key[..written] : null;
-        }).ToList();
+        var keys = text.Split(',').Select(KeyText.Parse).ToList();
         return keys.Contains(null) ? null : [.. keys!];
     }
 

@@ -9,7 +9,6 @@ namespace HibpIngest;
 /// </summary>
 public sealed class SuppressionKey
 {
-    private const int MinKeyBytes = 32;
     private const string Expected =
         "HIBP_SUPPRESSION_KEY is expected to be 32 bytes or more in base64; make one with: openssl rand -base64 32";
 
@@ -48,12 +47,7 @@ public sealed class SuppressionKey
         return HashOfText(_key, string.IsNullOrEmpty(domain) ? email : $"{email} {domain.Trim().ToLowerInvariant()}");
     }
 
-    private static byte[] KeyOf(string text)
-    {
-        var key = new byte[text.Length];
-        return Convert.TryFromBase64String(text.Trim(), key, out var written) && written >= MinKeyBytes
-            ? key[..written] : throw new BadInputException(Expected);
-    }
+    private static byte[] KeyOf(string text) => KeyText.Parse(text) ?? throw new BadInputException(Expected);
 
     private static string HashOfText(byte[] key, string text) =>
         Convert.ToHexStringLower(HMACSHA256.HashData(key, Encoding.UTF8.GetBytes(text)));

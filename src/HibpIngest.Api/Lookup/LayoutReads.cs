@@ -19,8 +19,7 @@ public sealed class LayoutReads(
     public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
     {
         var (layout, placement) = await _current.GetAsync(cancellationToken);
-        var place = placement.Find(alias, domain);
-        return await AccountsOf(layout, place).GetMarksAsync(place.Partition, alias, highestMark, cancellationToken);
+        return await tables.GetMarksAsync(layout.Facts, placement, alias, domain, highestMark, cancellationToken);
     }
 
     public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(

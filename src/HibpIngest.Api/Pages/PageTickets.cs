@@ -3,7 +3,6 @@ using System.Buffers.Binary;
 using System.Buffers.Text;
 using System.Security.Cryptography;
 using System.Text;
-using HibpIngest.People;
 using Microsoft.Extensions.Caching.Memory;
 
 namespace HibpIngest.Api.Pages;
@@ -25,7 +24,7 @@ internal sealed class PageTickets(ApiOptions options, TimeProvider time) : IDisp
     // Beyond this, tickets are refused until others expire: some 100 bytes each.
     private const int MaxTickets = 200_000;
 
-    private readonly byte[] _key = options.Web.TicketKey is { } key ? LinkTokens.KeysOf(key)![0] : RandomNumberGenerator.GetBytes(32);
+    private readonly byte[] _key = options.Web.TicketKey is { } key ? KeyText.Parse(key)! : RandomNumberGenerator.GetBytes(32);
     private readonly MemoryCache _used = new(new MemoryCacheOptions { SizeLimit = MaxTickets });
 
     public string Create(string network)

@@ -62,6 +62,9 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
     /// <returns>Null: no endpoint matches path and method.</returns>
     public static ApiRoute? Of(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<ApiRoute>();
 
+    /// <summary>Whether a person's browser sent a form, so that an error is a page.</summary>
+    public static bool IsForm(HttpContext context) => Of(context)?.Access == RouteAccess.Form && !context.Request.HasJsonContentType();
+
     public static IEnumerable<ApiRoute> AllOf(IServiceProvider services) => services.GetRequiredService<EndpointDataSource>().Endpoints
         .Select(endpoint => endpoint.Metadata.GetMetadata<ApiRoute>()).OfType<ApiRoute>();
 

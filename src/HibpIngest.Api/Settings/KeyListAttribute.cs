@@ -1,5 +1,4 @@
 using System.ComponentModel.DataAnnotations;
-using HibpIngest.People;
 
 namespace HibpIngest.Api.Settings;
 

@@ -295,8 +295,7 @@ internal sealed class DoctorCommand : HibpCommand
         const string Check = "pages";
         if (settings.OpenLinkKeys() is null)
             return new DoctorLine(Check, Ok, "off, because HIBP_LINK_KEYS is not set", null);
-        var address = new Uri(settings.Get<SiteOptions>().WebUrl);
-        if (address.Scheme != Uri.UriSchemeHttps && !address.IsLoopback)
+        if (!WebAddress.CarriesLinks(settings.Get<SiteOptions>().WebUrl))
         {
             return new DoctorLine(
                 Check, Missing, "browsers can't search at HIBP_WEB_URL, because it is http", "serve it over https, and set HIBP_WEB_URL");

@@ -1,12 +1,7 @@
-using System.Security.Cryptography;
-using HibpIngest.People;
-
 namespace HibpIngest.Cli.Commands;
 
 internal sealed class KeysGenerateCommand : HibpCommand
 {
-    private const int KeyBytes = 32;
-
     public KeysGenerateCommand()
         : base("generate", "Generate the keys of pages and links, as settings. Nothing is stored: keep them where your other secrets are.")
     {
@@ -17,8 +12,8 @@ internal sealed class KeysGenerateCommand : HibpCommand
 
     protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var command = Generate();
-        var keys = new GeneratedKeysDocument(Generate(), Generate(), command, CommandKey.Parse(command)!.PublicKey);
+        var command = KeyText.Generate();
+        var keys = new GeneratedKeysDocument(KeyText.Generate(), KeyText.Generate(), command, CommandKey.Parse(command)!.PublicKey);
         if (session.Screen.TryShowJson(() => keys))
             return Task.CompletedTask;
         session.Screen.Show($"HIBP_LINK_KEYS={keys.LinkKeys}");
@@ -29,6 +24,4 @@ internal sealed class KeysGenerateCommand : HibpCommand
             + "HIBP_SUPPRESSION_KEY and HIBP_COMMAND_KEY, which belongs nowhere else.");
         return Task.CompletedTask;
     }
-
-    private static string Generate() => Convert.ToBase64String(RandomNumberGenerator.GetBytes(KeyBytes));
 }

@@ -74,8 +74,8 @@ public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffse
     /// <summary>Catalogue version at the last change to what the account log records of the breach or of its published loads.</summary>
     public long LogVersion { get; init; }
 
-    /// <summary>Whether readers may see the breach: published, with a mark that counts, and not hidden.</summary>
-    public bool IsListed => Breach is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 };
+    /// <inheritdoc cref="Breach.IsListed"/>
+    public bool IsListed => Breach.IsListed;
 }
 
 /// <summary>Changes to a breach, taken from a catalogue that is newer than the database.</summary>

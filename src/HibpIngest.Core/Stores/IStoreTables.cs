@@ -18,6 +18,20 @@ public interface IStoreTables
     IRangeReads RangeReads(TablePlace place);
 }
 
+public static class StoreTablesReads
+{
+    /// <summary>Returns the marks of one account in a layout, as <see cref="IAccountReads.GetMarksAsync"/>.</summary>
+    /// <param name="placement">That of the layout.</param>
+    public static Task<IReadOnlyList<int>> GetMarksAsync(
+        this IStoreTables tables, LayoutFacts facts, LayoutPlacement placement, string alias, string domain, int highestMark,
+        CancellationToken cancellationToken)
+    {
+        var place = placement.Find(alias, domain);
+        return tables.AccountReads(new TablePlace(place.StorageAccount, facts.AccountsTable))
+            .GetMarksAsync(place.Partition, alias, highestMark, cancellationToken);
+    }
+}
+
 /// <summary>A table in one of the storage accounts.</summary>
 /// <param name="StorageAccount">Number among the store's storage accounts, 1 and up.</param>
 public readonly record struct TablePlace(int StorageAccount, string Table);

@@ -21,10 +21,9 @@ internal sealed class SkippedHashes(IReadOnlyList<int> marks, LayoutFacts facts,
         await Parallel.ForEachAsync(hits, Parallelism.Of(ReadsAtOnce, cancellationToken), async (hash, token) =>
         {
             var account = accounts.AccountOf(hash);
-            var alias = Encoding.ASCII.GetString(accounts.Accounts.Alias(account));
-            var place = _placement.Find(alias, Encoding.ASCII.GetString(accounts.Accounts.Domain(account)));
-            var has = await tables.AccountReads(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
-                place.Partition, alias, marks.DefaultIfEmpty().Max(), token);
+            var has = await tables.GetMarksAsync(
+                facts, _placement, Encoding.ASCII.GetString(accounts.Accounts.Alias(account)),
+                Encoding.ASCII.GetString(accounts.Accounts.Domain(account)), marks.DefaultIfEmpty().Max(), token);
             lock (_skipped)
                 _skipped[hash] = OptOut.Hides(has, fromOwner: false) || has.Intersect(marks).Any();
         });

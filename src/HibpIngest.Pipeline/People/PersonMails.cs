@@ -33,14 +33,12 @@ public sealed class PersonMails(
         if (!AccountRules.TryParse(email, out var alias, out var domain, out _))
             return [];
         var breaches = (await catalogue.ListBreachesAsync(cancellationToken)).Where(
-            breach => breach is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 }
-                && !breach.Metadata.Flags.HasFlag(BreachFlags.Retired)).ToList();
+            breach => breach.IsListed && !breach.Metadata.Flags.HasFlag(BreachFlags.Retired)).ToList();
         if (breaches.Count == 0)
             return [];
         var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
-        var place = new LayoutPlacement(facts).Find(alias, domain);
-        var marks = await tables.AccountReads(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
-            place.Partition, alias, breaches.Max(breach => breach.Marks[^1]), cancellationToken);
+        var marks = await tables.GetMarksAsync(
+            facts, new LayoutPlacement(facts), alias, domain, breaches.Max(breach => breach.Marks[^1]), cancellationToken);
         if (OptOut.Hides(marks, fromOwner: true))
             return [];
         return [.. breaches.Where(breach => breach.Marks.Any(marks.Contains))
